@@ -1,0 +1,42 @@
+# Everything runs in .venv, made from requirements.lock: exact versions with their hashes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: setup demo test lint bench lock clean help
+
+help:  ## show what there is to run
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: $(READY)  ## make the environment
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Thresher needs Python 3.11 or later: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+demo: $(READY)  ## find flipped labels among handwritten digits
+	$(BIN)/python -m thresher.demo
+
+test: $(READY)  ## run all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY)  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## measure speed against the limits of the machine
+	$(BIN)/python benchmarks/run.py
+
+lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \
+	  --python-version 3.11 --generate-hashes --no-annotate --no-emit-package thresher --upgrade \
+	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+clean:  ## remove the environment and everything that can be made again
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,187 @@
+"""What a caller hands in, turned into arrays and numbers that a kernel may trust.
+
+Every check names its argument, says what was wanted and what came, and returns the clean
+value. Nothing is repaired in silence: no clipping, no dropping, no lossy cast.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+
+Metric = Literal["cosine", "euclidean", "precomputed"]
+Features = NDArray[Any]  # two-dimensional; float16, float32 or float64; any strides
+
+MAX_MAGNITUDE = 2.0**240  # squares of such numbers, and products of two squares, stay finite
+MAX_INTEGER = 2**53  # integers up to here are float64 numbers exactly
+
+
+def rows_text(rows: Sequence[int] | NDArray[np.integer[Any]], most: int = 5) -> str:
+    """Return offending rows as words: `row 3`, `rows 3, 7` or `rows 3, 7, 9, 11, 12 and 40 more`.
+
+    Examples
+    --------
+    >>> rows_text([3, 7])
+    'rows 3, 7'
+    """
+    shown = ", ".join(str(int(row)) for row in rows[:most])
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """`value`, if it is one of `choices`."""
+    if isinstance(value, str) and value in choices:
+        return value
+    wanted = ", ".join(repr(choice) for choice in choices)
+    raise InputError(f"{name} must be one of {wanted}, got {value!r}")
+
+
+def check_metric(metric: object) -> Metric:
+    """`metric`, if this library knows it."""
+    return check_choice("metric", metric, get_args(Metric))  # type: ignore[return-value]
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> int:
+    """`value` as an int, if it is a whole number of at least `least`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def check_radius(radius: object) -> float:
+    """`radius` as a float, if it is a number >= 0 (infinity takes in every point)."""
+    message = f"radius must be a number >= 0, got {radius!r}"
+    if isinstance(radius, bool | str | bytes) or not hasattr(radius, "__float__"):
+        raise InputError(message)
+    try:
+        number = float(radius)
+    except (TypeError, ValueError) as unusable:
+        raise InputError(message) from unusable
+    if math.isnan(number) or number < 0:
+        raise InputError(message)
+    return number
+
+
+def check_flag(name: str, value: object) -> bool:
+    """`value` as a bool, if it is True or False."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InputError(f"{name} must be True or False, got {value!r}")
+
+
+def check_features(name: str, table: object) -> Features:
+    """A table of numbers as a two-dimensional float array, without a copy where possible.
+
+    NumPy arrays and memmaps, pandas and polars frames, Arrow tables and nested lists are taken.
+    float16, float32 and float64 stay what they are; booleans and short integers become float32,
+    long integers float64, always exactly. NaN and infinity are found later, in the one pass over
+    the rows that computes their norms (`metrics.measure`).
+    """
+    array = _frame_to_array(name, table) if _is_frame(table) else _plain_array(name, table)
+    if array.ndim != 2:
+        hint = f"; for one feature use {name}.reshape(-1, 1)" if array.ndim == 1 else ""
+        raise InputError(f"{name} must have two dimensions (rows, features), got {array.ndim}{hint}")
+    if array.shape[0] == 0:
+        raise InputError(f"{name} is empty: at least one row is needed")
+    if array.shape[1] == 0:
+        raise InputError(f"{name} has no columns: at least one feature is needed")
+    return _as_floats(name, array)
+
+
+def check_width(name: str, array: Features, reference: str, width: int) -> None:
+    """Raise unless `array` has `width` columns, as `reference` has."""
+    if array.shape[1] != width:
+        raise InputError(f"{name} has {array.shape[1]} features but {reference} has {width}")
+
+
+def _is_frame(table: object) -> bool:
+    """Whether `table` is a data frame (pandas, polars, Arrow), judged without importing one."""
+    package = type(table).__module__.split(".")[0]
+    return package in {"pandas", "polars", "pyarrow", "modin", "cudf"}
+
+
+def _plain_array(name: str, table: object) -> NDArray[Any]:
+    if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
+        raise InputError(f"{name} is a masked array with masked entries: fill or drop them first")
+    if type(table).__module__.startswith("scipy.sparse"):
+        raise InputError(f"{name} is a sparse matrix, which is not supported: use {name}.toarray()")
+    try:
+        return np.asarray(table)
+    except ValueError as ragged:
+        raise InputError(f"{name} is not a rectangular table of numbers: {ragged}") from ragged
+
+
+def _frame_to_array(name: str, table: object) -> NDArray[Any]:
+    import narwhals as nw
+
+    if type(table).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([table])
+    try:
+        frame: Any = nw.from_native(table, eager_only=True)
+    except TypeError as unknown:
+        raise InputError(f"{name} must be a table, got {type(table).__name__}: {unknown}") from None
+    wrong = [
+        f"{column!r} ({dtype})"
+        for column, dtype in frame.schema.items()
+        if not (dtype.is_numeric() or dtype == nw.Boolean) or dtype.is_decimal()
+    ]
+    if wrong:
+        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise InputError(
+            f"{name} has non-numeric columns: {shown}; drop them or encode them as numbers"
+        )
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        return np.empty(frame.shape, np.float32)
+    single = {nw.Float32, nw.Boolean, nw.Int8, nw.UInt8, nw.Int16, nw.UInt16}
+    if any(dtype in {nw.Int64, nw.UInt64} for dtype in frame.schema.values()):
+        _check_long_integers(name, frame, nw)
+    target = nw.Float32 if all(dtype in single for dtype in frame.schema.values()) else nw.Float64
+    array = frame.select(nw.all().cast(target)).to_numpy()
+    if array.dtype.kind == "O":  # nullable columns: missing entries become NaN, found later
+        array = np.array([[math.nan if _is_na(x) else x for x in row] for row in array], np.float64)
+    return np.asarray(array)
+
+
+def _check_long_integers(name: str, frame: Any, nw: Any) -> None:
+    for column, dtype in frame.schema.items():
+        if dtype in {nw.Int64, nw.UInt64}:
+            largest = max(abs(int(frame[column].max() or 0)), abs(int(frame[column].min() or 0)))
+            if largest > MAX_INTEGER:
+                raise InputError(_too_long(f"{name} column {column!r}"))
+
+
+def _too_long(what: str) -> str:
+    return f"{what} has integers beyond 2**53, which no float holds exactly: rescale or drop them"
+
+
+def _is_na(entry: object) -> bool:
+    return entry is None or type(entry).__name__ in {"NAType", "NaTType"}
+
+
+def _as_floats(name: str, array: NDArray[Any]) -> Features:
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "f" and size in {2, 4, 8}:
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if kind == "b" or (kind in "iu" and size <= 2):
+        return array.astype(np.float32)
+    if kind in "iu":
+        if size == 8 and (int(array.max()) > MAX_INTEGER or int(array.min()) < -MAX_INTEGER):
+            raise InputError(_too_long(name))
+        return array.astype(np.float64)
+    if kind == "O":
+        raise InputError(
+            f"{name} is an object array, whose entries may be anything: "
+            f"use {name}.astype(float) if they are numbers"
+        )
+    raise InputError(f"{name} must hold real numbers, got dtype {array.dtype}")

@@ -1,0 +1,98 @@
+"""Seeded corruptions that say what they did: for trying out whether a valuation finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_features
+from thresher.errors import InputError
+from thresher.labels import check_labels, class_list
+
+
+def flip_labels(
+    y: Any, *, fraction: float, seed: int, classes: Any = None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Labels with a share of them replaced by another class, and the mask of the replaced ones.
+
+    Parameters
+    ----------
+    y
+        The labels.
+    fraction
+        The share to flip, between 0 and 1; rounded to a whole number of labels.
+    seed
+        The same seed flips the same labels to the same classes.
+    classes
+        All classes; without it, those that occur. The new label is drawn evenly from the others.
+
+    Examples
+    --------
+    >>> labels, flipped = flip_labels(["a", "b", "a", "b"], fraction=0.5, seed=0)
+    >>> labels.tolist(), flipped.tolist()
+    (['a', 'b', 'b', 'a'], [False, False, True, True])
+    """
+    raw = check_labels("y", y)
+    known = class_list(classes, raw)
+    codes = known.encode("y", raw)
+    if len(known) < 2:
+        raise InputError("y has one class: at least two are needed to flip labels (pass classes=)")
+    chosen, rng = _choose(len(codes), fraction, seed)
+    shift = rng.integers(1, len(known), size=int(chosen.sum()))
+    flipped = codes.copy()
+    flipped[chosen] = (codes[chosen] + shift) % len(known)
+    labels = np.empty(len(known), object)
+    labels[:] = known.labels
+    result = labels[flipped]
+    if isinstance(y, np.ndarray) and y.dtype.kind in "iubUS":
+        return result.astype(np.result_type(y.dtype, np.array(known.labels).dtype)), chosen
+    return result, chosen
+
+
+def add_feature_noise(
+    X: Any, *, fraction: float, seed: int, scale: float = 1.0
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Rows with normal noise on a share of them, and the mask of the noised ones.
+
+    The standard deviation of the noise in a column is `scale` times the column's L2 norm over all
+    rows. With `scale` 1 this is the noise behind the published tables of noisy-feature detection.
+
+    Parameters
+    ----------
+    X
+        The rows.
+    fraction
+        The share of rows to change, between 0 and 1; rounded to a whole number of rows.
+    seed
+        The same seed adds the same noise to the same rows.
+    scale
+        The strength of the noise.
+
+    Examples
+    --------
+    >>> rows, noised = add_feature_noise(np.ones((4, 2)), fraction=0.25, seed=0)
+    >>> int(noised.sum()), bool((rows[~noised] == 1).all())
+    (1, True)
+    """
+    array = check_features("X", X)
+    if not np.isfinite(array).all():
+        raise InputError("X has NaN or infinite values: drop or fill those rows")
+    if not scale >= 0:
+        raise InputError(f"scale must be a number >= 0, got {scale!r}")
+    chosen, rng = _choose(len(array), fraction, seed)
+    spread = scale * np.sqrt((array.astype(np.float64) ** 2).sum(axis=0))
+    noised = array.copy()
+    noise = rng.standard_normal((int(chosen.sum()), array.shape[1])) * spread
+    noised[chosen] = (array[chosen] + noise).astype(array.dtype)
+    return noised, chosen
+
+
+def _choose(count: int, fraction: float, seed: int) -> tuple[NDArray[np.bool_], np.random.Generator]:
+    if not 0 <= fraction <= 1:
+        raise InputError(f"fraction must be between 0 and 1, got {fraction!r}")
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros(count, np.bool_)
+    chosen[rng.permutation(count)[: round(fraction * count)]] = True
+    return chosen, rng

@@ -1,0 +1,44 @@
+"""The exceptions and warnings of this library.
+
+    ThresherError
+    ├── InputError   (also a ValueError)    what was handed in cannot be used
+    ├── BudgetError                         a private release does not fit its ledger
+    └── ExtraError   (also an ImportError)  an optional dependency is missing
+
+    UserWarning
+    └── TwinWarning                         a validation row is also a training row
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class ThresherError(Exception):
+    """The root of every exception this library raises on purpose."""
+
+
+class InputError(ThresherError, ValueError):
+    """An argument cannot be used; the message says which, why, and the way out."""
+
+
+class BudgetError(ThresherError):
+    """A private release does not fit what is left of its budget."""
+
+
+class ExtraError(ThresherError, ImportError):
+    """A feature needs a package that is not installed."""
+
+
+class TwinWarning(UserWarning):
+    """Some validation rows are exact copies of training rows: a leak."""
+
+
+def require(module: str, *, purpose: str, extra: str) -> ModuleType:
+    """The imported `module`, or an `ExtraError` that names the extra to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as missing:
+        message = f"{purpose} needs {module.split('.')[0]}: pip install 'thresher[{extra}]'"
+        raise ExtraError(message) from missing

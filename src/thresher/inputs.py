@@ -1,0 +1,159 @@
+"""The four arguments every valuation starts from, checked together: X, y, X_val, y_val."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import Metric, check_features, check_metric, check_width
+from thresher.errors import InputError, TwinWarning
+from thresher.kernels.labels import mark, maybe_members
+from thresher.kernels.pairs import fingerprints
+from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
+from thresher.metrics import CHUNK, Rows, measure
+from thresher.near import Distances
+from thresher.threads import cut
+
+MARK_BITS = 18
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points to value: their features (or distances) and class codes."""
+
+    rows: Rows | Distances
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The public side: the validation rows, their class codes, the class list and the metric."""
+
+    rows: Rows | None  # None where distances are precomputed
+    codes: Codes
+    classes: Classes
+    metric: Metric
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def digest(self) -> str:
+        """A SHA-256 of all of it: rows as float64 numbers, labels, class list and metric."""
+        state = hashlib.sha256(repr((self.metric, len(self), self.classes.labels)).encode())
+        state.update(self.codes.tobytes())
+        if self.rows is not None:
+            state.update(repr(self.rows.width).encode())
+            for lo, hi in cut(0, len(self), max(1, CHUNK // self.rows.width)):
+                state.update((self.rows.as_float64(slice(lo, hi)) + 0.0).tobytes())
+        return state.hexdigest()
+
+
+def check_validation(
+    X_val: object, y_val: object, *, metric: object, classes: object, seen: RawLabels | None = None
+) -> Validation:
+    """The validation set; the class list is given, or read off y_val and the labels `seen`."""
+    known = check_metric(metric)
+    if known == "precomputed":
+        if X_val is not None:
+            raise InputError("X_val must be None with metric='precomputed': X holds the distances")
+        rows, labels = None, check_labels("y_val", y_val)
+    else:
+        rows = measure("X_val", check_features("X_val", X_val), known)
+        labels = check_labels("y_val", y_val, len(rows))
+    if len(labels) == 0:
+        raise InputError("y_val is empty: at least one validation point is needed")
+    found = class_list(classes, *(() if seen is None else (seen,)), labels)
+    return Validation(rows, found.encode("y_val", labels), found, known)
+
+
+def check_points(
+    X: object, y: object, validation: Validation, labels: RawLabels | None = None
+) -> Points:
+    """Points that match the validation set in width and classes."""
+    if labels is None:
+        labels = check_labels("y", y)
+    if validation.rows is None:
+        rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation))
+    else:
+        array = check_features("X", X)
+        check_width("X", array, "X_val", validation.rows.width)
+        rows = measure("X", array, validation.metric)
+    labels = check_labels("y", labels, len(rows))
+    return Points(rows, validation.classes.encode("y", labels))
+
+
+def check_pair(
+    X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object
+) -> tuple[Points, Validation]:
+    """Points and validation set of one valuation, with a warning where they share rows."""
+    labels = check_labels("y", y)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
+    points = check_points(X, y, validation, labels)
+    warn_of_twins(points, validation)
+    return points, validation
+
+
+def _check_distance_source(X: object, points: int, validation: int) -> Distances:
+    if points == 0:
+        raise InputError("y is empty: at least one point is needed")
+    in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+    if in_blocks or (isinstance(X, Iterable) and not hasattr(X, "__len__")):
+        return Distances(X, points, validation)  # type: ignore[arg-type]
+    array = check_features("X", X)
+    if array.shape != (points, validation):
+        raise InputError(
+            f"X must hold the distances of {points} points (rows) to {validation} validation points "
+            f"(columns) with metric='precomputed', got shape {array.shape}"
+        )
+    return Distances(array, points, validation)
+
+
+def warn_of_twins(points: Points, validation: Validation) -> None:
+    """Warn of validation rows that are exact copies of training rows."""
+    if isinstance(points.rows, Distances) or validation.rows is None:
+        return
+    twins = count_twins(points.rows, validation.rows)
+    if twins:
+        warnings.warn(
+            f"{twins} of {len(validation)} validation rows are exact copies of training rows: a leak, "
+            "which flatters the copies. Split before you oversample, or drop the copies",
+            TwinWarning,
+            stacklevel=4,
+        )
+
+
+def count_twins(points: Rows, validation: Rows) -> int:
+    """How many validation rows also occur among the points.
+
+    Equal rows have equal norms, bit for bit: only points whose norm some validation row shares are
+    looked at closer, so this costs next to nothing.
+    """
+    marks = np.zeros(1 << MARK_BITS, np.bool_)
+    shift = np.uint64(64 - MARK_BITS)
+    mark(validation.squares.view(np.uint64), marks, shift)
+    maybe = maybe_members(points.squares.view(np.uint64), marks, shift)
+    maybe = maybe[np.isin(points.squares[maybe], validation.squares)]
+    if not len(maybe):
+        return 0
+    theirs = row_fingerprints(points, maybe)
+    ours = row_fingerprints(validation, np.arange(len(validation)))
+    return int(np.isin(ours, theirs).sum())
+
+
+def row_fingerprints(
+    rows: Rows, which: NDArray[np.int64], salt: NDArray[np.int64] | None = None
+) -> NDArray[np.uint64]:
+    """A 64-bit fingerprint of each of these rows, and of its integer of `salt`."""
+    out = np.empty(len(which), np.uint64)
+    salt = np.zeros(len(which), np.int64) if salt is None else salt
+    for lo, hi in cut(0, len(which), max(1, CHUNK // rows.width)):
+        fingerprints(rows.as_float64(which[lo:hi]), salt[lo:hi], out[lo:hi])
+    return out

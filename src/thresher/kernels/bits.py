@@ -1,0 +1,140 @@
+"""Bits to numbers: how many are set in each column, and what the set ones of a row are worth.
+
+Both work on rows `lo` to `hi` of the words of one block of validation points. Counts are integers,
+and a row's worth is added up in one fixed order (below), so neither depends on how rows are cut.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+U32 = np.uint32
+U64 = np.uint64
+SLICES = 15  # bit-sliced counters hold up to 2^15 - 1 rows before they are emptied
+FULL = 32_000
+
+
+@njit(cache=True, nogil=True)
+def count_columns(
+    words: NDArray[np.uint32], lo: int, hi: int, counts: NDArray[np.int64]
+) -> None:
+    """Add to counts[v] the number of rows lo <= i < hi whose bit v is set.
+
+    The counters are bit-sliced: slice q holds bit q of 32 counters a word. Eight rows at a time
+    pass through carry-save adders, so only their carry runs through the upper slices.
+    """
+    width = words.shape[1]
+    s = np.zeros((SLICES, width), U32)
+    i = lo
+    held = 0
+    while i < hi:
+        if i + 8 <= hi:
+            _add_eight(words, i, s)
+            i += 8
+            held += 8
+        else:
+            for w in range(width):
+                _carry(s, 0, w, words[i, w])
+            i += 1
+            held += 1
+        if held >= FULL or i >= hi:
+            _empty(s, counts)
+            held = 0
+
+
+@njit(cache=True, nogil=True)
+def _add_eight(words: NDArray[np.uint32], i: int, s: NDArray[np.uint32]) -> None:
+    for w in range(words.shape[1]):
+        ones, twos, fours = s[0, w], s[1, w], s[2, w]
+        ones, a = _add(ones, words[i, w], words[i + 1, w])
+        ones, b = _add(ones, words[i + 2, w], words[i + 3, w])
+        twos, c = _add(twos, a, b)
+        ones, a = _add(ones, words[i + 4, w], words[i + 5, w])
+        ones, b = _add(ones, words[i + 6, w], words[i + 7, w])
+        twos, d = _add(twos, a, b)
+        fours, eights = _add(fours, c, d)
+        s[0, w], s[1, w], s[2, w] = ones, twos, fours
+        _carry(s, 3, w, eights)
+
+
+@njit(cache=True, nogil=True)
+def _add(x: np.uint32, y: np.uint32, z: np.uint32) -> tuple[np.uint32, np.uint32]:
+    """Full adder: the sum bits and the carry bits of x + y + z, 32 at a time."""
+    u = U32(x ^ y)
+    return U32(u ^ z), U32((x & y) | (u & z))
+
+
+@njit(cache=True, nogil=True)
+def _carry(s: NDArray[np.uint32], q: int, w: int, carry: np.uint32) -> None:
+    for p in range(q, SLICES):
+        both = U32(s[p, w] & carry)
+        s[p, w] = U32(s[p, w] ^ carry)
+        carry = both
+
+
+@njit(cache=True, nogil=True)
+def _empty(s: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
+    for w in range(s.shape[1]):
+        for q in range(SLICES):
+            x = s[q, w]
+            s[q, w] = U32(0)
+            for b in range(32):
+                counts[w * 32 + b] += np.int64((x >> U32(b)) & U32(1)) << q
+
+
+@njit(cache=True, nogil=True)
+def byte_tables(weights: NDArray[np.float64], tables: NDArray[np.float64]) -> None:
+    """tables[j, x] = the weights of the set bits of byte x, added from the lowest bit up.
+
+    Row j speaks of the validation points 8j to 8j + 7.
+    """
+    for j in range(tables.shape[0]):
+        tables[j, 0] = 0.0
+        for k in range(8):
+            weight = weights[8 * j + k]
+            for q in range(1 << k):
+                tables[j, (1 << k) + q] = tables[j, q] + weight
+
+
+@njit(cache=True, nogil=True)
+def add_by_tables(
+    words: NDArray[np.uint64], lo: int, hi: int, tables: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Add to out[i] the weights of the set bits of row i, 64 validation points at a time.
+
+    Order: within a byte from the lowest bit up; eight bytes by a fixed tree; words from first to last.
+    256 rows x 64 validation points at a time keep the tables in the fastest cache.
+    """
+    for first in range(lo, hi, 256):
+        n = min(hi, first + 256) - first
+        part = out[first : first + n]
+        rows = words[first : first + n]
+        for w in range(words.shape[1]):
+            t = tables[8 * w : 8 * w + 8]
+            for i in range(n):
+                x = rows[i, w]
+                part[i] += (
+                    (t[0, x & U64(255)] + t[1, (x >> U64(8)) & U64(255)])
+                    + (t[2, (x >> U64(16)) & U64(255)] + t[3, (x >> U64(24)) & U64(255)])
+                ) + (
+                    (t[4, (x >> U64(32)) & U64(255)] + t[5, (x >> U64(40)) & U64(255)])
+                    + (t[6, (x >> U64(48)) & U64(255)] + t[7, x >> U64(56)])
+                )
+
+
+@njit(cache=True, nogil=True)
+def add_by_bits(
+    words: NDArray[np.uint64], lo: int, hi: int, weights: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """As `add_by_tables`, to the last bit, without tables: for classes with few points."""
+    b = np.zeros(8)
+    for i in range(lo, hi):
+        for w in range(words.shape[1]):
+            x = words[i, w]
+            b[:] = 0.0
+            for k in range(64):
+                if (x >> U64(k)) & U64(1):
+                    b[k >> 3] += weights[w * 64 + k]
+            out[i] += ((b[0] + b[1]) + (b[2] + b[3])) + ((b[4] + b[5]) + (b[6] + b[7]))

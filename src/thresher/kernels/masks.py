@@ -1,0 +1,147 @@
+"""Pairs to bits: near or not, 32 validation points a word, at the point's class-sorted position.
+
+For both metrics a pair is near when r = x.v - h(x) - t(v) >= 0, where
+
+    euclidean   h = |x|^2 / 2           t = (|v|^2 - radius^2) / 2
+    cosine      h = (1 - radius) |x|    t = 0,  v of length 1
+
+h = a |x|^2 + b |x|, so that both cost the same. r is computed in float32 and carries an error of at
+most `slack * (reach * |x| + |h| + level) + tiny` (`metrics.Score`). Pairs within that error are *noted*
+in the hot loop and settled afterwards by the pair rule, so float32 decides nothing that it could get wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from thresher.kernels.pairs import is_near
+
+Words = NDArray[np.uint32]
+Single = NDArray[np.float32]
+
+U32 = np.uint32
+ZERO = U32(0)
+BIT = (U32(1) << np.arange(32, dtype=U32)).astype(U32)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def direct_words(
+    X: Single,
+    dims: tuple[int, ...],
+    norms: Single,
+    VT: Single,
+    level: Single,
+    score: Single,
+    positions: NDArray[np.int64],
+    words: Words,
+    notes: Words,
+) -> int:
+    """Words straight from the rows, for few features; the number of notes is returned.
+
+    `dims` is a tuple with as many entries as there are features. Its *type* makes that number a
+    constant of the compiled loop, which is then unrolled, and each such loop is cached on disk.
+    """
+    a, b, slack, reach, most, tiny = score[0], score[1], score[2], score[3], score[4], score[5]
+    count = 0
+    for i in range(X.shape[0]):
+        x = X[i]
+        n = norms[i]
+        h = a * n * n + b * n
+        doubt_width = slack * (reach * n + abs(h) + most) + tiny
+        out = words[positions[i]]
+        for w in range(words.shape[1]):
+            first = w * 32
+            near = ZERO
+            doubt = ZERO
+            for j in range(32):
+                r = -h - level[first + j]
+                for k in range(len(dims)):
+                    r += x[k] * VT[k, first + j]
+                near = U32(near | (BIT[j] if r >= np.float32(0) else ZERO))
+                doubt = U32(doubt | (BIT[j] if abs(r) <= doubt_width else ZERO))
+            out[w] = near
+            if doubt:
+                notes[count, 0] = i
+                notes[count, 1] = w
+                notes[count, 2] = doubt
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def product_words(
+    G: Single,
+    norms: Single,
+    level: Single,
+    score: Single,
+    positions: NDArray[np.int64],
+    words: Words,
+    notes: Words,
+) -> int:
+    """Words from a tile `G` of the matrix product; the number of notes is returned."""
+    a, b, slack, reach, most, tiny = score[0], score[1], score[2], score[3], score[4], score[5]
+    count = 0
+    for i in range(G.shape[0]):
+        n = norms[i]
+        h = a * n * n + b * n
+        doubt_width = slack * (reach * n + abs(h) + most) + tiny
+        out = words[positions[i]]
+        for w in range(words.shape[1]):
+            g = G[i, w * 32 : w * 32 + 32]
+            t = level[w * 32 : w * 32 + 32]
+            near = ZERO
+            doubt = ZERO
+            for j in range(32):
+                r = (g[j] - h) - t[j]
+                near = U32(near | (BIT[j] if r >= np.float32(0) else ZERO))
+                doubt = U32(doubt | (BIT[j] if abs(r) <= doubt_width else ZERO))
+            out[w] = near
+            if doubt:
+                notes[count, 0] = i
+                notes[count, 1] = w
+                notes[count, 2] = doubt
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    notes: Words,
+    rows: NDArray[np.int64],
+    X: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    V: NDArray[np.float64],
+    v2: NDArray[np.float64],
+    metric: int,
+    radius: float,
+    positions: NDArray[np.int64],
+    words: Words,
+) -> None:
+    """Decide every noted pair by the pair rule; X[rows[j]] is the row that note j is about."""
+    for j in range(notes.shape[0]):
+        i = notes[j, 0]
+        w = notes[j, 1]
+        word = words[positions[i], w]
+        for bit in range(32):
+            v = w * 32 + bit
+            if notes[j, 2] & BIT[bit] and v < V.shape[0]:
+                if is_near(X[rows[j]], V[v], x2[i], v2[v], metric, radius):
+                    word = U32(word | BIT[bit])
+                else:
+                    word = U32(word & ~BIT[bit])
+        words[positions[i], w] = word
+
+
+@njit(cache=True, nogil=True)
+def distance_words(
+    D: NDArray[np.float64], radius: float, positions: NDArray[np.int64], words: Words
+) -> None:
+    """Words from a tile of distances that the caller computed."""
+    for i in range(D.shape[0]):
+        for w in range(words.shape[1]):
+            near = ZERO
+            for j in range(w * 32, min(D.shape[1], w * 32 + 32)):
+                near = U32(near | (BIT[j - w * 32] if D[i, j] <= radius else ZERO))
+            words[positions[i], w] = near

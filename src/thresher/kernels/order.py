@@ -1,0 +1,189 @@
+"""The order of all points by distance to one validation point, nearest first, ties by position.
+
+A point travels as one 64-bit key: a pattern of 32 bits that sorts as its float32 distance does above,
+its index and whether its label matches below. Rounding to float32 keeps the order of float64
+numbers that it does not make equal, and a radix sort is stable: what is left is to restore the
+float64 order within runs of equal patterns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+U32 = np.uint32
+U64 = np.uint64
+Keys = NDArray[np.uint64]
+
+RADIX_BITS = 12  # digits of at most 12 bits: three of them hold any pattern above the least
+
+
+@njit(cache=True, nogil=True)
+def fill_patterns(distances: NDArray[np.floating[Any]], patterns: NDArray[np.uint32]) -> None:
+    """For every distance the 32 bits that sort, as unsigned integers, like its float32 rounding."""
+    rounded = patterns.view(np.float32)
+    for i in range(distances.shape[0]):
+        rounded[i] = np.float32(distances[i]) + np.float32(0)  # -0.0 is 0.0
+    for i in range(distances.shape[0]):
+        negative = U32(patterns[i] >> U32(31))
+        patterns[i] = U32(~patterns[i]) if negative else U32(patterns[i] | U32(0x80000000))
+
+
+@njit(cache=True, nogil=True)
+def sort_keys(
+    patterns: NDArray[np.uint32],
+    codes: NDArray[np.int32],
+    code: int,
+    keys: Keys,
+    spare: Keys,
+    histogram: NDArray[np.int64],
+) -> None:
+    """Fill `keys` with (pattern - least) << 32 | index << 1 | match, sorted by pattern, stable.
+
+    Least-significant-digit radix sort; the digits are fitted to the bits that really differ: two
+    passes where the patterns span at most 24 bits, else three. `histogram` is 3 x 4096.
+    """
+    n = patterns.shape[0]
+    least = patterns[0]
+    most = patterns[0]
+    for i in range(n):
+        least = min(least, patterns[i])
+        most = max(most, patterns[i])
+    span = U32(most - least)
+    bits = 0
+    while span:
+        span = U32(span >> U32(1))
+        bits += 1
+    passes = 2 if bits <= 2 * RADIX_BITS else 3
+    q = max(1, (bits + passes - 1) // passes)
+    mask = U32((1 << q) - 1)
+    histogram[:, : 1 << q] = 0
+    for i in range(n):
+        key = U32(patterns[i] - least)
+        histogram[0, key & mask] += 1
+        histogram[1, U32(key >> U32(q)) & mask] += 1
+        if passes == 3:
+            histogram[2, U32(key >> U32(2 * q))] += 1
+    for p in range(passes):
+        start = 0
+        for j in range(1 << q):
+            here = histogram[p, j]
+            histogram[p, j] = start
+            start += here
+    first, second = (spare, keys) if passes == 2 else (keys, spare)
+    for i in range(n):
+        key = U32(patterns[i] - least)
+        digit = key & mask
+        at = histogram[0, digit]
+        histogram[0, digit] = at + 1
+        match = U64(1) if codes[i] == code else U64(0)
+        first[at] = (U64(key) << U64(32)) | (U64(i) << U64(1)) | match
+    _scatter(first, second, U64(32 + q), U64(mask), histogram[1])
+    if passes == 3:
+        _scatter(second, first, U64(32 + 2 * q), U64(mask), histogram[2])
+
+
+@njit(cache=True, nogil=True)
+def _scatter(
+    source: Keys, target: Keys, shift: np.uint64, mask: np.uint64, starts: NDArray[np.int64]
+) -> None:
+    for i in range(source.shape[0]):
+        key = source[i]
+        digit = (key >> shift) & mask
+        at = starts[digit]
+        starts[digit] = at + 1
+        target[at] = key
+
+
+@njit(cache=True, nogil=True)
+def restore_order(keys: Keys, distances: NDArray[np.float64]) -> None:
+    """Sort runs of equal float32 patterns by their float64 distance; equal ones keep their order."""
+    n = keys.shape[0]
+    i = 1
+    while i < n:
+        pattern = keys[i] >> U64(32)
+        if pattern != keys[i - 1] >> U64(32):
+            i += 1
+            continue
+        first = i - 1
+        while i < n and keys[i] >> U64(32) == pattern:
+            i += 1
+        _sort_run(keys, first, i, distances)
+
+
+@njit(cache=True, nogil=True)
+def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.float64]) -> None:
+    """Sort keys[first:end] by float64 distance, stable: by insertion if short, else by merging."""
+    if end - first > 32:
+        run = keys[first:end].copy()
+        values = np.empty(end - first, np.float64)
+        for j in range(end - first):
+            values[j] = distances[U32(run[j]) >> U32(1)]
+        if np.all(values[1:] >= values[:-1]):
+            return
+        order = np.argsort(values, kind="mergesort")
+        for j in range(end - first):
+            keys[first + j] = run[order[j]]
+        return
+    for i in range(first + 1, end):
+        key = keys[i]
+        own = distances[U32(key) >> U32(1)]
+        j = i
+        while j > first and distances[U32(keys[j - 1]) >> U32(1)] > own:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = key
+
+
+@njit(cache=True, nogil=True)
+def mixed_runs(
+    keys: Keys, distances: NDArray[np.float64], error: float, runs: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Find runs of sorted keys in which each gap between distances is at most `error`.
+
+    Only runs with matching *and* other points are kept, since equal matches have equal values
+    in any order. Fills `runs` with (first, end) and returns how many there are, and their points.
+    """
+    n = keys.shape[0]
+    count = 0
+    points = 0
+    first = 0
+    while first < n:
+        last = distances[U32(keys[first]) >> U32(1)]
+        matches = np.int64(keys[first] & U64(1))
+        end = first + 1
+        while end < n and distances[U32(keys[end]) >> U32(1)] - last <= error:
+            last = distances[U32(keys[end]) >> U32(1)]
+            matches += np.int64(keys[end] & U64(1))
+            end += 1
+        if 0 < matches < end - first:
+            runs[count, 0] = first
+            runs[count, 1] = end
+            count += 1
+            points += end - first
+        first = end
+    return count, points
+
+
+@njit(cache=True, nogil=True)
+def run_points(keys: Keys, runs: NDArray[np.int64], points: NDArray[np.int64]) -> None:
+    """The points that the runs hold."""
+    count = 0
+    for j in range(runs.shape[0]):
+        for r in range(runs[j, 0], runs[j, 1]):
+            points[count] = np.int64(U32(keys[r]) >> U32(1))
+            count += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_runs(keys: Keys, runs: NDArray[np.int64], distances: NDArray[np.float64]) -> None:
+    """Sort the keys of each run by distance, then by position."""
+    for j in range(runs.shape[0]):
+        first = runs[j, 0]
+        end = runs[j, 1]
+        by_position = np.sort(keys[first:end] & U64(0xFFFFFFFF))
+        keys[first:end] = by_position
+        _sort_run(keys, first, end, distances)

@@ -1,0 +1,228 @@
+"""Labels and owners of any hashable kind, turned into small integers.
+
+A class list fixes the number C of classes and gives each label its code. It is given by the
+caller, or read off the data: sorted where the labels can be sorted, else in order of appearance.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import rows_text
+from thresher.errors import InputError
+from thresher.kernels.labels import codes_of_integers, present_integers
+
+Codes = NDArray[np.int32]
+RawLabels = NDArray[Any] | list[Any]
+
+TABLE_SIZE = 1 << 16  # integer labels within such a range are coded by a table
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The list of classes, in a fixed order, and the code of each label.
+
+    Examples
+    --------
+    >>> classes = Classes(("cat", "dog"))
+    >>> classes.encode("y", ["dog", "cat", "dog"]).tolist()
+    [1, 0, 1]
+    """
+
+    labels: tuple[Hashable, ...]
+    _codes: dict[Hashable, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        codes = {label: code for code, label in enumerate(self.labels)}
+        if len(codes) < len(self.labels):
+            raise InputError(f"classes must be distinct, got {list(self.labels)!r}")
+        if not codes:
+            raise InputError("classes is empty: at least one class is needed")
+        object.__setattr__(self, "_codes", codes)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def encode(self, name: str, raw: RawLabels) -> Codes:
+        """The code of every label; an error names the first rows whose label is not a class."""
+        codes = self._encode_integers(raw) if _is_integer_array(raw) else None
+        if codes is None:
+            lookup = self._codes
+            codes = np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
+        if len(codes) and int(codes.min()) < 0:
+            rows = np.flatnonzero(codes < 0)
+            label = _as_list(raw[rows[0] : rows[0] + 1])[0]
+            raise InputError(
+                f"{name} has labels not in classes in {rows_text(rows)} (the first is {label!r}): "
+                f"add them to classes=, which now is {self._shown()}"
+            )
+        return codes
+
+    def code(self, name: str, label: object) -> int:
+        """The code of one label."""
+        return int(self.encode(name, check_labels(name, [label]))[0])
+
+    def _encode_integers(self, raw: Any) -> Codes | None:
+        known = [x for x in self.labels if isinstance(x, int | np.integer)]
+        if len(known) < len(self.labels):
+            return None
+        low, high = int(min(known)), int(max(known))
+        if high - low >= TABLE_SIZE or not -(2**62) < low <= high < 2**62:
+            return None
+        table = np.full(high - low + 1, -1, np.int32)
+        table[[int(x) - low for x in known]] = np.arange(len(known), dtype=np.int32)
+        codes = np.empty(len(raw), np.int32)
+        codes_of_integers(_native_integers(raw), low, table, codes)
+        return codes
+
+    def _shown(self) -> str:
+        text = ", ".join(repr(label) for label in self.labels[:8])
+        return f"[{text}{', ...' if len(self.labels) > 8 else ''}]"
+
+
+def check_labels(name: str, labels: object, count: int | None = None) -> RawLabels:
+    """Labels as a one-dimensional sequence with none missing and all hashable.
+
+    Integer arrays are kept as they are; everything else becomes a list of Python objects.
+    """
+    raw = _raw(name, labels)
+    if count is not None and len(raw) != count:
+        raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
+    if not _is_integer_array(raw):
+        raw = _as_list(raw)
+        _reject_unusable(name, raw)
+    return raw
+
+
+def class_list(classes: object, *found: RawLabels) -> Classes:
+    """The given `classes`, or those that occur in the labels `found`."""
+    if classes is not None:
+        if isinstance(classes, Classes):
+            return classes
+        if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+            raise InputError(f"classes must be a list of labels, got {classes!r}")
+        return Classes(tuple(_as_list(check_labels("classes", classes))))
+    distinct: dict[Hashable, None] = {}
+    for raw in found:
+        distinct.update(dict.fromkeys(_distinct(raw)))
+    try:
+        return Classes(tuple(sorted(distinct)))  # type: ignore[type-var]
+    except TypeError:  # labels of mixed types have no order of their own
+        return Classes(tuple(distinct))
+
+
+def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:
+    """One owner for each of `count` points, or None."""
+    if owners is None:
+        return None
+    raw = _as_list(_raw("owners", owners))
+    if len(raw) != count:
+        raise InputError(f"owners has {len(raw)} entries but there are {count} points")
+    _reject_unusable("owners", raw)
+    return tuple(raw)
+
+
+def is_missing(label: object) -> bool:
+    """Whether a label stands for "no label": None, NaN, NaT, NA."""
+    if label is None or type(label).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(label, float | np.floating) and bool(label != label)  # noqa: PLR0124
+
+
+def _raw(name: str, labels: object) -> RawLabels:
+    if isinstance(labels, np.ndarray):
+        if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
+            rows = np.flatnonzero(np.ma.getmaskarray(labels))
+            raise InputError(f"{name} has missing labels in {rows_text(rows)}")
+        array: NDArray[Any] = np.asarray(labels)
+    elif isinstance(labels, list | tuple | range):
+        return list(labels)
+    elif isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        raise InputError(f"{name} must be a sequence of labels, got {type(labels).__name__}")
+    else:
+        array = _series_to_array(name, labels)
+    if array.ndim != 1:
+        hint = f": use {name}.ravel()" if array.ndim == 2 and 1 in array.shape else ""
+        raise InputError(f"{name} must have one dimension, got shape {array.shape}{hint}")
+    if array.dtype.kind in "mM":  # as datetime objects, whatever the unit
+        array = array.astype(array.dtype.str[:3] + "[us]").astype(object)
+    return array
+
+
+def _series_to_array(name: str, labels: Any) -> NDArray[Any]:
+    package = type(labels).__module__.split(".")[0]
+    if package == "pyarrow" and hasattr(labels, "to_pylist") and not hasattr(labels, "schema"):
+        return _object_array(labels.to_pylist())  # nulls stay None
+    if package in {"pandas", "modin", "cudf"} and hasattr(labels, "array"):
+        return np.asarray(labels.to_numpy())
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(labels, polars.Series):
+        integers = labels.dtype.is_integer() and labels.null_count() == 0
+        return np.asarray(labels.to_numpy()) if integers else _object_array(labels.to_list())
+    if hasattr(labels, "columns") or hasattr(labels, "schema"):
+        raise InputError(f"{name} is a table: pass one column of it")
+    return np.asarray(labels)
+
+
+def _object_array(entries: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(entries), object)
+    array[:] = entries
+    return array
+
+
+def _is_integer_array(raw: RawLabels) -> bool:
+    return isinstance(raw, np.ndarray) and raw.dtype.kind in "iub"
+
+
+def _native_integers(raw: NDArray[Any]) -> NDArray[Any]:
+    if raw.dtype.kind == "b":
+        return raw.view(np.uint8)
+    return raw if raw.dtype.isnative else raw.astype(raw.dtype.newbyteorder("="))
+
+
+def _as_list(raw: RawLabels) -> list[Any]:
+    return raw if isinstance(raw, list) else raw.tolist()
+
+
+def _distinct(raw: RawLabels) -> Iterable[Hashable]:
+    if not _is_integer_array(raw):
+        return dict.fromkeys(_as_list(raw))
+    array: NDArray[Any] = raw  # type: ignore[assignment]
+    if not len(array):
+        return ()
+    low, high = int(array.min()), int(array.max())
+    if high - low >= TABLE_SIZE or high >= 2**62:
+        return list(np.unique(array).tolist())
+    seen = np.zeros(high - low + 1, np.bool_)
+    present_integers(_native_integers(array), low, seen)
+    found = (np.flatnonzero(seen) + low).tolist()
+    return [bool(x) for x in found] if array.dtype.kind == "b" else list(found)
+
+
+def _reject_unusable(name: str, raw: list[Any]) -> None:
+    word = "labels" if name != "owners" else "owners"
+    try:
+        distinct = dict.fromkeys(raw)
+    except TypeError:
+        rows = [row for row, label in enumerate(raw) if not _hashable(label)]
+        kind = type(raw[rows[0]]).__name__
+        raise InputError(
+            f"{name} has {word} that are not hashable in {rows_text(rows)} (the first is a {kind})"
+        ) from None
+    if any(is_missing(label) for label in distinct):
+        rows = [row for row, label in enumerate(raw) if is_missing(label)]
+        raise InputError(f"{name} has missing {word} in {rows_text(rows)}: drop or fill those rows")
+
+
+def _hashable(label: object) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True

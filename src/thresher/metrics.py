@@ -1,0 +1,182 @@
+"""Rows with their norms, and the numbers that turn a distance question into a dot product.
+
+`measure` makes the one pass over a table that checks its numbers: a row with a NaN or infinite
+entry has such a norm, a zero row has norm zero, equal rows have equal norms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import MAX_MAGNITUDE, Features, Metric, rows_text
+from thresher.errors import InputError
+from thresher.kernels.pairs import COSINE, EUCLIDEAN, squared_norms
+from thresher.threads import cut, run
+
+METRIC_CODES = {"euclidean": EUCLIDEAN, "cosine": COSINE}
+CHUNK = 1 << 18  # numbers converted at a time where a table is not in the layout a kernel wants
+PARALLEL_NUMBERS = 1 << 20  # tables with fewer numbers are measured by one thread
+SMALLEST_SQUARE = 2.0**-480  # a shorter row has no direction that float64 can tell
+
+UNIT = 2.0**-24  # half the distance from 1 to the next float32
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A checked table of features and the squared euclidean norm of each row, in float64."""
+
+    array: Features
+    squares: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self.array.shape[1])
+
+    def largest_norm(self) -> float:
+        """The euclidean norm of the longest row."""
+        return math.sqrt(float(self.squares.max(initial=0.0)))
+
+    def as_float32(self, lo: int, hi: int, scale: float) -> NDArray[np.float32]:
+        """Rows lo to hi, times a power of two, in float32: a view where nothing has to change."""
+        part = self.array[lo:hi]
+        if scale == 1.0 and part.dtype == np.float32 and part.flags.c_contiguous:
+            return part
+        if scale == 1.0:
+            return np.ascontiguousarray(part, np.float32)
+        return np.ascontiguousarray(part.astype(np.float64) * scale, np.float32)
+
+    def as_float64(self, which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some of the rows in float64."""
+        return np.ascontiguousarray(self.array[which], np.float64)
+
+
+def measure(name: str, array: Features, metric: Metric) -> Rows:
+    """`array` with its squared norms, or an error that names the rows that cannot be used."""
+    squares = np.empty(len(array), np.float64)
+
+    def job(lo: int, hi: int) -> None:
+        squared_norms(_kernel_layout(array[lo:hi]), squares[lo:hi])
+
+    step = max(1, CHUNK // array.shape[1])
+    run(job, cut(0, len(array), step), parallel=array.size >= PARALLEL_NUMBERS)
+    total = float(squares.sum())
+    if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
+        _reject_numbers(name, array, squares)
+    if metric == "cosine" and float(squares.min()) < SMALLEST_SQUARE:
+        _reject_zeros(name, array, squares)
+    return Rows(array, squares)
+
+
+def _kernel_layout(part: Features) -> NDArray[Any]:
+    """`part` as C-ordered float32 or float64, without loss."""
+    wanted = np.float64 if part.dtype == np.float64 else np.float32
+    return np.ascontiguousarray(part, wanted)
+
+
+def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64]) -> None:
+    suspicious = np.flatnonzero(~(squares <= MAX_MAGNITUDE**2))
+    broken = [row for row in suspicious.tolist() if not np.isfinite(array[row]).all()]
+    if broken:
+        raise InputError(
+            f"{name} has NaN or infinite values in {rows_text(broken)}: drop or fill those rows"
+        )
+    if len(suspicious):
+        raise InputError(
+            f"{name} has values beyond 1e72 in {rows_text(suspicious)}: rescale the features"
+        )
+
+
+def _reject_zeros(name: str, array: Features, squares: NDArray[np.float64]) -> None:
+    rows = np.flatnonzero(squares < SMALLEST_SQUARE)
+    what = "zero rows" if not np.any(array[rows[0]]) else "rows too close to zero"
+    raise InputError(
+        f"{name} has {what}, which have no direction, so no cosine distance: {rows_text(rows)}; "
+        f"drop them or use metric='euclidean'"
+    )
+
+
+@dataclass(frozen=True)
+class Score:
+    """How r = x.v - h(x) - t(v), whose sign says near or not, is computed in float32 for a block.
+
+    `numbers` are a, b, slack, reach, most and tiny of `kernels.masks`: h = a |x|^2 + b |x|, and r is
+    wrong by at most slack * (reach * |x| + |h| + most) + tiny.
+
+    Proof of the bound, u = 2^-24. The computed x.v differs from the real one by at most
+    (d u / (1 - d u) + 2u + u^2) |x| |v|: d products and sums in any order, contracted or not, of
+    factors rounded to float32. The norm |x| is rounded once (u), h from it within 5u |h|, t within u |t|;
+    the two subtractions add at most 2u (|x.v| + |h|) + u |t|. Together this is below
+    (d + 16) u / (1 - (d + 16) u) * (|x| |v| + |h| + |t|), and `most` uses (|v|^2 + radius^2) / 2 >= |t|,
+    so the bound also covers the float64 rounding of the pair rule itself (2^-53 times as much,
+    relative to the same terms). `tiny` covers numbers that underflow float32.
+    """
+
+    scale: float
+    columns: NDArray[np.float32]  # features x lanes: validation points as columns, padded
+    level: NDArray[np.float32]  # t(v), infinite in the padding
+    numbers: NDArray[np.float32]
+
+
+def score(
+    validation: Rows, block: slice, lanes: int, metric: Metric, radius: float, longest: float
+) -> Score:
+    """The `Score` of one block of validation points, for points of norm at most `longest`."""
+    V = validation.as_float64(block)
+    norms = np.sqrt(validation.squares[block])
+    count, width = V.shape
+    columns = aligned((width, lanes), np.float32)
+    level = aligned((lanes,), np.float32)
+    columns[:, count:] = 0.0
+    level[count:] = np.inf
+    slack = (width + 16) * UNIT / (1 - (width + 16) * UNIT) * 1.001
+    if metric == "cosine":
+        scale = _power_of_two(longest)
+        columns[:, :count] = (V / np.where(norms > 0, norms, 1.0)[:, None]).T
+        level[:count] = 0.0
+        a, b, reach, most = 0.0, 1.0 - radius, 1.0, 0.0
+        # a radius of 2 and more takes in every pair; the kernel's r must not be infinite or NaN
+        b = max(b, -2.0)
+    else:
+        farthest = longest + float(norms.max())
+        radius = min(radius, 4 * farthest + 1)  # a larger one decides nothing more
+        scale = _power_of_two(max(farthest, radius))
+        columns[:, :count] = (V * scale).T
+        level[:count] = (norms**2 - radius**2) * (scale**2 / 2)
+        a, b = 0.5, 0.0
+        reach = float(norms.max()) * scale
+        most = (float(norms.max()) ** 2 + radius**2) * (scale**2 / 2)
+    tiny = (width + 16) * 2.0**-126 * (1 + reach)
+    numbers = np.array([a, b, slack, reach, most, tiny], np.float64) * (1 + 2.0**-20)
+    numbers[:2] = a, b
+    return Score(scale, columns, level, numbers.astype(np.float32))
+
+
+def scaled_norms(rows: Rows, scale: float) -> NDArray[np.float32]:
+    """The euclidean norms, times `scale`, in float32."""
+    norms = np.sqrt(rows.squares)
+    norms *= scale
+    return norms.astype(np.float32)
+
+
+def _power_of_two(largest: float) -> float:
+    """1 where float32 has room for squares of `largest`, else a power of two that makes room."""
+    if largest == 0.0 or 2.0**-30 <= largest <= 2.0**30:
+        return 1.0
+    return math.ldexp(1.0, -math.frexp(largest)[1])
+
+
+def aligned(shape: tuple[int, ...], dtype: type[Any]) -> NDArray[Any]:
+    """An uninitialized array that starts on a cache line."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = np.empty(size + 64, np.uint8)
+    offset = -buffer.ctypes.data % 64
+    return buffer[offset : offset + size].view(dtype).reshape(shape)

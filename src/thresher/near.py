@@ -1,0 +1,306 @@
+"""Which points are near which validation points: one bit a pair, a block of validation points at a time.
+
+This is the step that counting and valuing share. Points are laid out sorted by class (`Groups`), so
+that a class is a range of rows and what differs between classes is one weight a validation point.
+Memory is one bit for each point and each validation point of the *current* block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import Metric
+from thresher.errors import InputError
+from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
+from thresher.kernels.labels import class_positions
+from thresher.kernels.masks import direct_words, distance_words, product_words, settle
+from thresher.labels import Codes
+from thresher.metrics import METRIC_CODES, Rows, Score, aligned, scaled_norms, score
+from thresher.threads import cut, one_blas_thread, run, thread_count
+
+BLOCK = 512  # validation points whose bits are held at once
+DIRECT_WIDTH = 16  # up to this many features a fused loop beats the matrix product (measured)
+DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
+TILE = 1024  # points in one tile of the matrix product
+PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring
+TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Points sorted by class: `positions[i]` is where point i goes, class c is starts[c]..starts[c+1]."""
+
+    positions: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: Codes, classes: int) -> Groups:
+        """The groups of points with these class codes."""
+        positions = np.empty(len(codes), np.int64)
+        starts = np.empty(classes + 1, np.int64)
+        class_positions(codes, starts, positions)
+        return cls(positions, starts)
+
+    def segments(self, wanted: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
+
+        `wanted` is sorted. Classes that no validation point of a block carries need no telling apart.
+        """
+        found: list[tuple[int, int, int]] = []
+        end = 0
+        for code in wanted.tolist():
+            lo, hi = int(self.starts[code]), int(self.starts[code + 1])
+            found += [(end, lo, -1), (lo, hi, code)]
+            end = hi
+        found.append((end, len(self.positions), -1))
+        return [segment for segment in found if segment[0] < segment[1]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bits of all points against one block of validation points."""
+
+    columns: slice
+    words: NDArray[np.uint32]
+    parallel: bool
+
+    def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
+        """Near points in each segment, for each validation point of the block."""
+        counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
+        pieces = _pieces(segments, self.parallel)
+        partial = np.zeros((len(pieces), counts.shape[1]), np.int64)
+
+        def job(row: int, lo: int, hi: int) -> None:
+            count_columns(self.words, lo, hi, partial[row])
+
+        run(job, [(row, lo, hi) for row, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
+        for row, (index, _, _) in enumerate(pieces):
+            counts[index] += partial[row]
+        return counts[:, : self.columns.stop - self.columns.start]
+
+    def own_counts(
+        self, segments: list[tuple[int, int, int]], codes: Codes
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Near points with the validation point's own label, and with another: (same, other).
+
+        `codes` are the classes of the block's validation points, each of which has its segment.
+        """
+        counts = self.count(segments)
+        same = np.zeros(counts.shape[1], np.int64)
+        for (_, _, code), row in zip(segments, counts, strict=True):
+            same += np.where(codes == code, row, 0)
+        return same, counts.sum(axis=0) - same
+
+    def add(
+        self,
+        segments: list[tuple[int, int, int]],
+        weights: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None:
+        """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
+        lanes = self.words.shape[1] * 32
+        padded = np.zeros((len(segments), lanes))
+        padded[:, : weights.shape[1]] = weights
+        words = self.words.view(np.uint64)
+        tables: dict[int, NDArray[np.float64]] = {}
+
+        def job(index: int, lo: int, hi: int) -> None:
+            if segments[index][1] - segments[index][0] < TABLE_ROWS:
+                add_by_bits(words, lo, hi, padded[index], out)
+                return
+            if index not in tables:
+                table = np.empty((lanes // 8, 256))
+                byte_tables(padded[index], table)
+                tables[index] = table
+            add_by_tables(words, lo, hi, tables[index], out)
+
+        for index in range(len(segments)):
+            pieces = [piece for piece in _pieces([segments[index]], self.parallel)]
+            run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
+            tables.clear()
+
+
+def _pieces(segments: list[tuple[int, int, int]], parallel: bool) -> list[tuple[int, int, int]]:
+    """The segments (index, lo, hi), long ones cut so that every thread gets some."""
+    total = sum(hi - lo for lo, hi, _ in segments)
+    size = max(4096, -(-total // thread_count())) if parallel else total
+    return [
+        (index, *piece)
+        for index, (lo, hi, _) in enumerate(segments)
+        for piece in cut(lo, hi, max(1, size))
+    ]
+
+
+def near_blocks(
+    points: Rows | Distances,
+    groups: Groups,
+    validation: Rows | None,
+    *,
+    metric: Metric,
+    radius: float,
+    advance: Advance | None = None,
+) -> Iterator[Block]:
+    """Yield the bits of all points, a block of validation points at a time.
+
+    The words of a block are overwritten by the next one. `advance` is told the number of
+    pairs done, for a progress bar.
+    """
+    if isinstance(points, Distances):
+        yield from _distance_blocks(points, groups, radius, advance)
+        return
+    assert validation is not None  # noqa: S101 - the public functions check it
+    lanes = _lanes(len(validation))
+    words = aligned((len(points), lanes // 32), np.uint32)
+    parallel = len(points) * len(validation) * max(10, points.width) >= PARALLEL_WORK
+    longest = points.largest_norm()
+    norms: NDArray[np.float32] | None = None
+    scale = 0.0
+    for start in range(0, len(validation), lanes):
+        block = slice(start, min(len(validation), start + lanes))
+        with_score = score(validation, block, lanes, metric, radius, longest)
+        if norms is None or with_score.scale != scale:
+            scale = with_score.scale
+            norms = scaled_norms(points, scale)
+        task = _Task(points, norms, groups.positions, validation, block, metric, radius, with_score)
+        task.fill(words, parallel, advance)
+        yield Block(block, words, parallel)
+
+
+def _lanes(count: int) -> int:
+    """Validation points a block: at most `BLOCK`, a multiple of 64, blocks of nearly equal size."""
+    blocks = -(-count // BLOCK)
+    return -(-count // (blocks * 64)) * 64
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
+
+    points: Rows
+    norms: NDArray[np.float32]
+    positions: NDArray[np.int64]
+    validation: Rows
+    block: slice
+    metric: Metric
+    radius: float
+    score: Score
+
+    def fill(self, words: NDArray[np.uint32], parallel: bool, advance: Advance | None) -> None:
+        direct = self.points.width <= DIRECT_WIDTH
+        step = max(TILE, DIRECT_WORDS // words.shape[1]) if direct else TILE
+        V = self.validation.as_float64(self.block)
+        propose = self._direct if direct else self._product
+
+        def job(lo: int, hi: int) -> None:
+            notes = np.empty(((hi - lo) * words.shape[1], 3), np.uint32)
+            count = propose(lo, hi, words, notes)
+            if count:
+                self._settle(lo, hi, notes[:count], V, words)
+            if advance is not None:
+                advance((hi - lo) * len(V))
+
+        pieces = cut(0, len(self.points), step)
+        if direct:
+            run(job, pieces, parallel=parallel)
+        else:
+            with one_blas_thread():
+                run(job, pieces, parallel=parallel)
+
+    def _direct(self, lo: int, hi: int, words: NDArray[Any], notes: NDArray[Any]) -> int:
+        tile = self.points.as_float32(lo, hi, self.score.scale)
+        dims = (0,) * self.points.width
+        return int(
+            direct_words(
+                tile, dims, self.norms[lo:hi], self.score.columns, self.score.level,
+                self.score.numbers, self.positions[lo:hi], words, notes,
+            )
+        )  # fmt: skip
+
+    def _product(self, lo: int, hi: int, words: NDArray[Any], notes: NDArray[Any]) -> int:
+        tile = self.points.as_float32(lo, hi, self.score.scale)
+        product = np.dot(tile, self.score.columns)
+        return int(
+            product_words(
+                product, self.norms[lo:hi], self.score.level,
+                self.score.numbers, self.positions[lo:hi], words, notes,
+            )
+        )  # fmt: skip
+
+    def _settle(
+        self, lo: int, hi: int, notes: NDArray[Any], V: NDArray[Any], words: NDArray[Any]
+    ) -> None:
+        wanted, where = np.unique(notes[:, 0], return_inverse=True)
+        X = self.points.as_float64(wanted.astype(np.int64) + lo)
+        settle(
+            notes, where, X, self.points.squares[lo:hi], V, self.validation.squares[self.block],
+            METRIC_CODES[self.metric], self.radius, self.positions[lo:hi], words,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Precomputed distances, points x validation points: one array, or blocks of its columns."""
+
+    source: NDArray[Any] | Iterable[Any]
+    points: int
+    validation: int
+
+    def __len__(self) -> int:
+        return self.points
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Column ranges with their distances, of at most `BLOCK` columns each."""
+        start = 0
+        for number, columns in enumerate(self._source_blocks()):
+            part = _check_distances(f"X block {number}", columns, self.points)
+            if start + part.shape[1] > self.validation:
+                raise InputError(
+                    f"X has at least {start + part.shape[1]} columns of distances "
+                    f"but y_val has {self.validation} labels"
+                )
+            for lo, hi in cut(0, part.shape[1], BLOCK):
+                yield slice(start + lo, start + hi), part[:, lo:hi]
+            start += part.shape[1]
+        if start < self.validation:
+            raise InputError(
+                f"X has {start} columns of distances but y_val has {self.validation} labels"
+            )
+
+    def _source_blocks(self) -> Iterable[Any]:
+        return [self.source] if isinstance(self.source, np.ndarray) else self.source
+
+
+def _check_distances(name: str, block: object, points: int) -> NDArray[Any]:
+    part = np.asarray(block)
+    if part.ndim != 2 or part.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be a two-dimensional array of distances, got {part.dtype}")
+    if len(part) != points:
+        raise InputError(f"{name} has {len(part)} rows of distances but y has {points} labels")
+    return part
+
+
+def _distance_blocks(
+    distances: Distances, groups: Groups, radius: float, advance: Advance | None
+) -> Iterator[Block]:
+    for columns, part in distances.blocks():
+        width = part.shape[1]
+        words = aligned((len(distances), _lanes(width) // 32), np.uint32)
+
+        def job(lo: int, hi: int, part: NDArray[Any] = part, words: Any = words) -> None:
+            tile = np.ascontiguousarray(part[lo:hi], np.float64)
+            if np.isnan(tile).any():
+                row, column = np.argwhere(np.isnan(tile))[0]
+                raise InputError(f"X has NaN as the distance in row {lo + row}, column {column}")
+            distance_words(tile, radius, groups.positions[lo:hi], words)
+            if advance is not None:
+                advance(tile.size)
+
+        run(job, cut(0, len(distances), TILE), parallel=len(distances) * width >= 1 << 22)
+        yield Block(columns, words, parallel=len(distances) * width >= 1 << 22)

@@ -1,0 +1,209 @@
+"""PriceList: what a point is worth, for anyone who holds the list and the point, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_features
+from thresher.errors import InputError
+from thresher.files import (
+    check_format,
+    existing,
+    pack_array,
+    portable_labels,
+    unpack_array,
+    write_whole,
+)
+from thresher.inputs import Points, Validation, check_points
+from thresher.labels import Classes
+from thresher.metrics import measure
+from thresher.near import Groups, near_blocks
+from thresher.prices import Semivalue, check_semivalue, rest_prices, semivalue_name
+
+FORMAT = "thresher.prices/1"
+CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
+GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
+
+
+@dataclass(frozen=True, eq=False)
+class PriceList:
+    """The prices that each validation point pays for a point near it.
+
+    A point's value is the sum, over the validation points it is near, of `gain` where it carries their
+    label and `loss` where it does not. The list holds the public validation set and prices,
+    no training point.
+
+    Parameters
+    ----------
+    validation
+        The validation set, the class list and the metric.
+    radius
+        The distance up to which a point is near, inclusive.
+    semivalue
+        The semivalue in words, as in `tknn_shapley`.
+    table
+        Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
+        that lacks it, a newcomer; each under that label and under another one.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> counts = th.NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
+    >>> prices = counts.add([[0.5], [0.9]], ["a", "b"]).price_list()
+    >>> prices.values([[0.5], [0.9]], ["a", "b"]).tolist()
+    [0.5, -0.5]
+    >>> prices.values([[0.9]], ["b"], label="a").round(3).tolist()  # if that row were relabeled
+    [0.25]
+    >>> prices.newcomer_values([[3.5]], ["b"]).tolist()
+    [0.5]
+    """
+
+    validation: Validation
+    radius: float
+    semivalue: str
+    table: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        table = np.array(self.table, np.float64)
+        if table.shape != (3, 2, len(self.validation)):
+            raise InputError(f"table must have shape (3, 2, {len(self.validation)})")
+        table.flags.writeable = False
+        object.__setattr__(self, "table", table)
+
+    @classmethod
+    def of_counts(
+        cls,
+        validation: Validation,
+        radius: float,
+        counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+        semivalue: Semivalue,
+    ) -> PriceList:
+        """The prices that follow from the counts (same, other)."""
+        semivalue = check_semivalue(semivalue)
+        same, other = counts
+        rests = [(np.maximum(same - 1, 0), other), (same, np.maximum(other - 1, 0)), (same, other)]
+        classes = len(validation.classes)
+        table = [rest_prices(*rest, classes, semivalue) for rest in rests]
+        return cls(validation, radius, semivalue_name(semivalue), np.array(table))
+
+    @property
+    def gain(self) -> NDArray[np.float64]:
+        """What each validation point pays a member that carries its label (> 0 for Shapley)."""
+        return self.table[CARRIES, GAIN]
+
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """What each validation point charges a member that lacks its label (< 0 for Shapley)."""
+        return self.table[LACKS, LOSS]
+
+    def __repr__(self) -> str:
+        about = f"{self.semivalue}, {len(self.validation)} validation points"
+        return f"PriceList({about}, {self.validation.metric} radius {self.radius:g})"
+
+    def values(self, X: object, y: object, *, label: object = None) -> NDArray[np.float64]:
+        """The values of points that are among the counted ones.
+
+        Parameters
+        ----------
+        X, y
+            The points and the labels under which they were counted.
+        label
+            If given, the values the same points would have under this label, all else equal.
+        """
+        points = check_points(X, _spread(y, X), self.validation)
+        code = None if label is None else self.validation.classes.code("label", label)
+        return self._sum(points, [code], member=True)[:, 0]
+
+    def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
+        """What each point would be worth if it alone were added; `y` may be one label for all."""
+        points = check_points(X, _spread(y, X), self.validation)
+        return self._sum(points, [None], member=False)[:, 0]
+
+    def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
+        """The value of each point under each class: one row a point, one column a class.
+
+        With `y` the points are members that were counted under these labels, without it newcomers.
+        """
+        codes = list(range(len(self.validation.classes)))
+        if y is not None:
+            return self._sum(check_points(X, _spread(y, X), self.validation), codes, member=True)
+        placeholder = self.validation.classes.labels[0]
+        points = check_points(X, _spread(placeholder, X), self.validation)
+        return self._sum(points, codes, member=False)
+
+    def _sum(self, points: Points, labels: list[int | None], *, member: bool) -> NDArray[np.float64]:
+        """Values under each of `labels`, where None is the point's own."""
+        groups = Groups.of(points.codes, len(self.validation.classes))
+        sums = np.zeros((len(labels), len(points)))
+        blocks = near_blocks(
+            points.rows, groups, self.validation.rows,
+            metric=self.validation.metric, radius=self.radius,
+        )  # fmt: skip
+        for block in blocks:
+            segments = groups.segments(np.unique(self.validation.codes[block.columns]))
+            for label, out in zip(labels, sums, strict=True):
+                weights = [
+                    self._weights(block.columns, code, label, member=member)
+                    for _, _, code in segments
+                ]
+                block.add(segments, np.array(weights), out)
+        return np.ascontiguousarray(sums[:, groups.positions].T)
+
+    def _weights(
+        self, columns: slice, code: int, label: int | None, *, member: bool
+    ) -> NDArray[np.float64]:
+        """Prices for a point of class `code` priced under `label`, for each validation point."""
+        codes, table = self.validation.codes[columns], self.table[:, :, columns]
+        under = codes == (code if label is None else label)
+        if not member:
+            return np.where(under, table[NEWCOMER, GAIN], table[NEWCOMER, LOSS])
+        carries = np.where(under, table[CARRIES, GAIN], table[CARRIES, LOSS])
+        lacks = np.where(under, table[LACKS, GAIN], table[LACKS, LOSS])
+        return np.where(codes == code, carries, lacks)
+
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file that anyone can value points with; an existing file is replaced."""
+        rows = self.validation.rows
+        document = {
+            "format": FORMAT,
+            "semivalue": self.semivalue,
+            "metric": self.validation.metric,
+            "radius": self.radius,
+            "classes": portable_labels(self.validation.classes.labels),
+            "labels": self.validation.codes.tolist(),
+            "features": None if rows is None else pack_array(rows.array),
+            "prices": self.table.tolist(),
+        }
+        text = json.dumps(document)
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> PriceList:
+        """The price list that `save` wrote, equal to the last bit."""
+        try:
+            document: Any = json.loads(existing(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as broken:
+            raise InputError(f"{path} is not a JSON file: {broken}") from None
+        check_format(path, document if isinstance(document, dict) else {}, FORMAT)
+        metric, packed = document["metric"], document["features"]
+        features = None if packed is None else check_features("X_val", unpack_array(packed))
+        validation = Validation(
+            None if features is None else measure("X_val", features, metric),
+            np.array(document["labels"], np.int32),
+            Classes(tuple(document["classes"])),
+            metric,
+        )
+        return cls(validation, document["radius"], document["semivalue"], document["prices"])
+
+
+def _spread(y: object, X: object) -> object:
+    """`y`, or, where it is one label, that label once for every row of X."""
+    if not isinstance(y, str | bytes | bool | int | float | np.generic):
+        return y
+    return [y] * (len(X) if hasattr(X, "__len__") else 1)

@@ -1,0 +1,198 @@
+"""Counts to prices: what a near point is worth to a validation point. The only home of the formulas.
+
+Every semivalue of the threshold utility has one form (`design` of the library, section "price"). Let the
+*rest* be the other near points, `same` of them with the validation point's label and `other` without,
+c = same + other + 1 the near points with the valued one, and C the number of classes. Then
+
+    gain = w0(c) (1 - 1/C) + W(c) (1 - same / (c - 1))     the point carries the label
+    loss = w0(c) (0 - 1/C) + W(c) (0 - same / (c - 1))     it does not
+
+with the second term absent for c = 1. A semivalue is its two functions w0 and W:
+
+    Shapley        w0 = 1/c         W = (H_c - 1) / c                    H_c the harmonic number
+    Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c)
+    leave-one-out  w0 = [c = 1]     W = [c > 1] / c
+    Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)        J beta-binomial(c - 1; b, a)
+
+Proof in one line: points out of reach are null players, so a coalition is J of the c - 1 others in reach,
+uniform given J; alone the point adds m - 1/C, after j > 0 others it adds on average
+(m - same / (c - 1)) / (j + 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Weights = Callable[[Integers], tuple[Floats, Floats]]
+
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Beta:
+    """The Beta(a, b) semivalue (Kwon and Zou 2022); Beta(1, 1) is Shapley.
+
+    A larger `a` weighs small coalitions more, a larger `b` large ones.
+
+    Examples
+    --------
+    >>> Beta(4, 1)
+    Beta(a=4.0, b=1.0)
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            usable = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not usable or not 0 < float(value) < math.inf:
+                raise InputError(f"{name} of Beta must be a number > 0, got {value!r}")
+            object.__setattr__(self, name, float(value))
+
+
+Semivalue = str | Beta
+
+
+def check_semivalue(semivalue: object) -> Semivalue:
+    """`semivalue`, if it is a known name or a `Beta`."""
+    if isinstance(semivalue, Beta) or (isinstance(semivalue, str) and semivalue in NAMED):
+        return semivalue
+    names = ", ".join(repr(name) for name in NAMED)
+    raise InputError(f"semivalue must be {names} or thresher.Beta(a, b), got {semivalue!r}")
+
+
+def semivalue_name(semivalue: Semivalue) -> str:
+    """The semivalue in words, for records: 'shapley', 'beta(4.0, 1.0)'."""
+    return semivalue if isinstance(semivalue, str) else f"beta({semivalue.a}, {semivalue.b})"
+
+
+def parse_semivalue(name: str) -> Semivalue:
+    """The semivalue that `semivalue_name` put in words."""
+    if name.startswith("beta(") and name.endswith(")"):
+        a, b = name[5:-1].split(",")
+        return Beta(float(a), float(b))
+    return check_semivalue(name)
+
+
+def weights(semivalue: Semivalue, near: Integers) -> tuple[Floats, Floats]:
+    """The weights (w0, W) for neighborhoods of `near` >= 1 points, the valued point included.
+
+    Examples
+    --------
+    >>> w0, W = weights("shapley", np.array([1, 2, 10_000_000]))
+    >>> W.round(9).tolist()
+    [0.0, 0.25, 1.57e-06]
+    """
+    if isinstance(semivalue, Beta):
+        return _beta(semivalue.a, semivalue.b, near)
+    return NAMED[semivalue](near)
+
+
+def rest_prices(
+    same: Integers, other: Integers, classes: int, semivalue: Semivalue
+) -> tuple[Floats, Floats]:
+    """What one more near point is worth beside `same` + `other` near ones: (gain, loss).
+
+    Examples
+    --------
+    >>> gain, loss = rest_prices(np.array([0, 1]), np.array([0, 1]), 2, "shapley")
+    >>> gain.round(4).tolist(), loss.round(4).tolist()
+    ([0.5, 0.3056], [-0.5, -0.3056])
+    """
+    near = same + other + 1
+    w0, W = weights(semivalue, near)
+    share = same / np.maximum(near - 1, 1)
+    gain = w0 * (1 - 1 / classes) + W * (1 - share)
+    loss = w0 * (0 - 1 / classes) - W * share
+    return gain, loss
+
+
+def member_prices(
+    same: Integers, other: Integers, classes: int, semivalue: Semivalue
+) -> tuple[Floats, Floats]:
+    """What a point that is among the counted ones is worth: (gain, loss).
+
+    Its rest is the counts without itself. Where no such point was counted the price is that of the
+    only one there could be.
+    """
+    gain, _ = rest_prices(np.maximum(same - 1, 0), other, classes, semivalue)
+    _, loss = rest_prices(same, np.maximum(other - 1, 0), classes, semivalue)
+    return gain, loss
+
+
+def _shapley(near: Integers) -> tuple[Floats, Floats]:
+    from scipy.special import digamma
+
+    harmonic = np.where(near > 1, digamma(near + 1.0) + np.euler_gamma, 1.0)
+    return 1 / near, (harmonic - 1) / near
+
+
+def _banzhaf(near: Integers) -> tuple[Floats, Floats]:
+    w0 = np.exp2(1.0 - near)
+    return w0, (2 - w0) / near - w0
+
+
+def _leave_one_out(near: Integers) -> tuple[Floats, Floats]:
+    return np.where(near == 1, 1.0, 0.0), np.where(near > 1, 1 / near, 0.0)
+
+
+NAMED: dict[str, Weights] = {
+    "shapley": _shapley,
+    "banzhaf": _banzhaf,
+    "leave-one-out": _leave_one_out,
+}
+
+
+def _beta(a: float, b: float, near: Integers) -> tuple[Floats, Floats]:
+    """Beta weights as products of ratios near 1, summed as logarithms, so that nothing overflows.
+
+    P(J = 0)       = prod_{i=0}^{c-2} (a + i) / (a + b + i)
+    E[1 / (1 + J)] = 1/c + (a/c) (1 - prod_{i=1}^{c-1} (a + i) / (a + i + b - 1)) / (b - 1)
+
+    (the second from E[1 / (1 + J)] = E[(1 - (1 - p)^c) / (c p)] over p ~ Beta(b, a)); for b = 1 the
+    last quotient is sum_{i=1}^{c-1} 1 / (a + i).
+    """
+    w0 = np.exp(-_sums(lambda i: np.log1p(b / (a + i)), 0, near - 1))
+    excess = b - 1.0
+    if excess == 0.0:
+        quotient = _sums(lambda i: 1 / (a + i), 1, near)
+    else:
+        quotient = -np.expm1(-_sums(lambda i: np.log1p(excess / (a + i)), 1, near)) / excess
+    return w0, np.maximum(1 / near + a / near * quotient - w0, 0.0)
+
+
+def _sums(term: Callable[[Floats], Floats], first: int, ends: Integers) -> Floats:
+    """sum_{i=first}^{end-1} term(i) for every end, in chunks whose own sums are exactly added up."""
+    sums = np.zeros(ends.shape)
+    before: list[float] = []
+    for lo in range(first, int(ends.max(initial=first)), CHUNK):
+        running = np.cumsum(term(np.arange(lo, lo + CHUNK, dtype=np.float64)))
+        inside = (ends > lo) & (ends <= lo + CHUNK)
+        sums[inside] = math.fsum(before) + running[ends[inside] - lo - 1]
+        before.append(float(running[-1]))
+    return sums
+
+
+def utility(same: Integers, other: Integers, classes: int) -> float:
+    """Utility of all points: the sum of label shares, 1/C where nobody is near.
+
+    Examples
+    --------
+    >>> utility(np.array([3, 0]), np.array([1, 0]), 2)
+    1.25
+    """
+    near = same + other
+    shares: NDArray[Any] = np.where(near > 0, same / np.maximum(near, 1), 1 / classes)
+    return float(shares.sum())

@@ -1,0 +1,159 @@
+"""suggest_radius: a radius from public data alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.inputs import Validation, check_validation
+from thresher.kernels.distances import direct_distances
+from thresher.metrics import METRIC_CODES
+
+
+@dataclass(frozen=True, eq=False)
+class RadiusSuggestion:
+    """A radius, and the curves it was read off. It can be passed wherever a radius is wanted.
+
+    Parameters
+    ----------
+    radius
+        The suggestion.
+    radii
+        The radii that were tried, ascending.
+    accuracy
+        Leave-one-out accuracy of the threshold classifier at each: the expected one, if it guesses
+        evenly among the labels that lead.
+    coverage
+        The share of validation points that have another one within each radius.
+    """
+
+    radius: float
+    radii: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+
+    def __float__(self) -> float:
+        return self.radius
+
+    def __repr__(self) -> str:
+        at = int(np.flatnonzero(self.radii == self.radius)[0])
+        how = f"accuracy={self.accuracy[at]:.3f}, coverage={self.coverage[at]:.3f}"
+        return f"RadiusSuggestion({self.radius:.4g}, {how})"
+
+
+def suggest_radius(
+    X_val: Any,
+    y_val: Any,
+    *,
+    metric: str = "cosine",
+    classes: Any = None,
+    candidates: int = 64,
+    most_points: int = 4000,
+) -> RadiusSuggestion:
+    """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
+
+    Every validation point is classified by the others within the radius. The radius with the best
+    accuracy is suggested; among equals the one with most coverage, then the smallest. A point with
+    nobody near counts as a guess, 1/C, so accuracy pays for coverage.
+
+    Parameters
+    ----------
+    X_val, y_val, metric, classes
+        As in `tknn_shapley`; the metric is "cosine" or "euclidean".
+    candidates
+        How many radii to try: even quantiles of the distances between validation points, and of
+        those to the nearest other one.
+    most_points
+        Larger validation sets are thinned to this many rows, evenly.
+
+    Notes
+    -----
+    The training set is usually denser than the validation set, so a somewhat smaller radius may
+    serve as well. A radius tuned on the training points would be more exact, and would have to be paid for
+    in a private release. Cost O(M^2 d) in time, O(M) memory.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> rows = [[0.0], [1.0], [10.0], [11.0]]
+    >>> th.suggest_radius(rows, ["a", "a", "b", "b"], metric="euclidean")
+    RadiusSuggestion(1, accuracy=1.000, coverage=1.000)
+    """
+    if metric == "precomputed":
+        raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
+    candidates = check_count("candidates", candidates, least=2)
+    most_points = check_count("most_points", most_points, least=2)
+    validation = _thin(check_validation(X_val, y_val, metric=metric, classes=classes), most_points)
+    if len(validation) < 2:
+        raise InputError("X_val has one row: at least two are needed to suggest a radius")
+    table = _Distances(validation)
+    radii = _candidates(table, candidates)
+    accuracy, coverage = _curves(table, radii)
+    best = np.lexsort((radii, -coverage, -accuracy))[0]
+    return RadiusSuggestion(float(radii[best]), radii, accuracy, coverage)
+
+
+class _Distances:
+    """Distances between validation points, a row at a time; infinite to itself."""
+
+    def __init__(self, validation: Validation) -> None:
+        assert validation.rows is not None  # noqa: S101 - precomputed was refused
+        self.validation = validation
+        self.rows = validation.rows
+        self.columns = np.ascontiguousarray(self.rows.as_float64(slice(None)).T)
+
+    def row(self, v: int) -> NDArray[np.float64]:
+        out = np.empty(len(self.rows))
+        metric = self.validation.metric
+        direct_distances(
+            self.columns, self.rows.squares, np.ascontiguousarray(self.columns[:, v]),
+            float(self.rows.squares[v]), METRIC_CODES[metric], out,
+        )  # fmt: skip
+        out[v] = np.inf
+        return np.sqrt(out) if metric == "euclidean" else np.maximum(out, 0.0)
+
+
+def _thin(validation: Validation, most: int) -> Validation:
+    if len(validation) <= most:
+        return validation
+    from thresher.metrics import Rows
+
+    rows = validation.rows
+    assert rows is not None  # noqa: S101
+    kept = np.linspace(0, len(validation) - 1, most).round().astype(np.int64)
+    thinned = Rows(rows.array[kept], rows.squares[kept])
+    return Validation(thinned, validation.codes[kept], validation.classes, validation.metric)
+
+
+def _candidates(table: _Distances, count: int) -> NDArray[np.float64]:
+    """Quantiles of all distances and of nearest distances; the least covers one pair, the last all."""
+    size = len(table.rows)
+    sampled = [table.row(v) for v in np.linspace(0, size - 1, min(size, 256)).astype(int).tolist()]
+    pooled = np.concatenate(sampled)
+    pooled = pooled[np.isfinite(pooled)]
+    nearest = np.array([row.min() for row in sampled])
+    levels = np.linspace(0, 1, max(2, count // 2))
+    quantiles = [np.quantile(part, levels, method="higher") for part in (pooled, nearest)]
+    return np.unique(np.concatenate(quantiles))
+
+
+def _curves(
+    table: _Distances, radii: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Leave-one-out accuracy and coverage at each radius."""
+    codes, classes = table.validation.codes, len(table.validation.classes)
+    accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))
+    for v in range(len(codes)):
+        first = np.searchsorted(radii, table.row(v))  # the first radius that reaches each point
+        counts = np.zeros((len(radii) + 1, classes), np.int64)
+        np.add.at(counts, (first, codes), 1)
+        shares = counts[:-1].cumsum(axis=0)
+        leads = shares == shares.max(axis=1, keepdims=True)
+        accuracy += leads[:, codes[v]] / leads.sum(axis=1)
+        coverage += shares.sum(axis=1) > 0
+    return accuracy / len(codes), coverage / len(codes)

@@ -1,0 +1,179 @@
+"""tknn_shapley and zero_budget_score: count, price and value in one pass over the distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_flag, check_radius
+from thresher.inputs import Points, Validation, check_pair
+from thresher.labels import check_owners
+from thresher.near import Groups, near_blocks
+from thresher.prices import Semivalue, check_semivalue, member_prices, semivalue_name, utility
+from thresher.progress import progress_bar
+from thresher.valuation import Valuation
+
+
+def tknn_shapley(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    radius: float = 0.5,
+    metric: str = "cosine",
+    semivalue: Semivalue = "shapley",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    progress: bool = False,
+) -> Valuation:
+    """The exact value of each point for the threshold nearest-neighbor classifier.
+
+    Parameters
+    ----------
+    X, y
+        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each.
+    X_val, y_val
+        The validation set, on which utility is measured.
+    radius
+        Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
+    metric
+        "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed": then X holds the
+        distances, one row a point and one column a validation point (or yields blocks of such
+        columns), and X_val is None.
+    semivalue
+        "shapley", "banzhaf", "leave-one-out" or `Beta(a, b)`.
+    classes
+        All classes; without it, those that occur in `y` and `y_val`.
+    owners
+        The owner of each point, for `Valuation.by_owner`.
+    mean
+        Divide by the number of validation points; without it, values are sums over them.
+    progress
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    Valuation
+        One value a point, in input order.
+
+    Raises
+    ------
+    InputError
+        Where an argument cannot be used; the message names it and the first offending rows.
+
+    Notes
+    -----
+    The utility of a coalition for a validation point is the share of its near members that carry
+    the label, 1/C where there is none; `prices` has the closed form. Cost O(N M d) in time and
+    O(N + M) in memory. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
+    KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[1.0, 0.1], [0.9, 0.0], [0.1, 1.0]], ["cat", "dog", "dog"]
+    >>> valuation = th.tknn_shapley(X, y, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
+    >>> valuation.values.round(3).tolist()
+    [0.5, -0.5, 0.5]
+    """
+    radius, semivalue = check_radius(radius), check_semivalue(semivalue)
+    mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    known_owners = check_owners(owners, len(points))
+    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
+        values, utility_all = _sum_of_prices(points, validation, radius, semivalue, advance)
+    utility_none = len(validation) / len(validation.classes)
+    divisor = len(validation) if mean else 1
+    params = {
+        "radius": radius,
+        "metric": validation.metric,
+        "semivalue": semivalue_name(semivalue),
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+    }
+    return Valuation(
+        values / divisor, "tknn-shapley", params, utility_all / divisor, utility_none / divisor,
+        known_owners,
+    )  # fmt: skip
+
+
+def zero_budget_score(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    radius: float = 0.5,
+    metric: str = "cosine",
+    classes: Any = None,
+) -> Valuation:
+    """What each point would be worth alone: a score that uses no other person's data.
+
+    The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
+    -1/C where they do not. It costs no privacy budget at all, and is the baseline that every
+    private valuation has to beat. `utility_all` is NaN: it would depend on everybody.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, radius, metric, classes
+        As in `tknn_shapley`.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[1.0, 0.1], [0.9, 0.0]], ["cat", "dog"]
+    >>> th.zero_budget_score(X, y, [[1.0, 0.0], [0.9, 0.2]], ["cat", "cat"]).values.tolist()
+    [1.0, -1.0]
+    """
+    radius = check_radius(radius)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    share = 1 / len(validation.classes)
+    groups = Groups.of(points.codes, len(validation.classes))
+    sums = np.zeros(len(points))
+    for block in _blocks(points, groups, validation, radius):
+        codes = validation.codes[block.columns]
+        segments = groups.segments(np.unique(codes))
+        weights = [np.where(codes == code, 1 - share, -share) for _, _, code in segments]
+        block.add(segments, np.array(weights), sums)
+    params = {
+        "radius": radius,
+        "metric": validation.metric,
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": False,
+    }
+    ends = (float("nan"), len(validation) * share)
+    return Valuation(sums[groups.positions], "zero-budget-score", params, *ends)
+
+
+def _sum_of_prices(
+    points: Points, validation: Validation, radius: float, semivalue: Semivalue, advance: Any
+) -> tuple[NDArray[np.float64], float]:
+    """Values in input order and the utility of all points; each distance is computed once."""
+    classes = len(validation.classes)
+    groups = Groups.of(points.codes, classes)
+    sums = np.zeros(len(points))
+    utility_all = 0.0
+    for block in _blocks(points, groups, validation, radius, advance):
+        codes = validation.codes[block.columns]
+        segments = groups.segments(np.unique(codes))
+        same, other = block.own_counts(segments, codes)
+        gain, loss = member_prices(same, other, classes, semivalue)
+        weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
+        block.add(segments, np.array(weights), sums)
+        utility_all += utility(same, other, classes)
+    return sums[groups.positions], utility_all
+
+
+def _blocks(
+    points: Points, groups: Groups, validation: Validation, radius: float, advance: Any = None
+) -> Any:
+    return near_blocks(
+        points.rows, groups, validation.rows,
+        metric=validation.metric, radius=radius, advance=advance,
+    )  # fmt: skip

@@ -1,0 +1,195 @@
+"""The result: one value a point, in input order, with what is needed to explain and repeat it."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_choice, check_count
+from thresher.errors import ExtraError, InputError, require
+from thresher.files import read_table, write_table
+
+FORMAT = "thresher.valuation/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Valuation:
+    """What each point is worth.
+
+    Parameters
+    ----------
+    values
+        One number a point, in input order. Sums over the validation set, unless `params["mean"]`.
+    method
+        The name of the method, such as "tknn-shapley".
+    params
+        The settings that made it; plain numbers, strings and lists, so that they can be stored.
+    utility_all, utility_none
+        The utility of all points and of none. Shapley values add up to the difference.
+    owners
+        The owner of each point, if owners were given.
+
+    Examples
+    --------
+    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> valuation
+    Valuation(example, 3 points, sum=0.25)
+    >>> valuation.suspects(1).tolist()
+    [1]
+    """
+
+    values: NDArray[np.float64]
+    method: str
+    params: Mapping[str, Any]
+    utility_all: float
+    utility_none: float
+    owners: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, np.float64)
+        if values.ndim != 1:
+            raise InputError(f"values must have one dimension, got {values.ndim}")
+        if self.owners is not None and len(self.owners) != len(values):
+            raise InputError(f"there are {len(self.owners)} owners for {len(values)} values")
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "params", MappingProxyType(_plain(dict(self.params))))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Valuation({self.method}, {len(self)} points, sum={self.values.sum():.4g})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Valuation):
+            return NotImplemented
+        ends = (self.utility_all, self.utility_none), (other.utility_all, other.utility_none)
+        return (
+            np.array_equal(self.values, other.values)
+            and (self.method, dict(self.params), self.owners)
+            == (other.method, dict(other.params), other.owners)
+            and all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(*ends, strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def efficiency_gap(self) -> float:
+        """Sum of the values minus the gain in utility: rounding error for Shapley values.
+
+        Other semivalues do not add up to the gain, and for them this says by how much.
+        """
+        return float(math.fsum(self.values) - (self.utility_all - self.utility_none))
+
+    def suspects(
+        self, n: float | None = None, *, fraction: float | None = None
+    ) -> NDArray[np.int64]:
+        """Rows with the lowest values, lowest first; equal values by position.
+
+        Parameters
+        ----------
+        n
+            How many; a float between 0 and 1 is taken as a fraction.
+        fraction
+            The share of all points, rounded up; instead of `n`.
+        """
+        if (n is None) == (fraction is None):
+            raise InputError("suspects takes a number n or a fraction, one of the two")
+        if fraction is None and isinstance(n, float | np.floating):
+            n, fraction = None, n
+        if fraction is not None:
+            if not 0 < fraction <= 1:
+                raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+            n = math.ceil(fraction * len(self))
+        count = check_count("n", n)
+        return np.argsort(self.values, kind="stable")[:count]
+
+    def by_owner(self) -> dict[Hashable, float]:
+        """The value of each owner, the sum of its points' values, in order of appearance."""
+        if self.owners is None:
+            raise InputError("this valuation has no owners: value the points with owners=")
+        index = {owner: position for position, owner in enumerate(dict.fromkeys(self.owners))}
+        places = np.array([index[owner] for owner in self.owners], np.int64)
+        sums = np.bincount(places, weights=self.values, minlength=len(index))
+        return dict(zip(index, sums.tolist(), strict=True))
+
+    def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
+        """A data frame with the columns row, value, rank (1 is the lowest value) and owner.
+
+        Without `library` it is a pandas frame, or a polars frame where pandas is not installed.
+        """
+        if library is None:
+            try:
+                return self.to_frame("pandas")
+            except ExtraError:
+                library = "polars"
+        name = check_choice("library", library, ("pandas", "polars"))
+        module = require(name, purpose=f"a {name} frame", extra=name)
+        return module.DataFrame(self._columns())
+
+    def save(self, path: str | Path) -> None:
+        """Write one Parquet file, the parameters in its metadata; an existing file is replaced."""
+        about = {
+            "format": FORMAT,
+            "method": self.method,
+            "params": dict(self.params),
+            "utility_all": self.utility_all,
+            "utility_none": self.utility_none,
+        }
+        columns = {key: entry for key, entry in self._columns().items() if key in {"value", "owner"}}
+        write_table(path, columns, about)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Valuation:
+        """The valuation that `save` wrote, equal to the last bit."""
+        columns, about = read_table(path, FORMAT)
+        owners = tuple(columns["owner"].to_pylist()) if "owner" in columns else None
+        return cls(
+            columns["value"].to_numpy(), about["method"], about["params"],
+            about["utility_all"], about["utility_none"], owners,
+        )  # fmt: skip
+
+    def _columns(self) -> dict[str, Any]:
+        rank = np.empty(len(self), np.int64)
+        rank[np.argsort(self.values, kind="stable")] = np.arange(1, len(self) + 1)
+        columns: dict[str, Any] = {"row": np.arange(len(self)), "value": self.values, "rank": rank}
+        if self.owners is not None:
+            columns["owner"] = list(self.owners)
+        return columns
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the method, its settings, and the lowest and highest values."""
+        order = np.argsort(self.values, kind="stable")
+        ends = [("lowest", order[:5]), ("highest", order[::-1][:5])]
+        rows = "".join(
+            f"<tr><th>{title}</th>"
+            + "".join(f"<td>row {row}<br>{self.values[row]:.4g}</td>" for row in places)
+            + "</tr>"
+            for title, places in ends
+        )
+        settings = ", ".join(f"{key}={entry}" for key, entry in self.params.items())
+        return (
+            f"<div><b>{html.escape(self.method)}</b>: {len(self)} points, "
+            f"sum {self.values.sum():.4g}, utility {self.utility_none:.4g} without and "
+            f"{self.utility_all:.4g} with all of them<br><small>{html.escape(settings)}</small>"
+            f"<table>{rows}</table></div>"
+        )
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """`params` as JSON would give them back, so that what is loaded equals what was saved."""
+    plain: dict[str, Any] = json.loads(json.dumps(params, default=_plain_entry))
+    return plain
+
+
+def _plain_entry(entry: Any) -> Any:
+    return entry.item() if isinstance(entry, np.generic) else repr(entry)
