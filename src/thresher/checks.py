@@ -129,8 +129,8 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
         table = pa.Table.from_batches([table])
     try:
         frame: Any = nw.from_native(table, eager_only=True)
-    except TypeError as unknown:
-        raise InputError(f"{name} must be a table, got {type(table).__name__}: {unknown}") from None
+    except (TypeError, nw.exceptions.NarwhalsError) as unfit:
+        raise InputError(f"{name} cannot be read as a table: {unfit}") from None
     wrong = [
         f"{column!r} ({dtype})"
         for column, dtype in frame.schema.items()
@@ -156,7 +156,8 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
 def _check_long_integers(name: str, frame: Any, nw: Any) -> None:
     for column, dtype in frame.schema.items():
         if dtype in {nw.Int64, nw.UInt64}:
-            largest = max(abs(int(frame[column].max() or 0)), abs(int(frame[column].min() or 0)))
+            entries = frame.get_column(column)
+            largest = max(abs(int(entries.max() or 0)), abs(int(entries.min() or 0)))
             if largest > MAX_INTEGER:
                 raise InputError(_too_long(f"{name} column {column!r}"))
 

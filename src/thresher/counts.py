@@ -199,7 +199,7 @@ class NeighborCounts:
     def load(cls, path: str | Path) -> NeighborCounts:
         """The counts that `save` wrote."""
         try:
-            with np.load(existing(path), allow_pickle=False) as stored:
+            with existing(path).open("rb") as stream, np.load(stream) as stored:
                 arrays = {name: stored[name] for name in stored.files}
         except (ValueError, EOFError, BadZipFile, AttributeError) as broken:
             raise InputError(f"{path} is not a file of counts: {broken}") from None

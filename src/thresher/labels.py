@@ -39,7 +39,9 @@ class Classes:
     _codes: dict[Hashable, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        codes = {label: code for code, label in enumerate(self.labels)}
+        native = tuple(x.item() if isinstance(x, np.generic) else x for x in self.labels)
+        object.__setattr__(self, "labels", native)
+        codes = {label: code for code, label in enumerate(native)}
         if len(codes) < len(self.labels):
             raise InputError(f"classes must be distinct, got {list(self.labels)!r}")
         if not codes:
@@ -69,14 +71,14 @@ class Classes:
         return int(self.encode(name, check_labels(name, [label]))[0])
 
     def _encode_integers(self, raw: Any) -> Codes | None:
-        known = [x for x in self.labels if isinstance(x, int | np.integer)]
+        known = [x for x in self.labels if isinstance(x, int)]
         if len(known) < len(self.labels):
             return None
         low, high = int(min(known)), int(max(known))
         if high - low >= TABLE_SIZE or not -(2**62) < low <= high < 2**62:
             return None
         table = np.full(high - low + 1, -1, np.int32)
-        table[[int(x) - low for x in known]] = np.arange(len(known), dtype=np.int32)
+        table[[x - low for x in known]] = np.arange(len(known), dtype=np.int32)
         codes = np.empty(len(raw), np.int32)
         codes_of_integers(_native_integers(raw), low, table, codes)
         return codes

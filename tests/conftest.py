@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "thresher",
+    deadline=None,  # the first call compiles
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("thresher")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20231210)
+
+
+@pytest.fixture
+def dataset():
+    """A function that loads a data set of the paper, or skips the test where it is absent."""
+    folder = os.environ.get("THRESHER_DATA")
+
+    def load(name):
+        if not folder or not (Path(folder) / f"{name}.npz").is_file():
+            pytest.skip(f"set THRESHER_DATA to a folder that holds {name}.npz")
+        with np.load(Path(folder) / f"{name}.npz") as stored:
+            return {key: stored[key] for key in stored.files}
+
+    return load

@@ -1,0 +1,110 @@
+"""The definitions, slow and obvious. Nothing here is shared with the library."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from mpmath import beta as beta_function
+from mpmath import mp, mpf
+
+mp.dps = 40
+
+
+def coalition_weight(semivalue, n, size):
+    """The weight of one coalition of `size` others among n players; beta is ("beta", a, b)."""
+    if semivalue == "shapley":
+        return Fraction(1, n * comb(n - 1, size))
+    if semivalue == "banzhaf":
+        return Fraction(1, 2 ** (n - 1))
+    if semivalue == "leave-one-out":
+        return Fraction(int(size == n - 1))
+    _, a, b = semivalue
+    ends = beta_function(mpf(size) + b, mpf(n - 1 - size) + a)
+    return ends / beta_function(mpf(a), mpf(b))
+
+
+def semivalues(utility, n, semivalue="shapley"):
+    """Every player's semivalue, by going through all coalitions of the others."""
+    found = []
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        total = 0
+        for size in range(n):
+            weight = coalition_weight(semivalue, n, size)
+            for coalition in combinations(others, size):
+                total += weight * (utility({*coalition, i}) - utility({*coalition}))
+        found.append(float(total))
+    return np.array(found)
+
+
+def threshold_utility(coalition, near, match, classes):
+    """The share of near members that match; 1/C if there is none."""
+    inside = [i for i in coalition if near[i]]
+    if not inside:
+        return Fraction(1, classes)
+    return Fraction(sum(int(match[i]) for i in inside), len(inside))
+
+
+def nearest_utility(coalition, order, match, k, classes, version):
+    nearest = [i for i in order if i in coalition][:k]
+    matches = sum(int(match[i]) for i in nearest)
+    if version == "jia2019":
+        return Fraction(matches, k)
+    return Fraction(matches, len(nearest)) if nearest else Fraction(1, classes)
+
+
+def euclidean_squares(X, v):
+    return [sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, v)) for x in X]
+
+
+def is_near(x, v, metric, radius):
+    """Exactly, in rational arithmetic: whether the distance is at most the radius."""
+    x, v = [Fraction(float(a)) for a in x], [Fraction(float(a)) for a in v]
+    radius = Fraction(float(radius))
+    if metric == "euclidean":
+        return sum((a - b) ** 2 for a, b in zip(x, v)) <= radius**2
+    product = sum(a * b for a, b in zip(x, v))
+    scale = sum(a * a for a in x) * sum(b * b for b in v)
+    least = 1 - radius
+    if least > 0:
+        return product > 0 and product**2 >= least**2 * scale
+    return product >= 0 or product**2 <= least**2 * scale
+
+
+def threshold_values(X, y, X_val, y_val, *, metric, radius, classes, semivalue="shapley"):
+    total = np.zeros(len(X))
+    for v, label in zip(X_val, y_val):
+        near = [is_near(x, v, metric, radius) for x in X]
+        match = [a == label for a in y]
+        total += semivalues(
+            lambda s, n=near, m=match: threshold_utility(s, n, m, classes), len(X), semivalue
+        )
+    return total
+
+
+def nearest_values(X, y, X_val, y_val, *, k, classes, version):
+    """Euclidean, ties by position."""
+    total = np.zeros(len(X))
+    for v, label in zip(X_val, y_val):
+        squares = euclidean_squares(X, v)
+        order = sorted(range(len(X)), key=lambda i, s=squares: s[i])
+        match = [a == label for a in y]
+        total += semivalues(
+            lambda s, o=order, m=match: nearest_utility(s, o, m, k, classes, version), len(X)
+        )
+    return total
+
+
+def exact_weights(semivalue, c):
+    """(w0, W) by their defining sums over the size of the coalition, in 40 digits."""
+    p = [comb(c - 1, j) * mpf_of(coalition_weight(semivalue, c, j)) for j in range(c)]
+    return p[0], sum((p[j] / (1 + j) for j in range(1, c)), mpf(0))
+
+
+def mpf_of(number):
+    if isinstance(number, Fraction):
+        return mpf(number.numerator) / number.denominator
+    return mpf(number)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import thresher as th
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+
+
+def make(rng, n=60, m=25, width=3, classes=3):
+    X, V = rng.standard_normal((n, width)), rng.standard_normal((m, width))
+    return X, rng.integers(0, classes, n), V, rng.integers(0, classes, m)
+
+
+@given(seed=st.integers(0, 50), metric=st.sampled_from(["cosine", "euclidean"]))
+def test_counts_are_what_they_say(seed, metric):
+    X, y, V, y_val = make(np.random.default_rng(seed))
+    counts = th.NeighborCounts(V, y_val, radius=0.9, metric=metric).add(X, y)
+    if metric == "cosine":
+        X, V = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, V))
+        near = 1 - X @ V.T <= 0.9
+    else:
+        near = np.sqrt(((X[:, None] - V) ** 2).sum(axis=2)) <= 0.9
+    match = y[:, None] == y_val
+    assert counts.same.tolist() == (near & match).sum(axis=0).tolist()
+    assert counts.other.tolist() == (near & ~match).sum(axis=0).tolist()
+
+
+@given(seed=st.integers(0, 50), cut=st.integers(1, 59))
+def test_parts_in_any_order_and_merged_equal_the_whole(seed, cut):
+    X, y, V, y_val = make(np.random.default_rng(seed))
+    kept = {"radius": 0.8, "classes": [0, 1, 2]}
+    whole = th.NeighborCounts(V, y_val, **kept).add(X, y)
+    parts = th.NeighborCounts(V, y_val, **kept).add(X[cut:], y[cut:]).add(X[:cut], y[:cut])
+    silo = th.NeighborCounts(V, y_val, **kept).add(X[:cut], y[:cut])
+    merged = th.NeighborCounts(V, y_val, **kept).add(X[cut:], y[cut:]).merge(silo)
+    for counts in (parts, merged):
+        np.testing.assert_array_equal(counts.same, whole.same)
+        np.testing.assert_array_equal(counts.other, whole.other)
+        assert len(counts) == 60
+        assert counts.utility() == whole.utility()
+
+
+def test_removing_undoes_adding_and_values_equal_a_fresh_computation_to_the_bit(rng):
+    X, y, V, y_val = make(rng, n=300, m=150)
+    counts = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y)
+    counts.remove(X[10:40], y[10:40]).add(X[:5], y[:5]).remove(X[:5], y[:5])
+    keep = np.r_[0:10, 40:300]
+    fresh = th.tknn_shapley(X[keep], y[keep], V, y_val, classes=[0, 1, 2])
+    assert counts.price_list().values(X[keep], y[keep]).tobytes() == fresh.values.tobytes()
+    assert counts.utility() == fresh.utility_all
+
+
+@pytest.mark.parametrize("path", ["never", "twice", "label", "too often"])
+def test_removing_what_was_never_added_is_an_error_and_changes_nothing(path, rng):
+    X, y, V, y_val = make(rng)
+    counts = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y)
+    if path == "twice":
+        counts.remove(X[:1], y[:1])
+    before = counts.same.copy(), counts.other.copy(), len(counts)
+    wrong = {
+        "never": (X[:2] + np.array([[0.0], [1e-9]]), y[:2], "row 1"),
+        "twice": (X[:2], y[:2], "row 0"),
+        "label": (X[:2], (y[:2] + np.array([0, 1])) % 3, "row 1"),
+        "too often": (X[[3, 4, 4]], y[[3, 4, 4]], "rows 1, 2"),
+    }[path]
+    with pytest.raises(th.InputError, match=rf"{wrong[2]} that cannot be removed"):
+        counts.remove(*wrong[:2])
+    np.testing.assert_array_equal(counts.same, before[0])
+    np.testing.assert_array_equal(counts.other, before[1])
+    assert len(counts) == before[2]
+
+
+def test_the_same_point_in_another_dtype_is_the_same_point(rng):
+    X, y, V, y_val = make(rng)
+    X = X.astype(np.float16)
+    counts = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y)
+    counts.remove(X.astype(np.float64), y.astype(np.uint8))
+    assert len(counts) == 0
+    assert not counts.same.any()
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"], [True, False, 2.5]])
+def test_saved_counts_come_back_and_go_on(labels, rng, tmp_path):
+    X, y, V, y_val = make(rng)
+    y, y_val = [labels[i] for i in y], [labels[i] for i in y_val]
+    counts = th.NeighborCounts(V, y_val, radius=0.7, classes=labels).add(X, y)
+    counts.save(tmp_path / "counts.npz")
+    again = th.NeighborCounts.load(tmp_path / "counts.npz")
+    np.testing.assert_array_equal(again.same, counts.same)
+    assert repr(again) == repr(counts)
+    again.remove(X[:20], y[:20])
+    want = th.NeighborCounts(V, y_val, radius=0.7, classes=labels).add(X[20:], y[20:])
+    np.testing.assert_array_equal(again.other, want.other)
+    again.merge(want)
+    assert len(again) == 80
+    with pytest.raises(th.InputError, match="cannot be removed"):
+        again.remove(X[:1], y[:1])
+    assert [path.name for path in tmp_path.iterdir()] == ["counts.npz"]  # no temporary file is left
+
+
+def test_labels_that_a_file_cannot_hold_are_refused_before_anything_is_written(rng, tmp_path):
+    _, _, V, _ = make(rng, m=2)
+    counts = th.NeighborCounts(V, [("a", 1), ("b", 2)])
+    for thing in (counts, counts.price_list()):
+        with pytest.raises(th.InputError, match=r"label \('a', 1\) of type tuple cannot be saved"):
+            thing.save(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a file of ours", b"PK\x03\x04 broken"])
+def test_a_file_of_another_kind_is_refused(content, tmp_path):
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    for cls in (th.NeighborCounts, th.PriceList, th.Valuation):
+        with pytest.raises(th.InputError, match="other"):
+            cls.load(path)
+        with pytest.raises(th.InputError, match="there is no file"):
+            cls.load(tmp_path / "missing")
+    np.savez(tmp_path / "strange.npz", a=np.ones(2))
+    with pytest.raises(th.InputError, match="does not hold a counts"):
+        th.NeighborCounts.load(tmp_path / "strange.npz")
+    path.write_text(json.dumps([1]))
+    with pytest.raises(th.InputError, match="does not hold a prices"):
+        th.PriceList.load(path)
+
+
+def test_only_counts_over_the_same_public_side_are_merged(rng):
+    _, _, V, y_val = make(rng)
+    counts = th.NeighborCounts(V, y_val)
+    different = [
+        th.NeighborCounts(V, y_val, radius=0.4),
+        th.NeighborCounts(V, y_val, metric="euclidean"),
+        th.NeighborCounts(V[:-1], y_val[:-1]),
+        th.NeighborCounts(V, (y_val + 1) % 3),
+        th.NeighborCounts(V, y_val, classes=[0, 1, 2, 3]),
+    ]
+    for other in different:
+        with pytest.raises(th.InputError, match="can only be merged over the same"):
+            counts.merge(other)
+    with pytest.raises(th.InputError, match="with themselves"):
+        counts.merge(counts)
+    with pytest.raises(th.InputError, match="must be a NeighborCounts, got dict"):
+        counts.merge({})
+    counts.merge(th.NeighborCounts(V.astype(np.float64), list(y_val)))
+
+
+def test_counts_cannot_be_written_to_from_outside(rng):
+    _, _, V, y_val = make(rng)
+    counts = th.NeighborCounts(V, y_val)
+    with pytest.raises(ValueError, match="read-only"):
+        counts.same[0] = 1
+
+
+def test_precomputed_distances_count_too(rng):
+    D, y, y_val = rng.random((30, 8)), rng.integers(0, 2, 30), rng.integers(0, 2, 8)
+    counts = th.NeighborCounts(None, y_val, radius=0.5, metric="precomputed", classes=[0, 1])
+    counts.add(D, y)
+    assert (counts.same + counts.other).tolist() == (D <= 0.5).sum(axis=0).tolist()
+    counts.remove(D[:10], y[:10])
+    assert (counts.same + counts.other).tolist() == (D[10:] <= 0.5).sum(axis=0).tolist()
+    with pytest.raises(th.InputError, match="one array of distances"):
+        counts.add((D for _ in range(1)), y)

@@ -1,0 +1,273 @@
+"""Everything a caller may hand in: taken rightly, or refused with a message that helps."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import thresher as th
+
+X = np.array([[1.0, 0.5], [0.5, 2.0], [2.0, 1.0], [0.25, 1.0]], np.float32)
+Y = np.array([0, 1, 0, 1])
+V = np.array([[1.0, 0.25], [0.25, 2.0]], np.float32)
+YV = np.array([0, 1])
+WANT = th.tknn_shapley(X, Y, V, YV).values
+
+BOTH = pytest.mark.parametrize("method", [th.tknn_shapley, th.knn_shapley], ids=["tknn", "knn"])
+NAN = float("nan")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda A: A.tolist(),
+        lambda A: A.astype(np.float64),
+        np.asfortranarray,
+        lambda A: A.astype(">f4"),
+        lambda A: pd.DataFrame(A, columns=["a", "b"]),
+        lambda A: pd.DataFrame(A, columns=["a", "b"], index=range(5, 5 + len(A))),
+        lambda A: pd.DataFrame(A, columns=["a", "b"]).convert_dtypes(),
+        lambda A: pl.DataFrame(A, schema=["a", "b"]),
+        lambda A: pa.table({"a": A[:, 0], "b": A[:, 1]}),
+        lambda A: pa.record_batch({"a": A[:, 0], "b": A[:, 1]}),
+    ],
+)
+def test_tables_of_every_kind_give_the_same_values(method, convert):
+    want = method(X, Y, V, YV).values
+    np.testing.assert_array_equal(method(convert(X), Y, convert(V), YV).values, want)
+
+
+def test_memmaps_are_taken(tmp_path):
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=X.shape)
+    mapped[:] = X
+    np.testing.assert_array_equal(th.tknn_shapley(mapped, Y, V, YV).values, WANT)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "f2"])
+def test_whole_numbers_are_taken_exactly(dtype):
+    A, B = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[1, 0], [0, 1]])
+    y, y_val = [0, 1, 0], [0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", th.TwinWarning)
+        want = th.tknn_shapley(A.astype(float), y, B.astype(float), y_val).values
+        got = th.tknn_shapley(A.astype(dtype), y, B.astype(dtype), y_val).values
+        frame = pd.DataFrame(A.astype(dtype))
+        np.testing.assert_array_equal(th.tknn_shapley(frame, y, B, y_val).values, want)
+    np.testing.assert_array_equal(got, want)
+
+
+LABELS = [("cat", "dog"), (True, False), (1.5, -2.0), (("a", 1), ("b", 2)), (b"x", "x"), (None.__class__, 3),
+          (datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)), (10**30, 7)]  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize("pair", LABELS, ids=repr)
+def test_labels_of_any_hashable_type(method, pair):
+    want = method(X, Y, V, YV).values
+    got = method(X, [pair[i] for i in Y], V, [pair[i] for i in YV])
+    np.testing.assert_array_equal(got.values, want)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda y: np.array(["cat", "dog"])[y],
+        lambda y: np.array(["cat", "dog"], object)[y],
+        lambda y: pd.Series(["cat", "dog"])[y],
+        lambda y: pd.Series(["cat", "dog"])[y].astype("category"),
+        lambda y: pl.Series(["cat", "dog"])[y.tolist()],
+        lambda y: pl.Series(["cat", "dog"])[y.tolist()].cast(pl.Categorical),
+        lambda y: pa.array(np.array(["cat", "dog"])[y].tolist()),
+        lambda y: pa.chunked_array([["cat", "dog"]]).take(pa.array(y)),
+        lambda y: np.array(["2020-01-01", "2020-01-02"], "M8[ns]")[y],
+        lambda y: y.astype(np.uint8),
+        lambda y: y.astype(">i4"),
+        lambda y: y.astype(bool),
+        lambda y: y * 10**12 - 5,
+        lambda y: y.astype(float),
+        lambda y: pl.Series(y),
+        lambda y: pd.Series(y, dtype="Int64"),
+        lambda y: tuple(y.tolist()),
+    ],
+)
+def test_label_containers_of_every_kind(convert):
+    np.testing.assert_array_equal(th.tknn_shapley(X, convert(Y), V, convert(YV)).values, WANT)
+
+
+def test_the_class_list_is_given_or_read_off_both_sides():
+    found = th.tknn_shapley(X, [3, 1, 3, 1], V, [1, 7]).params["classes"]
+    assert found == [1, 3, 7]
+    mixed = th.tknn_shapley(X, ["b", 1, "b", 1], V, [1, "a"]).params["classes"]
+    assert mixed == ["b", 1, "a"]  # no common order: as they appear
+    given = th.tknn_shapley(X, Y, V, YV, classes=[1, 0, 2])
+    assert given.params["classes"] == [1, 0, 2]
+    assert given.utility_none == 2 / 3
+
+
+def bad(**changes):
+    """Arguments with one thing wrong."""
+    return {"X": X, "y": Y, "X_val": V, "y_val": YV, **changes}
+
+
+class Blocks:
+    """Yields blocks, as often as asked."""
+
+    def __init__(self, *blocks):
+        self.blocks = blocks
+
+    def __iter__(self):
+        return iter(self.blocks)
+
+
+def with_row(array, row, column, number):
+    changed = array.astype(np.float64)
+    changed[row, column] = number
+    return changed
+
+
+WRONG = [
+    (bad(X=with_row(X, 2, 0, NAN)), "X has NaN or infinite values in row 2"),
+    (bad(X=with_row(with_row(X, 0, 0, np.inf), 3, 1, -np.inf)), "X has NaN or infinite values in rows 0, 3"),
+    (bad(X_val=with_row(V, 1, 0, NAN)), "X_val has NaN or infinite values in row 1"),
+    (bad(X=X.tolist()[:3] + [[None, 1.0]]), "X is an object array"),
+    (bad(X=X.astype(object)), "X is an object array.*astype"),
+    (bad(X=[["a", "b"]] * 4), "X must hold real numbers, got dtype <U1"),
+    (bad(X=X.astype(complex)), "X must hold real numbers, got dtype complex"),
+    (bad(X=X.astype(np.longdouble)), "X must hold real numbers"),
+    (bad(X=X[:, 0]), r"X must have two dimensions .*reshape\(-1, 1\)"),
+    (bad(X=[[1.0, 2.0], [1.0]]), "X is not a rectangular table"),
+    (bad(X=X[:0], y=Y[:0]), "X is empty"),
+    (bad(X_val=V[:0], y_val=YV[:0]), "X_val is empty"),
+    (bad(X=X[:, :0]), "X has no columns"),
+    (bad(X=X[:, :1]), "X has 1 features but X_val has 2"),
+    (bad(X=scipy.sparse.csr_array(X)), r"X is a sparse matrix.*X.toarray\(\)"),
+    (bad(X=np.ma.masked_array(X, X > 1)), "X is a masked array with masked entries"),
+    (bad(X=with_row(X, 1, 0, 1e100)), "X has values beyond 1e72 in row 1: rescale"),
+    (bad(X=np.full((4, 2), 2**60)), r"X has integers beyond 2\*\*53"),
+    (bad(X=pd.DataFrame({"a": [1, 2, 3, 4], "name": list("abcd")})), "X has non-numeric columns: 'name'"),
+    (bad(X=pl.DataFrame({"a": [1, 2, 3, 4], "d": [datetime.date(2020, 1, 1)] * 4})), "non-numeric columns: 'd'"),
+    (bad(X=pl.DataFrame({"a": [1, 2, None, 4], "b": [1.0] * 4})), "X has NaN or infinite values in row 2"),
+    (bad(X=pd.DataFrame({"a": pd.array([1, 2, None, 4], "Int64"), "b": 1.0})), "NaN or infinite values in row 2"),
+    (bad(X=pd.DataFrame(X, columns=["a", "a"])), "X cannot be read as a table"),
+    (bad(X=pa.table({"a": [2**60] * 4, "b": [1] * 4})), r"X column 'a' has integers beyond 2\*\*53"),
+    (bad(X=np.zeros((4, 2))), "X has zero rows, which have no direction.*rows 0, 1, 2, 3"),
+    (bad(X=with_row(with_row(X, 1, 0, 0), 1, 1, 0)), "no cosine distance: row 1; drop them or use metric='euclidean'"),
+    (bad(X=with_row(with_row(X, 1, 0, 1e-200), 1, 1, 0)), "X has rows too close to zero"),
+    (bad(X_val=with_row(with_row(V, 0, 0, 0), 0, 1, 0)), "X_val has zero rows.*row 0"),
+    (bad(y=Y[:3]), "y has 3 labels but there are 4 rows"),
+    (bad(y_val=[0, 1, 0]), "y_val has 3 labels but there are 2 rows"),
+    (bad(y=[0, None, 0, 1]), "y has missing labels in row 1"),
+    (bad(y=[0.0, NAN, NAN, 1.0]), "y has missing labels in rows 1, 2"),
+    (bad(y=pd.Series([0, None, 1, 1])), "y has missing labels in row 1"),
+    (bad(y=pd.Series([0, None, 1, 1], dtype="Int64")), "y has missing labels in row 1"),
+    (bad(y=pl.Series([0, None, 1, 1])), "y has missing labels in row 1"),
+    (bad(y=pa.array(["a", None, "b", "b"])), "y has missing labels in row 1"),
+    (bad(y=np.array(["2020-01-01", "NaT", "2020-01-01", "2020-01-01"], "M8[D]")), "y has missing labels in row 1"),
+    (bad(y=np.ma.masked_array(Y, [0, 0, 1, 0])), "y has missing labels in row 2"),
+    (bad(y=[[0], {}, 0, 1]), "y has labels that are not hashable in rows 0, 1 .*list"),
+    (bad(y=Y.reshape(-1, 1)), r"y must have one dimension, got shape \(4, 1\): use y.ravel\(\)"),
+    (bad(y=pd.DataFrame({"y": Y})), "y is a table: pass one column"),
+    (bad(y="abab"), "y must be a sequence of labels, got str"),
+    (bad(y=3), "y must be a sequence of labels, got int"),
+    (bad(y=[0, 1, 5, 6], classes=[0, 1]), r"y has labels not in classes in rows 2, 3 \(the first is 5\)"),
+    (bad(y=np.array([0, 1, -9, 6]), classes=[0, 1]), r"y has labels not in classes in rows 2, 3 \(the first is -9\)"),
+    (bad(y_val=["x", "y"], y=["x"] * 4, classes=["x"]), r"y_val has labels not in classes in row 1 .*'y'"),
+    (bad(classes=[0, 1, 0]), "classes must be distinct"),
+    (bad(classes=[]), "classes is empty"),
+    (bad(classes="ab"), "classes must be a list of labels"),
+    (bad(metric="manhattan"), "metric must be one of 'cosine', 'euclidean', 'precomputed', got 'manhattan'"),
+    (bad(metric=None), "metric must be one of"),
+    (bad(metric="precomputed"), "X_val must be None with metric='precomputed'"),
+    (bad(X_val=None, metric="precomputed", y_val=[0, 1, 0]), r"distances of 4 points .* 3 validation points"),
+    (bad(X_val=None, metric="precomputed", X=with_row(X, 1, 0, NAN)), "NaN as the distance in row 1, column 0"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(X, X)), "at least 4 columns of distances but y_val has 2"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(X[:, :1])), "X has 1 columns of distances but y_val has 2"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(X[:3])), "X block 0 has 3 rows of distances but y has 4"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(X[0])), "X block 0 must be a two-dimensional array"),
+    (bad(owners=["a"]), "owners has 1 entries but there are 4 points"),
+    (bad(owners=["a", None, "b", "c"]), "owners has missing owners in row 1"),
+    (bad(owners=["a", [], "b", "c"]), "owners has owners that are not hashable in row 1"),
+    (bad(mean=1), "mean must be True or False, got 1"),
+    (bad(progress="yes"), "progress must be True or False"),
+]  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[entry[1][:50] for entry in WRONG])
+def test_bad_input_is_refused_by_name_and_row(method, arguments, message):
+    with pytest.raises(th.InputError, match=message):
+        method(**arguments)
+
+
+@pytest.mark.parametrize("radius", [-0.1, NAN, "0.5", None, True, [0.5, 1], 1j, "wide"])
+def test_a_radius_that_is_no_distance_is_refused(radius):
+    for call in (
+        lambda: th.tknn_shapley(X, Y, V, YV, radius=radius),
+        lambda: th.zero_budget_score(X, Y, V, YV, radius=radius),
+        lambda: th.NeighborCounts(V, YV, radius=radius),
+    ):
+        with pytest.raises(th.InputError, match="radius must be a number >= 0, got"):
+            call()
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "5", None, True])
+def test_a_k_below_one_is_refused(k):
+    with pytest.raises(th.InputError, match="k must be an integer >= 1, got"):
+        th.knn_shapley(X, Y, V, YV, k=k)
+
+
+def test_other_wrong_choices_are_refused():
+    with pytest.raises(th.InputError, match="utility must be one of 'soft-label', 'jia2019', got 'hard'"):
+        th.knn_shapley(X, Y, V, YV, utility="hard")
+    with pytest.raises(th.InputError, match="precision must be one of 'float64', 'float32', got 'half'"):
+        th.knn_shapley(X, Y, V, YV, precision="half")
+    with pytest.raises(th.InputError, match="semivalue must be"):
+        th.tknn_shapley(X, Y, V, YV, semivalue="core")
+    with pytest.raises(th.InputError, match="labels not in classes in row 0"):
+        th.NeighborCounts(V, YV).add([[1.0, 1.0]], [5])
+
+
+@BOTH
+@pytest.mark.parametrize("width", [2, 30])
+def test_twins_are_a_leak_and_said_to_be_one(method, width, rng):
+    A, B = rng.standard_normal((50, width)), rng.standard_normal((20, width))
+    y, y_val = rng.integers(0, 2, 50), rng.integers(0, 2, 20)
+    B[4], B[5], B[6] = A[10], A[10], A[11]
+    with pytest.warns(th.TwinWarning, match="3 of 20 validation rows are exact copies") as caught:
+        method(A, y, B, y_val)
+    assert caught[0].filename == __file__
+    # the same norm, or parallel under cosine, is no twin
+    B[4], B[5], B[6] = A[10][::-1], 2 * A[10], -A[11]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        method(A, y, B, y_val)
+
+
+def test_twins_are_found_among_rows_of_one_length(rng):
+    A = rng.integers(0, 2, (2000, 12)) * 2.0 - 1
+    A[:, 0] = 1
+    B = rng.integers(0, 2, (50, 12)) * 2.0 - 1
+    B[:25, 0] = -1  # none of these occurs in A
+    B[25:] = A[:25]
+    with pytest.warns(th.TwinWarning, match="25 of 50"):
+        th.tknn_shapley(A.astype(np.float32), [0, 1] * 1000, B, [0, 1] * 25)
+
+
+def test_the_input_is_never_changed(rng):
+    A, B = rng.standard_normal((40, 3)), rng.standard_normal((9, 3))
+    y, y_val = rng.integers(0, 2, 40), rng.integers(0, 2, 9)
+    copies = [part.copy() for part in (A, y, B, y_val)]
+    for part in (A, y, B, y_val):
+        part.flags.writeable = False
+    th.tknn_shapley(A, y, B, y_val)
+    th.knn_shapley(A, y, B, y_val)
+    for part, copy in zip((A, y, B, y_val), copies, strict=True):
+        np.testing.assert_array_equal(part, copy)

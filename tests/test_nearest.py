@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracles import nearest_values
+from sklearn.neighbors import KNeighborsClassifier
+
+import thresher as th
+from thresher import nearest
+from thresher.kernels.distances import direct_distances, pair_distances, product_distances
+from thresher.kernels.order import (
+    fill_patterns,
+    mixed_runs,
+    restore_order,
+    run_points,
+    sort_keys,
+    sort_runs,
+)
+from thresher.kernels.scan import add_values, count_matches
+
+UTILITIES = ["soft-label", "jia2019"]
+BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+
+
+def form(plain):
+    return (lambda kernel: kernel.py_func) if plain else (lambda kernel: kernel)
+
+
+@given(
+    entries=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2)), min_size=1, max_size=8),
+    checks=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 2)), min_size=1, max_size=2),
+    k=st.integers(1, 11),
+    utility=st.sampled_from(UTILITIES),
+    width=st.sampled_from([1, 30]),
+    classes=st.integers(3, 4),
+)
+@example([(0, 1)], [(0, 1)], 3, "soft-label", 1, 3)  # fewer points than neighbors
+@example([(0, 1)], [(0, 0)], 1, "jia2019", 30, 3)
+@example([(1, 0), (1, 1), (-1, 0), (-1, 1)], [(0, 0)], 2, "soft-label", 30, 3)  # all tied
+@settings(max_examples=120)
+def test_values_equal_enumeration_over_all_coalitions(entries, checks, k, utility, width, classes):
+    X, y = (np.array(part) for part in zip(*entries, strict=True))
+    X_val, y_val = (np.array(part) for part in zip(*checks, strict=True))
+    X, X_val = np.tile(X[:, None], width).astype(float), np.tile(X_val[:, None], width).astype(float)
+    got = th.knn_shapley(
+        X, y, X_val, y_val, k=k, metric="euclidean", utility=utility, classes=range(classes)
+    )
+    want = nearest_values(X[:, :1], y, X_val[:, :1], y_val, k=k, classes=classes, version=utility)
+    np.testing.assert_allclose(got.values, want, atol=1e-12)
+    assert abs(got.efficiency_gap()) < 1e-12
+
+
+def reference(D, y, y_val, k, utility, classes):
+    """The recursion in plain NumPy, float64, stable sort; D is points x validation points."""
+    n, total = len(y), np.zeros(len(y))
+    for v, label in enumerate(y_val):
+        order = np.argsort(D[:, v], kind="stable")
+        match = (y[order] == label).astype(float)
+        value = np.zeros(n)
+        kk = min(k, n)
+        excess = sum(1 / j for j in range(2, kk + 1))
+        if utility == "jia2019":
+            value[-1] = match[-1] / max(k, n)
+        else:
+            value[-1] = (match[-1] - 1 / classes) / n
+            if n > 1:
+                value[-1] += (match[-1] - match[:-1].sum() / (n - 1)) * excess / n
+        for i in range(n - 1, 0, -1):
+            step = 1 / max(k if utility == "jia2019" else kk, i)
+            step += 0 if utility == "jia2019" else excess / (n - 1)
+            value[i - 1] = value[i] + (match[i - 1] - match[i]) * step
+        total[order] += value
+    return total
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("width", [3, 24, 25, 64])
+@pytest.mark.parametrize("grid", [False, True], ids=["smooth", "grid"])
+def test_values_equal_a_plain_float64_recursion(utility, metric, width, grid, rng):
+    """On the grid nearly all distances are tied and exact, so the order must be by position."""
+    if grid:
+        X = rng.integers(0, 2, (300, width)) * 2.0 - 1
+        V = rng.integers(0, 2, (21, width)) * 2.0 - 1
+    else:
+        X, V = (rng.standard_normal((n, width)).astype(np.float32) for n in (300, 21))
+    y, y_val = rng.integers(0, 3, 300), rng.integers(0, 3, 21)
+    X64, V64 = X.astype(np.float64), V.astype(np.float64)
+    if metric == "euclidean":
+        D = ((X64[:, None] - V64) ** 2).sum(axis=2)
+    else:
+        # rows of the grid have one length, so that cosine orders as the integer product does
+        D = -(X64 @ V64.T)
+        if not grid:
+            D = D / np.linalg.norm(X64, axis=1)[:, None]
+    want = reference(D, y, y_val, 7, utility, 3)
+    got = th.knn_shapley(X, y, V, y_val, k=7, metric=metric, utility=utility)
+    np.testing.assert_allclose(got.values, want, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [3, 40])
+def test_twins_keep_their_order_wherever_they_stand(width, rng):
+    """A matrix product may give equal rows different last bits; position must decide all the same."""
+    base = rng.standard_normal((37, width))
+    X = np.concatenate([base, base[::-1], base])
+    y = rng.integers(0, 2, len(X))
+    V, y_val = rng.standard_normal((9, width)), rng.integers(0, 2, 9)
+    D = np.tile(((base[:, None] - V) ** 2).sum(axis=2), (3, 1))
+    D[37:74] = D[:37][::-1]
+    want = reference(D, y, y_val, 3, "soft-label", 2)
+    got = th.knn_shapley(X, y, V, y_val, k=3, metric="euclidean")
+    np.testing.assert_allclose(got.values, want, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [5, 40])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_dtype_layout_and_threads_change_nothing(width, metric, rng, monkeypatch):
+    X, V = (rng.integers(-9, 10, (n, width)).astype(np.float16) + np.float16(0.5) for n in (200, 50))
+    y, y_val = rng.integers(0, 3, 200), rng.integers(0, 3, 50)
+
+    def values(A):
+        return th.knn_shapley(A, y, V, y_val, metric=metric).values.tobytes()
+
+    want = values(X)
+    for A in (X.astype(np.float32), X.astype(np.float64), np.asfortranarray(X, np.float32)):
+        assert values(A) == want
+    monkeypatch.setattr(nearest, "PARALLEL_PAIRS", 0)
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("THRESHER_THREADS", threads)
+        assert values(X) == want
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+def test_precomputed_distances_of_any_sign_whole_and_in_blocks(utility, rng):
+    D = rng.integers(-5, 6, (60, 33)) / 4
+    y, y_val = rng.integers(0, 3, 60), rng.integers(0, 3, 33)
+    want = reference(D, y, y_val, 4, utility, 3)
+    for source in (D, D.astype(np.float32), (D[:, lo : lo + 10] for lo in range(0, 33, 10))):
+        got = th.knn_shapley(source, y, None, y_val, k=4, metric="precomputed", utility=utility)
+        np.testing.assert_allclose(got.values, want, atol=1e-12)
+
+
+def test_utility_is_the_soft_accuracy_of_scikit_learns_classifier(rng):
+    X, V = rng.standard_normal((300, 4)), rng.standard_normal((80, 4))
+    y, y_val = rng.integers(0, 3, 300), rng.integers(0, 3, 80)
+    shares = KNeighborsClassifier(7).fit(X, y).predict_proba(V)[np.arange(80), y_val]
+    for utility in UTILITIES:
+        valuation = th.knn_shapley(X, y, V, y_val, k=7, metric="euclidean", utility=utility)
+        np.testing.assert_allclose(valuation.utility_all, shares.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [5, 40])
+def test_float32_precision_is_close(width, rng):
+    X, V = (rng.standard_normal((n, width)).astype(np.float32) for n in (500, 40))
+    y, y_val = rng.integers(0, 3, 500), rng.integers(0, 3, 40)
+    exact = th.knn_shapley(X, y, V, y_val)
+    fast = th.knn_shapley(X, y, V, y_val, precision="float32")
+    np.testing.assert_allclose(fast.values, exact.values, atol=2e-3)
+    assert fast.params["precision"] == "float32"
+    assert abs(fast.efficiency_gap()) < 1e-11
+
+
+@BOTH
+@pytest.mark.parametrize("spread", [0, 1, 12, 24, 31])
+def test_keys_sort_stably_for_any_span_of_bits(plain, spread, rng):
+    n = 500
+    patterns = (rng.integers(0, 2**spread, n) + 5).astype(np.uint32)
+    codes = rng.integers(0, 2, n).astype(np.int32)
+    keys, spare = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    form(plain)(sort_keys)(patterns, codes, 1, keys, spare, np.empty((3, 4096), np.int64))
+    order = np.argsort(patterns, kind="stable")
+    low = keys & np.uint64(0xFFFFFFFF)
+    np.testing.assert_array_equal(low >> np.uint64(1), order)
+    np.testing.assert_array_equal(low & np.uint64(1), codes[order])
+
+
+@BOTH
+def test_patterns_sort_as_the_distances_do(plain):
+    numbers = np.array([-np.inf, -1e30, -1.5, -1e-40, -0.0, 0.0, 1e-45, 1.0, 1e39, np.inf])
+    patterns = np.empty(len(numbers), np.uint32)
+    with np.errstate(over="ignore"):
+        form(plain)(fill_patterns)(numbers, patterns)
+    assert (np.diff(patterns.astype(np.int64)) >= 0).all()
+    assert patterns[4] == patterns[5]
+    assert len(set(patterns.tolist())) >= 8
+
+
+@BOTH
+@pytest.mark.parametrize("size", [5, 31, 32, 33, 200])
+def test_float64_order_is_restored_among_equal_float32(plain, size, rng):
+    distances = 1 + rng.integers(0, 40, size) * 1e-12
+    keys = (np.arange(size, dtype=np.uint64) << np.uint64(1)) | (np.uint64(7) << np.uint64(32))
+    form(plain)(restore_order)(keys, distances)
+    order = (keys & np.uint64(0xFFFFFFFF)) >> np.uint64(1)
+    np.testing.assert_array_equal(order, np.argsort(distances, kind="stable"))
+
+
+@BOTH
+def test_runs_of_near_ties_are_found_and_sorted_by_the_given_distances(plain):
+    f = form(plain)
+    computed = np.array([1.0, 1.0 + 1e-15, 5.0, 5.0 + 1e-15, 9.0])
+    match = np.array([1, 0, 1, 1, 0], np.uint64)
+    keys = (np.arange(5, dtype=np.uint64) << np.uint64(1)) | match
+    keys[:2] = keys[:2][::-1]
+    runs = np.zeros((2, 2), np.int64)
+    assert f(mixed_runs)(keys, computed, 1e-14, runs) == (1, 2)  # equal matches need no order
+    assert runs[0].tolist() == [0, 2]
+    found = np.empty(2, np.int64)
+    f(run_points)(keys, runs[:1], found)
+    assert sorted(found.tolist()) == [0, 1]
+    f(sort_runs)(keys, runs[:1], np.array([3.0, 3.0, 0, 0, 0]))
+    assert (keys[:2] >> np.uint64(1)).tolist() == [0, 1]
+    f(sort_runs)(keys, runs[:1], np.array([3.0, 2.0, 0, 0, 0]))
+    assert (keys[:2] >> np.uint64(1)).tolist() == [1, 0]
+
+
+@BOTH
+def test_the_scan_adds_one_recursion(plain):
+    keys = np.array([(2 << 1) | 1, 0 << 1, (1 << 1) | 1], np.uint64)
+    out = np.ones(3)
+    form(plain)(add_values)(keys, np.array([0.5, 0.25]), 0.125, -9.0, out)
+    assert out.tolist() == [1 + 0.125 - 0.25, 1 + 0.125, 1 + 0.125 - 0.25 + 0.5]
+    assert form(plain)(count_matches)(keys, 2) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("metric", [0, 1])
+def test_distance_kernels_agree(plain, metric, rng):
+    X, V = rng.standard_normal((70, 11)), rng.standard_normal((4, 11))
+    x2, v2 = (X**2).sum(axis=1), (V**2).sum(axis=1)
+    by_product = np.empty((4, 70))
+    form(plain)(product_distances)(X @ V.T, x2, v2, metric, by_product)
+    for v in range(4):
+        direct, pair = np.empty(70), np.empty(70)
+        XT = np.ascontiguousarray(X.T)
+        form(plain)(direct_distances)(XT, x2, V[v], float(v2[v]), metric, direct)
+        form(plain)(pair_distances)(X, x2, V[v], float(v2[v]), metric, pair)
+        np.testing.assert_allclose(direct, pair, atol=1e-13)
+        np.testing.assert_allclose(by_product[v], pair, atol=1e-13)
+
+
+def test_a_progress_bar_and_owners(rng, capsys):
+    X, V = rng.standard_normal((90, 2)), rng.standard_normal((40, 2))
+    y, y_val = rng.integers(0, 2, 90), rng.integers(0, 2, 40)
+    owners = np.array(["a", "b", "c"])[rng.integers(0, 3, 90)]
+    valuation = th.knn_shapley(X, y, V, y_val, owners=owners, progress=True, mean=True)
+    assert "knn-shapley: 100%" in capsys.readouterr().err
+    total = sum(valuation.by_owner().values())
+    np.testing.assert_allclose(total, valuation.utility_all - valuation.utility_none)
+
+
+def test_agrees_with_pydvl():
+    pytest.importorskip("pydvl", reason="pyDVL is installed by the test group")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pydvl.valuation import Dataset, KNNShapleyValuation
+    rng = np.random.default_rng(5)
+    X, V = rng.standard_normal((120, 4)), rng.standard_normal((30, 4))
+    y, y_val = rng.integers(0, 3, 120), rng.integers(0, 3, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer = KNNShapleyValuation(
+            KNeighborsClassifier(5), Dataset(V, y_val), progress=False, clone_before_fit=False
+        )
+        theirs = peer.fit(Dataset(X, y)).result
+    by_row = np.empty(120)
+    by_row[theirs.indices] = theirs.values
+    ours = th.knn_shapley(X, y, V, y_val, k=5, metric="euclidean", utility="jia2019", mean=True)
+    np.testing.assert_allclose(ours.values, by_row, atol=1e-12)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import thresher as th
+
+SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(2, 3)]
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+
+
+def make(seed, n=40, m=12, classes=3):
+    rng = np.random.default_rng(seed)
+    X, V = rng.integers(-2, 3, (n, 2)) + 0.5, rng.integers(-2, 3, (m, 2)) + 0.5
+    return X, rng.integers(0, classes, n), V, rng.integers(0, classes, m)
+
+
+def fresh(X, y, V, y_val, semivalue):
+    return th.tknn_shapley(X, y, V, y_val, semivalue=semivalue, classes=[0, 1, 2]).values
+
+
+@given(seed=st.integers(0, 100), semivalue=st.sampled_from(SEMIVALUES))
+def test_members_get_the_values_of_the_whole(seed, semivalue):
+    X, y, V, y_val = make(seed)
+    prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list(semivalue)
+    assert prices.values(X, y).tobytes() == fresh(X, y, V, y_val, semivalue).tobytes()
+    assert prices.values(X[7:9], y[7:9]).tobytes() == prices.values(X, y)[7:9].tobytes()
+
+
+@given(seed=st.integers(0, 60), label=st.integers(0, 2), semivalue=st.sampled_from(SEMIVALUES))
+def test_a_member_under_another_label_is_worth_what_relabeling_it_makes_it_worth(
+    seed, label, semivalue
+):
+    X, y, V, y_val = make(seed, n=15)
+    prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list(semivalue)
+    got = prices.values(X, y, label=label)
+    table = prices.label_values(X, y)
+    np.testing.assert_array_equal(table[:, label], got)
+    for i in range(0, 15, 4):
+        relabeled = y.copy()
+        relabeled[i] = label
+        want = fresh(X, relabeled, V, y_val, semivalue)[i]
+        np.testing.assert_allclose(got[i], want, atol=1e-13)
+
+
+@given(seed=st.integers(0, 60), label=st.integers(0, 2), semivalue=st.sampled_from(SEMIVALUES))
+def test_a_newcomer_is_worth_what_adding_it_makes_it_worth(seed, label, semivalue):
+    X, y, V, y_val = make(seed, n=15)
+    new = make(seed + 1000, n=4)[0]
+    prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list(semivalue)
+    got = prices.newcomer_values(new, label)
+    np.testing.assert_array_equal(got, prices.newcomer_values(new, [label] * 4))
+    np.testing.assert_array_equal(got, prices.label_values(new)[:, label])
+    for i in range(4):
+        X2, y2 = np.concatenate([X, new[i : i + 1]]), np.append(y, label)
+        np.testing.assert_allclose(got[i], fresh(X2, y2, V, y_val, semivalue)[-1], atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_saved_list_prices_to_the_same_bits(dtype, tmp_path):
+    X, y, V, y_val = make(3)
+    names = np.array(["cat", "dog", "émeu"])
+    counts = th.NeighborCounts(V.astype(dtype), names[y_val], classes=list(names)).add(X, names[y])
+    prices = counts.price_list(th.Beta(3, 0.5))
+    prices.save(tmp_path / "prices.json")
+    again = th.PriceList.load(tmp_path / "prices.json")
+    assert repr(again) == repr(prices)
+    assert again.values(X, names[y]).tobytes() == prices.values(X, names[y]).tobytes()
+    assert again.newcomer_values(X, "dog").tobytes() == prices.newcomer_values(X, "dog").tobytes()
+
+
+def test_a_saved_list_of_precomputed_distances_comes_back(tmp_path, rng):
+    D, y, y_val = rng.random((30, 8)), rng.integers(0, 2, 30), rng.integers(0, 2, 8)
+    counts = th.NeighborCounts(None, y_val, radius=0.5, metric="precomputed", classes=[0, 1])
+    prices = counts.add(D, y).price_list()
+    prices.save(tmp_path / "prices.json")
+    again = th.PriceList.load(tmp_path / "prices.json")
+    assert again.values(D, y).tobytes() == prices.values(D, y).tobytes()
+
+
+def test_every_validation_point_publishes_a_gain_and_a_loss():
+    X, y, V, y_val = make(5)
+    prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list()
+    assert (prices.gain > 0).all()
+    assert (prices.loss < 0).all()
+    with pytest.raises(ValueError, match="read-only"):
+        prices.gain[0] = 1
+
+
+def test_wrong_points_are_refused():
+    X, y, V, y_val = make(5)
+    prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list()
+    with pytest.raises(th.InputError, match="X has 1 features but X_val has 2"):
+        prices.values(X[:, :1], y)
+    with pytest.raises(th.InputError, match=r"y has labels not in classes in rows 0, 1, .*first is 9"):
+        prices.newcomer_values(X, 9)
+    with pytest.raises(th.InputError, match="label has labels not in classes"):
+        prices.values(X, y, label="x")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import thresher as th
+
+
+def leave_one_out(X, y, metric, radius, classes):
+    """Accuracy and coverage by the definition, a point at a time."""
+    right, covered = 0.0, 0
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        model = th.TKNNClassifier(radius=radius, metric=metric).fit(X[rest], y[rest])
+        shares = np.zeros(len(classes))
+        shares[np.searchsorted(classes, model.classes_)] = model.predict_proba(X[i : i + 1])[0]
+        near = th.NeighborCounts(X[i : i + 1], y[i : i + 1], radius=radius, metric=metric,
+                                 classes=list(classes)).add(X[rest], y[rest])  # fmt: skip
+        reached = int(near.same[0] + near.other[0]) > 0
+        shares = shares if reached else np.ones(len(classes))
+        leads = shares == shares.max()
+        right += leads[np.searchsorted(classes, y[i])] / leads.sum()
+        covered += reached
+    return right / len(X), covered / len(X)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_the_curves_are_leave_one_out_accuracy_and_coverage(metric, rng):
+    X = rng.standard_normal((40, 2)) + 2
+    y = (X[:, 0] + 0.3 * rng.standard_normal(40) > 2).astype(int)
+    found = th.suggest_radius(X, y, metric=metric, candidates=10)
+    for radius, accuracy, coverage in zip(found.radii, found.accuracy, found.coverage, strict=True):
+        want = leave_one_out(X, y, metric, radius * (1 + 1e-9), np.array([0, 1]))
+        np.testing.assert_allclose((accuracy, coverage), want, atol=1e-12)
+
+
+def test_the_best_radius_is_suggested_and_can_be_passed_on():
+    data = load_iris()
+    found = th.suggest_radius(data.data, data.target, metric="euclidean")
+    assert found.radius in found.radii
+    assert found.accuracy[found.radii == found.radius][0] == found.accuracy.max() > 0.94
+    assert (np.diff(found.radii) > 0).all()
+    assert (np.diff(found.coverage) >= 0).all()
+    assert found.coverage[-1] == 1.0
+    assert repr(found).startswith("RadiusSuggestion(")
+    X, y = data.data + 0.01, data.target
+    by_object = th.tknn_shapley(X, y, data.data, y, radius=found, metric="euclidean")
+    by_number = th.tknn_shapley(X, y, data.data, y, radius=float(found), metric="euclidean")
+    assert by_object == by_number
+
+
+def test_large_validation_sets_are_thinned(rng):
+    X, y = rng.standard_normal((300, 3)), rng.integers(0, 2, 300)
+    whole, thin = (th.suggest_radius(X, y, most_points=k) for k in (300, 50))
+    assert not np.array_equal(whole.accuracy, thin.accuracy)
+    kept = np.linspace(0, 299, 50).round().astype(int)
+    again = th.suggest_radius(X[kept], y[kept])
+    np.testing.assert_array_equal(thin.accuracy, again.accuracy)
+
+
+def test_equal_rows_and_two_points(rng):
+    same = th.suggest_radius(np.ones((5, 2)), [0, 0, 0, 1, 1], metric="euclidean")
+    assert same.radius == 0.0
+    assert th.suggest_radius([[0.0], [3.0]], [0, 1], metric="euclidean").radii.tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "precomputed"}, "needs the rows"),
+        ({"candidates": 1}, "candidates must be an integer >= 2"),
+        ({"most_points": 0}, "most_points must be an integer >= 2"),
+        ({"X_val": [[1.0]], "y_val": [0]}, "X_val has one row"),
+        ({"X_val": [[1.0], [0.0]]}, "X_val has zero rows"),
+    ],
+)
+def test_wrong_settings_are_refused(change, message):
+    arguments = {"X_val": [[1.0], [2.0]], "y_val": [0, 1], **change}
+    with pytest.raises(th.InputError, match=message):
+        th.suggest_radius(**arguments)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import thresher as th
+from thresher.threads import in_order, one_blas_thread, run, thread_count
+
+
+def blas_threads():
+    return [entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "blas"]
+
+
+def test_the_number_of_threads_is_set_by_the_environment(monkeypatch):
+    monkeypatch.setenv("THRESHER_THREADS", "7")
+    assert thread_count() == 7
+    monkeypatch.delenv("THRESHER_THREADS")
+    assert 1 <= thread_count() <= os.cpu_count()
+    for wrong in ("0", "-1", "many", "1.5"):
+        monkeypatch.setenv("THRESHER_THREADS", wrong)
+        with pytest.raises(th.InputError, match="THRESHER_THREADS must be an integer >= 1"):
+            thread_count()
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_every_piece_is_run_and_errors_come_out(parallel, monkeypatch):
+    monkeypatch.setenv("THRESHER_THREADS", "2")
+    done = []
+    run(done.append, [(i,) for i in range(20)], parallel=parallel)
+    assert sorted(done) == list(range(20))
+    assert list(in_order(lambda i: i * i, [(i,) for i in range(20)], parallel=parallel)) == [
+        i * i for i in range(20)
+    ]
+
+    def fail(i):
+        if i == 3:
+            raise InterruptedError(i)
+        return i
+
+    with pytest.raises(InterruptedError):
+        run(fail, [(i,) for i in range(9)], parallel=parallel)
+    with pytest.raises(InterruptedError):
+        list(in_order(fail, [(i,) for i in range(9)], parallel=parallel))
+
+
+def test_blas_gets_its_threads_back_however_users_overlap():
+    before = blas_threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    assert set(blas_threads()) == {1}
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before
+
+
+def values(seed):
+    rng = np.random.default_rng(seed)
+    X, V = rng.standard_normal((20_000, 30)), rng.standard_normal((100, 30))
+    return th.tknn_shapley(X, rng.integers(0, 2, 20_000), V, rng.integers(0, 2, 100)).values.tobytes()
+
+
+def test_many_callers_at_once_get_the_same_bits():
+    want = values(1)
+    found = []
+    callers = [threading.Thread(target=lambda: found.append(values(1))) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert found == [want] * 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_makes_its_own_threads():
+    want = values(2)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(values, (2,)).get(timeout=120) == want

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import thresher as th
+
+
+@pytest.fixture
+def valuation():
+    values = np.array([0.5, -1.0, 0.25, -1.0, 0.0])
+    return th.Valuation(values, "example", {"k": 5, "classes": ["a", "b"]}, 1.5, 2.75, (7, 8, 7, 8, 9))
+
+
+def test_it_is_frozen_and_keeps_its_own_copy():
+    values = np.array([1.0, 2.0])
+    valuation = th.Valuation(values, "m", {"a": 1}, 3.0, 0.0)
+    values[0] = 9
+    assert valuation.values.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        valuation.values[0] = 1
+    with pytest.raises(AttributeError):
+        valuation.method = "other"
+    with pytest.raises(TypeError):
+        valuation.params["a"] = 2
+
+
+def test_reprs_say_what_it_is(valuation):
+    assert repr(valuation) == "Valuation(example, 5 points, sum=-1.25)"
+    html = valuation._repr_html_()
+    assert "<b>example</b>: 5 points" in html
+    assert "row 1<br>-1" in html
+    assert "&#x27;a&#x27;" in html
+
+
+def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
+    assert valuation.suspects(3).tolist() == [1, 3, 4]
+    assert valuation.suspects(n=1).tolist() == [1]
+    assert valuation.suspects(0.4).tolist() == [1, 3]
+    assert valuation.suspects(fraction=0.41).tolist() == [1, 3, 4]
+    assert valuation.suspects(99).tolist() == [1, 3, 4, 2, 0]
+    for wrong in (0, -1, 0.0, 1.5, True, "3", float("nan")):
+        with pytest.raises(th.InputError, match=r"n must be|fraction must be"):
+            valuation.suspects(wrong)
+    with pytest.raises(th.InputError, match="one of the two"):
+        valuation.suspects()
+    with pytest.raises(th.InputError, match="one of the two"):
+        valuation.suspects(3, fraction=0.1)
+
+
+def test_owners_get_the_sum_of_their_points(valuation):
+    assert valuation.by_owner() == {7: 0.75, 8: -2.0, 9: 0.0}
+    with pytest.raises(th.InputError, match="has no owners: value the points with owners="):
+        th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0).by_owner()
+
+
+def test_efficiency_gap_is_the_sum_less_the_gain(valuation):
+    assert valuation.efficiency_gap() == 0.0
+    assert th.Valuation(np.ones(3), "m", {}, 1.0, 0.5).efficiency_gap() == 2.5
+
+
+@pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_frames_have_row_value_rank_and_owner(valuation, library, kind):
+    frame = valuation.to_frame(library)
+    assert isinstance(frame, kind)
+    assert list(frame.columns) == ["row", "value", "rank", "owner"]
+    assert list(frame["rank"]) == [5, 1, 4, 2, 3]
+    assert list(frame["owner"]) == [7, 8, 7, 8, 9]
+    assert isinstance(valuation.to_frame(), pd.DataFrame)
+
+
+def test_frames_need_a_frame_library(valuation, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert isinstance(valuation.to_frame(), pl.DataFrame)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(th.ExtraError, match=r"needs polars: pip install 'thresher\[polars\]'"):
+        valuation.to_frame()
+    with pytest.raises(th.InputError, match="library must be one of 'pandas', 'polars', got 'dask'"):
+        valuation.to_frame("dask")
+
+
+def test_a_saved_valuation_comes_back_equal(valuation, tmp_path):
+    path = tmp_path / "values.parquet"
+    valuation.save(path)
+    again = th.Valuation.load(path)
+    assert again == valuation
+    assert again.values.tobytes() == valuation.values.tobytes()
+    assert pq.read_table(path).column_names == ["value", "owner"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["values.parquet"]
+    without = th.Valuation(np.array([np.pi]), "m", {}, float("nan"), 0.0)
+    without.save(path)
+    assert th.Valuation.load(path) == without
+    assert valuation != without
+    assert valuation != "valuation"
+
+
+def test_settings_are_stored_as_plain_values():
+    params = {"k": np.int64(3), "classes": [("a", 1), np.float32(0.5)], "none": None}
+    valuation = th.Valuation(np.zeros(1), "m", params, 0.0, 0.0)
+    assert dict(valuation.params) == {"k": 3, "classes": [["a", 1], 0.5], "none": None}
+
+
+def test_owners_of_mixed_types_cannot_be_saved(tmp_path):
+    valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, (1, "a"))
+    assert valuation.by_owner() == {1: 0.0, "a": 0.0}
+    with pytest.raises(th.InputError, match="column 'owner' cannot be saved"):
+        valuation.save(tmp_path / "x")
+    valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0)
+    with pytest.raises(th.InputError, match="the folder .* does not exist"):
+        valuation.save(tmp_path / "no" / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parquet_file_of_something_else_is_refused(tmp_path):
+    pd.DataFrame({"value": [1.0]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(th.InputError, match="does not hold a valuation"):
+        th.Valuation.load(tmp_path / "x.parquet")
+
+
+def test_an_interrupted_write_leaves_the_old_file(valuation, tmp_path, monkeypatch):
+    path = tmp_path / "values.parquet"
+    valuation.save(path)
+
+    def fail(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pq, "write_table", fail)
+    with pytest.raises(KeyboardInterrupt):
+        th.Valuation(np.zeros(1), "m", {}, 0.0, 0.0).save(path)
+    assert th.Valuation.load(path) == valuation
+    assert [entry.name for entry in tmp_path.iterdir()] == ["values.parquet"]
+
+
+def test_wrong_shapes_are_refused():
+    with pytest.raises(th.InputError, match="values must have one dimension, got 2"):
+        th.Valuation(np.zeros((2, 2)), "m", {}, 0.0, 0.0)
+    with pytest.raises(th.InputError, match="1 owners for 2 values"):
+        th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, ("a",))
