@@ -7,7 +7,8 @@ import thresher as th
 
 
 @pytest.mark.parametrize(
-    "labels", [np.arange(200) % 3, np.array(["a", "b"] * 100), [True, False] * 100, [("x", 1), 2] * 100]
+    "labels",
+    [np.arange(200) % 3, np.array(["a", "b"] * 100), [True, False] * 100, [("x", 1), 2] * 100],
 )
 def test_flipped_labels_change_where_the_mask_says_and_only_there(labels):
     flipped, mask = th.flip_labels(labels, fraction=0.1, seed=3)
@@ -37,7 +38,9 @@ def test_noise_has_the_columns_norm_as_its_deviation(dtype, rng):
     assert noised.dtype == dtype
     assert mask.sum() == 1000
     np.testing.assert_array_equal(noised[~mask], X[~mask])
-    deviation = (noised - X)[mask].std(axis=0) / np.sqrt((X.astype(float) ** 2).sum(axis=0).clip(1e-30))
+    deviation = (noised - X)[mask].std(axis=0) / np.sqrt(
+        (X.astype(float) ** 2).sum(axis=0).clip(1e-30)
+    )
     # 1000 normal draws: the deviation is within 11 % (5 standard errors); false alarm below 2e-6
     assert (abs(deviation[:2] - 1) < 0.11).all()
     assert deviation[2] == 0

@@ -51,7 +51,9 @@ def test_memmaps_are_taken(tmp_path):
     np.testing.assert_array_equal(th.tknn_shapley(mapped, Y, V, YV).values, WANT)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "f2"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "f2"]
+)
 def test_whole_numbers_are_taken_exactly(dtype):
     A, B = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[1, 0], [0, 1]])
     y, y_val = [0, 1, 0], [0, 1]
@@ -225,9 +227,13 @@ def test_a_k_below_one_is_refused(k):
 
 
 def test_other_wrong_choices_are_refused():
-    with pytest.raises(th.InputError, match="utility must be one of 'soft-label', 'jia2019', got 'hard'"):
+    with pytest.raises(
+        th.InputError, match="utility must be one of 'soft-label', 'jia2019', got 'hard'"
+    ):
         th.knn_shapley(X, Y, V, YV, utility="hard")
-    with pytest.raises(th.InputError, match="precision must be one of 'float64', 'float32', got 'half'"):
+    with pytest.raises(
+        th.InputError, match="precision must be one of 'float64', 'float32', got 'half'"
+    ):
         th.knn_shapley(X, Y, V, YV, precision="half")
     with pytest.raises(th.InputError, match="semivalue must be"):
         th.tknn_shapley(X, Y, V, YV, semivalue="core")

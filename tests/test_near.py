@@ -246,7 +246,9 @@ def test_distances_in_blocks_equal_the_whole(rng):
     groups = Groups.of(np.zeros(20, np.int32), 1)
 
     def counts(source):
-        blocks = near_blocks(Distances(source, 20, 1100), groups, None, metric="precomputed", radius=0.5)
+        blocks = near_blocks(
+            Distances(source, 20, 1100), groups, None, metric="precomputed", radius=0.5
+        )
         return np.concatenate([b.count([(0, 20, 0)])[0] for b in blocks])
 
     want = (D <= 0.5).sum(axis=0)

@@ -44,7 +44,10 @@ def form(plain):
 def test_values_equal_enumeration_over_all_coalitions(entries, checks, k, utility, width, classes):
     X, y = (np.array(part) for part in zip(*entries, strict=True))
     X_val, y_val = (np.array(part) for part in zip(*checks, strict=True))
-    X, X_val = np.tile(X[:, None], width).astype(float), np.tile(X_val[:, None], width).astype(float)
+    X, X_val = (
+        np.tile(X[:, None], width).astype(float),
+        np.tile(X_val[:, None], width).astype(float),
+    )
     got = th.knn_shapley(
         X, y, X_val, y_val, k=k, metric="euclidean", utility=utility, classes=range(classes)
     )
@@ -118,7 +121,9 @@ def test_twins_keep_their_order_wherever_they_stand(width, rng):
 @pytest.mark.parametrize("width", [5, 40])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_dtype_layout_and_threads_change_nothing(width, metric, rng, monkeypatch):
-    X, V = (rng.integers(-9, 10, (n, width)).astype(np.float16) + np.float16(0.5) for n in (200, 50))
+    X, V = (
+        rng.integers(-9, 10, (n, width)).astype(np.float16) + np.float16(0.5) for n in (200, 50)
+    )
     y, y_val = rng.integers(0, 3, 200), rng.integers(0, 3, 50)
 
     def values(A):

@@ -94,7 +94,9 @@ def test_wrong_points_are_refused():
     prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list()
     with pytest.raises(th.InputError, match="X has 1 features but X_val has 2"):
         prices.values(X[:, :1], y)
-    with pytest.raises(th.InputError, match=r"y has labels not in classes in rows 0, 1, .*first is 9"):
+    with pytest.raises(
+        th.InputError, match=r"y has labels not in classes in rows 0, 1, .*first is 9"
+    ):
         prices.newcomer_values(X, 9)
     with pytest.raises(th.InputError, match="label has labels not in classes"):
         prices.values(X, y, label="x")

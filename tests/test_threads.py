@@ -64,7 +64,9 @@ def test_blas_gets_its_threads_back_however_users_overlap():
 def values(seed):
     rng = np.random.default_rng(seed)
     X, V = rng.standard_normal((20_000, 30)), rng.standard_normal((100, 30))
-    return th.tknn_shapley(X, rng.integers(0, 2, 20_000), V, rng.integers(0, 2, 100)).values.tobytes()
+    return th.tknn_shapley(
+        X, rng.integers(0, 2, 20_000), V, rng.integers(0, 2, 100)
+    ).values.tobytes()
 
 
 def test_many_callers_at_once_get_the_same_bits():

@@ -34,8 +34,14 @@ def problems(draw, most=8):
 @given(
     problem=problems(),
     metric_radius=st.sampled_from(
-        [("cosine", 0.0), ("cosine", 0.5), ("cosine", 1.0), ("euclidean", 1.0), ("euclidean", 0.3),
-         ("euclidean", 99.0)]  # fmt: skip
+        [
+            ("cosine", 0.0),
+            ("cosine", 0.5),
+            ("cosine", 1.0),
+            ("euclidean", 1.0),
+            ("euclidean", 0.3),
+            ("euclidean", 99.0),
+        ]
     ),
     name=st.sampled_from(SEMIVALUES),
 )

@@ -14,7 +14,9 @@ import thresher as th
 @pytest.fixture
 def valuation():
     values = np.array([0.5, -1.0, 0.25, -1.0, 0.0])
-    return th.Valuation(values, "example", {"k": 5, "classes": ["a", "b"]}, 1.5, 2.75, (7, 8, 7, 8, 9))
+    return th.Valuation(
+        values, "example", {"k": 5, "classes": ["a", "b"]}, 1.5, 2.75, (7, 8, 7, 8, 9)
+    )
 
 
 def test_it_is_frozen_and_keeps_its_own_copy():
@@ -80,7 +82,9 @@ def test_frames_need_a_frame_library(valuation, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(th.ExtraError, match=r"needs polars: pip install 'thresher\[polars\]'"):
         valuation.to_frame()
-    with pytest.raises(th.InputError, match="library must be one of 'pandas', 'polars', got 'dask'"):
+    with pytest.raises(
+        th.InputError, match="library must be one of 'pandas', 'polars', got 'dask'"
+    ):
         valuation.to_frame("dask")
 
 

@@ -89,7 +89,9 @@ def check_features(name: str, table: object) -> Features:
     array = _frame_to_array(name, table) if _is_frame(table) else _plain_array(name, table)
     if array.ndim != 2:
         hint = f"; for one feature use {name}.reshape(-1, 1)" if array.ndim == 1 else ""
-        raise InputError(f"{name} must have two dimensions (rows, features), got {array.ndim}{hint}")
+        raise InputError(
+            f"{name} must have two dimensions (rows, features), got {array.ndim}{hint}"
+        )
     if array.shape[0] == 0:
         raise InputError(f"{name} is empty: at least one row is needed")
     if array.shape[1] == 0:

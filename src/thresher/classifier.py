@@ -17,7 +17,7 @@ from thresher.near import Groups, near_blocks
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels among the points within `radius`, uniform where there is none.
+    """Predict by the shares of labels within `radius`, uniform where there is nobody.
 
     The classifier whose soft accuracy is the utility of `tknn_shapley`.
 
@@ -26,14 +26,15 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     radius
         Distance up to which a point counts, inclusive.
     metric
-        "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row of
-        zeros is no error under cosine: its similarity to every row is 0, its distance 1.
+        "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row
+        of zeros is no error under cosine: its similarity to every row is 0, its distance 1.
 
     Examples
     --------
     >>> classifier = TKNNClassifier(radius=1.5, metric="euclidean")
-    >>> classifier.fit([[0.0], [1.0], [5.0]], ["a", "b", "b"]).predict_proba([[0.0], [9.0]]).tolist()
-    [[0.5, 0.5], [0.5, 0.5]]
+    >>> classifier = classifier.fit([[0.0], [1.0], [5.0]], ["a", "b", "b"])
+    >>> classifier.predict_proba([[0.0], [5.0], [9.0]]).tolist()
+    [[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]
     """
 
     def __init__(self, radius: float = 0.5, metric: str = "cosine") -> None:

@@ -89,7 +89,9 @@ def add_feature_noise(
     return noised, chosen
 
 
-def _choose(count: int, fraction: float, seed: int) -> tuple[NDArray[np.bool_], np.random.Generator]:
+def _choose(
+    count: int, fraction: float, seed: int
+) -> tuple[NDArray[np.bool_], np.random.Generator]:
     if not 0 <= fraction <= 1:
         raise InputError(f"fraction must be between 0 and 1, got {fraction!r}")
     rng = np.random.default_rng(seed)

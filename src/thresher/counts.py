@@ -43,9 +43,10 @@ class NeighborCounts:
 
     Notes
     -----
-    Besides the counts a fingerprint of every point is kept (8 bytes each), so that removing what was
-    never added is an error and not a wrong number. A saved file therefore says as much about the points
-    as the points themselves would to someone who can guess them: keep it as you keep the data.
+    Besides the counts a fingerprint of every point is kept (8 bytes each), so that removing what
+    was never added is an error and not a wrong number. A saved file therefore says as much about
+    the points as the points themselves would to someone who can guess them: keep it as you keep the
+    data.
 
     Examples
     --------
@@ -129,11 +130,13 @@ class NeighborCounts:
         if not isinstance(other, NeighborCounts):
             raise InputError(f"other must be a NeighborCounts, got {type(other).__name__}")
         if other is self:
-            raise InputError("counts cannot be merged with themselves: their points would count twice")
+            raise InputError(
+                "counts cannot be merged with themselves: their points would count twice"
+            )
         if (self.radius, self.validation.digest()) != (other.radius, other.validation.digest()):
             raise InputError(
-                "counts can only be merged over the same validation set, classes, metric and radius: "
-                f"{self!r} and {other!r} differ"
+                "counts can only be merged over the same validation set, classes, metric and "
+                f"radius: {self!r} and {other!r} differ"
             )
         self._counts += other._counts
         self._settled().update(other._settled())
@@ -228,7 +231,9 @@ def _fingerprints(points: Points) -> NDArray[np.uint64]:
     rows = points.rows
     if isinstance(rows, Distances):
         if not isinstance(rows.source, np.ndarray):
-            raise InputError("X must be one array of distances here: add the points in parts instead")
+            raise InputError(
+                "X must be one array of distances here: add the points in parts instead"
+            )
         rows = Rows(rows.source, np.empty(len(rows)))
     return row_fingerprints(rows, np.arange(len(rows)), points.codes.astype(np.int64))
 

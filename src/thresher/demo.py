@@ -31,7 +31,9 @@ def main() -> None:
     )
     y_noisy, flipped = flip_labels(y, fraction=0.1, seed=0)
     radius = suggest_radius(X_val, y_val)
-    _say(f"{len(y)} digits, {flipped.sum()} of their labels flipped, {len(y_val)} to validate with.")
+    _say(
+        f"{len(y)} digits, {flipped.sum()} of their labels flipped, {len(y_val)} to validate with."
+    )
     _say(f"radius {float(radius):.3f}, suggested from the validation digits alone\n")
 
     def threshold() -> Valuation:

@@ -1,12 +1,12 @@
 """The exceptions and warnings of this library.
 
-    ThresherError
-    ├── InputError   (also a ValueError)    what was handed in cannot be used
-    ├── BudgetError                         a private release does not fit its ledger
-    └── ExtraError   (also an ImportError)  an optional dependency is missing
+ThresherError
+├── InputError   (also a ValueError)    what was handed in cannot be used
+├── BudgetError                         a private release does not fit its ledger
+└── ExtraError   (also an ImportError)  an optional dependency is missing
 
-    UserWarning
-    └── TwinWarning                         a validation row is also a training row
+UserWarning
+└── TwinWarning                         a validation row is also a training row
 """
 
 from __future__ import annotations
@@ -40,5 +40,7 @@ def require(module: str, *, purpose: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as missing:
-        message = f"{purpose} needs {module.split('.')[0]}: pip install 'thresher[{extra}]'"
+        message = (
+            f"{purpose} needs {module.split('.', maxsplit=1)[0]}: pip install 'thresher[{extra}]'"
+        )
         raise ExtraError(message) from missing

@@ -1,4 +1,4 @@
-"""Files of results: written whole or not at all, read back exactly, refused if they are something else."""
+"""Files of results: written whole or not at all, read back exactly, refused if of another kind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_table(path: str | Path, columns: Mapping[str, Any], about: Mapping[str
             arrays[name] = pa.array(entries)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as unfit:
             raise InputError(
-                f"the column {name!r} cannot be saved: {unfit}; use entries of one type, such as str"
+                f"the column {name!r} cannot be saved: {unfit}; use entries of one type"
             ) from None
     table = pa.table(arrays).replace_schema_metadata({KEY: json.dumps(about).encode()})
     write_whole(path, lambda temporary: pq.write_table(table, temporary))
@@ -82,7 +82,7 @@ def existing(path: str | Path) -> Path:
 def check_format(path: str | Path, about: Mapping[str, Any], wanted: str) -> None:
     """Raise unless the description `about` a file is of the format `wanted`."""
     if about.get("format") != wanted:
-        kind = wanted.split("/")[0].split(".")[1]
+        kind = wanted.split("/", maxsplit=1)[0].split(".")[1]
         raise InputError(f"{path} does not hold a {kind} in the format {wanted}")
 
 

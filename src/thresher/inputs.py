@@ -110,8 +110,8 @@ def _check_distance_source(X: object, points: int, validation: int) -> Distances
     array = check_features("X", X)
     if array.shape != (points, validation):
         raise InputError(
-            f"X must hold the distances of {points} points (rows) to {validation} validation points "
-            f"(columns) with metric='precomputed', got shape {array.shape}"
+            f"X must hold the distances of {points} points (rows) to {validation} validation "
+            f"points (columns) with metric='precomputed', got shape {array.shape}"
         )
     return Distances(array, points, validation)
 
@@ -123,8 +123,8 @@ def warn_of_twins(points: Points, validation: Validation) -> None:
     twins = count_twins(points.rows, validation.rows)
     if twins:
         warnings.warn(
-            f"{twins} of {len(validation)} validation rows are exact copies of training rows: a leak, "
-            "which flatters the copies. Split before you oversample, or drop the copies",
+            f"{twins} of {len(validation)} validation rows are exact copies of training rows: a "
+            "leak, which flatters the copies. Split before you oversample, or drop the copies",
             TwinWarning,
             stacklevel=4,
         )

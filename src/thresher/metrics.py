@@ -108,16 +108,16 @@ def _reject_zeros(name: str, array: Features, squares: NDArray[np.float64]) -> N
 class Score:
     """How r = x.v - h(x) - t(v), whose sign says near or not, is computed in float32 for a block.
 
-    `numbers` are a, b, slack, reach, most and tiny of `kernels.masks`: h = a |x|^2 + b |x|, and r is
-    wrong by at most slack * (reach * |x| + |h| + most) + tiny.
+    `numbers` are a, b, slack, reach, most and tiny of `kernels.masks`: h = a |x|^2 + b |x|, and r
+    is wrong by at most slack * (reach * |x| + |h| + most) + tiny.
 
-    Proof of the bound, u = 2^-24. The computed x.v differs from the real one by at most
-    (d u / (1 - d u) + 2u + u^2) |x| |v|: d products and sums in any order, contracted or not, of
-    factors rounded to float32. The norm |x| is rounded once (u), h from it within 5u |h|, t within u |t|;
-    the two subtractions add at most 2u (|x.v| + |h|) + u |t|. Together this is below
-    (d + 16) u / (1 - (d + 16) u) * (|x| |v| + |h| + |t|), and `most` uses (|v|^2 + radius^2) / 2 >= |t|,
-    so the bound also covers the float64 rounding of the pair rule itself (2^-53 times as much,
-    relative to the same terms). `tiny` covers numbers that underflow float32.
+    Proof of the bound, u = 2^-24. The computed x.v differs from the real one by at most (d u / (1 -
+    d u) + 2u + u^2) |x| |v|: d products and sums in any order, contracted or not, of factors
+    rounded to float32. The norm |x| is rounded once (u), h from it within 5u |h|, t within u |t|;
+    the two subtractions add at most 2u (|x.v| + |h|) + u |t|. Together this is below (d + 16) u /
+    (1 - (d + 16) u) * (|x| |v| + |h| + |t|), and `most` uses (|v|^2 + radius^2) / 2 >= |t|, so the
+    bound also covers the float64 rounding of the pair rule itself (2^-53 times as much, relative to
+    the same terms). `tiny` covers numbers that underflow float32.
     """
 
     scale: float

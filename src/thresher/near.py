@@ -1,4 +1,4 @@
-"""Which points are near which validation points: one bit a pair, a block of validation points at a time.
+"""Who is near whom: one bit a pair, for a block of validation points at a time.
 
 This is the step that counting and valuing share. Points are laid out sorted by class (`Groups`), so
 that a class is a range of rows and what differs between classes is one weight a validation point.
@@ -35,7 +35,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Groups:
-    """Points sorted by class: `positions[i]` is where point i goes, class c is starts[c]..starts[c+1]."""
+    """Points sorted by class: point i goes to `positions[i]`, class c begins at `starts[c]`."""
 
     positions: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -51,7 +51,8 @@ class Groups:
     def segments(self, wanted: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
 
-        `wanted` is sorted. Classes that no validation point of a block carries need no telling apart.
+        `wanted` is sorted. Classes that no validation point of a block carries need no telling
+        apart.
         """
         found: list[tuple[int, int, int]] = []
         end = 0
@@ -74,7 +75,7 @@ class Block:
     def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Near points in each segment, for each validation point of the block."""
         counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
-        pieces = _pieces(segments, self.parallel)
+        pieces = _pieces(segments, parallel=self.parallel)
         partial = np.zeros((len(pieces), counts.shape[1]), np.int64)
 
         def job(row: int, lo: int, hi: int) -> None:
@@ -122,12 +123,12 @@ class Block:
             add_by_tables(words, lo, hi, tables[index], out)
 
         for index in range(len(segments)):
-            pieces = [piece for piece in _pieces([segments[index]], self.parallel)]
+            pieces = _pieces([segments[index]], parallel=self.parallel)
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
 
 
-def _pieces(segments: list[tuple[int, int, int]], parallel: bool) -> list[tuple[int, int, int]]:
+def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tuple[int, int, int]]:
     """The segments (index, lo, hi), long ones cut so that every thread gets some."""
     total = sum(hi - lo for lo, hi, _ in segments)
     size = max(4096, -(-total // thread_count())) if parallel else total
@@ -169,7 +170,7 @@ def near_blocks(
             scale = with_score.scale
             norms = scaled_norms(points, scale)
         task = _Task(points, norms, groups.positions, validation, block, metric, radius, with_score)
-        task.fill(words, parallel, advance)
+        task.fill(words, advance, parallel=parallel)
         yield Block(block, words, parallel)
 
 
@@ -192,7 +193,7 @@ class _Task:
     radius: float
     score: Score
 
-    def fill(self, words: NDArray[np.uint32], parallel: bool, advance: Advance | None) -> None:
+    def fill(self, words: NDArray[np.uint32], advance: Advance | None, *, parallel: bool) -> None:
         direct = self.points.width <= DIRECT_WIDTH
         step = max(TILE, DIRECT_WORDS // words.shape[1]) if direct else TILE
         V = self.validation.as_float64(self.block)

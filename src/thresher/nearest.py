@@ -1,7 +1,7 @@
 """KNN-Shapley, both utilities: the sorted sibling of count and price.
 
-With the points sorted by distance to a validation point, match_i = 1 where the i-th carries its label,
-values follow from far to near by one recursion,
+With the points sorted by distance to a validation point, match_i = 1 where the i-th carries its
+label, values follow from far to near by one recursion,
 
     value_N given,   value_i = value_{i+1} + step_i (match_i - match_{i+1})
 
@@ -9,14 +9,15 @@ values follow from far to near by one recursion,
     soft-label   step_i = 1 / max(K, i) + (H_K - 1) / (N - 1)  value_N = (match_N - 1/C) / N
                  with K = min(k, N)                                + (match_N - s) (H_K - 1) / N
 
-where H_K is the harmonic number and s the share of matches among the N - 1 others (no such term for N = 1).
-The printed soft-label theorem holds only for k <= N; with K = min(k, N) it holds for all.
+where H_K is the harmonic number and s the share of matches among the N - 1 others (no such term for
+N = 1). The printed soft-label theorem holds only for k <= N; with K = min(k, N) it holds for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, TypeVar, get_args
 
@@ -79,9 +80,9 @@ def knn_shapley(
     k
         Neighbors consulted; may exceed the number of points.
     utility
-        "soft-label" (Wang and Jia 2023): the share of the label among the min(k, |S|) nearest of the
-        coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0 for the
-        empty one.
+        "soft-label" (Wang and Jia 2023): the share of the label among the min(k, |S|) nearest of
+        the coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0
+        for the empty one.
     precision
         Of the order of the points. "float64" is exact: equal distances, and only those, are ordered
         by position in the input. "float32" lets rounding order points whose distances are nearly
@@ -251,10 +252,9 @@ def _row_jobs(
     rows = points.rows
     if isinstance(rows, Distances):
         for columns, part in rows.blocks():
-            yield (lambda columns=columns, part=part: _given_rows(columns, part, precision),)
+            yield (partial(_given_rows, columns, part, precision),)
         return
-    assert validation.rows is not None  # noqa: S101 - check_pair made it
-    maker: Any
+    maker: _DirectRows | _ProductRows
     if rows.width <= DIRECT_WIDTH:
         size = max(1, min(DIRECT_ROWS, -(-len(validation) // 16)))
         maker = _DirectRows(rows, validation, np.ascontiguousarray(_wide(rows.array).T), precision)
@@ -262,7 +262,7 @@ def _row_jobs(
         size = max(LEAST_ROWS, min(ROW_BYTES // (8 * len(rows)), -(-len(validation) // 8)))
         maker = _ProductRows(rows, validation, precision)
     for lo, hi in cut(0, len(validation), size):
-        yield (lambda lo=lo, hi=hi: maker.rows(lo, hi),)
+        yield (partial(maker.rows, lo, hi),)
 
 
 def _wide(array: NDArray[Any]) -> NDArray[Any]:
@@ -340,8 +340,8 @@ class _ProductRows:
     def _error(self, square: float) -> float:
         """Distances that differ by more are in the pair rule's order.
 
-        u = 2^-53: a product and the norms are each wrong by at most (d + 2) u times the lengths, the
-        pair rule itself likewise; twice for two points.
+        u = 2^-53: a product and the norms are each wrong by at most (d + 2) u times the lengths,
+        the pair rule itself likewise; twice for two points.
         """
         unit = (self.points.width + 8) * 2.0**-53
         if self.validation.metric == "cosine":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
 class PriceList:
     """The prices that each validation point pays for a point near it.
 
-    A point's value is the sum, over the validation points it is near, of `gain` where it carries their
-    label and `loss` where it does not. The list holds the public validation set and prices,
+    A point's value is the sum, over the validation points it is near, of `gain` where it carries
+    their label and `loss` where it does not. The list holds the public validation set and prices,
     no training point.
 
     Parameters
@@ -137,7 +138,9 @@ class PriceList:
         points = check_points(X, _spread(placeholder, X), self.validation)
         return self._sum(points, codes, member=False)
 
-    def _sum(self, points: Points, labels: list[int | None], *, member: bool) -> NDArray[np.float64]:
+    def _sum(
+        self, points: Points, labels: Sequence[int | None], *, member: bool
+    ) -> NDArray[np.float64]:
         """Values under each of `labels`, where None is the point's own."""
         groups = Groups.of(points.codes, len(self.validation.classes))
         sums = np.zeros((len(labels), len(points)))

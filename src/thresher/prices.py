@@ -1,8 +1,9 @@
 """Counts to prices: what a near point is worth to a validation point. The only home of the formulas.
 
-Every semivalue of the threshold utility has one form (`design` of the library, section "price"). Let the
-*rest* be the other near points, `same` of them with the validation point's label and `other` without,
-c = same + other + 1 the near points with the valued one, and C the number of classes. Then
+Every semivalue of the threshold utility has one form (`design` of the library, section "price").
+Let the *rest* be the other near points, `same` of them with the validation point's label and
+`other` without, c = same + other + 1 the near points with the valued one, and C the number of
+classes. Then
 
     gain = w0(c) (1 - 1/C) + W(c) (1 - same / (c - 1))     the point carries the label
     loss = w0(c) (0 - 1/C) + W(c) (0 - same / (c - 1))     it does not
@@ -10,13 +11,13 @@ c = same + other + 1 the near points with the valued one, and C the number of cl
 with the second term absent for c = 1. A semivalue is its two functions w0 and W:
 
     Shapley        w0 = 1/c         W = (H_c - 1) / c                    H_c the harmonic number
-    Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c)
-    leave-one-out  w0 = [c = 1]     W = [c > 1] / c
-    Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)        J beta-binomial(c - 1; b, a)
+    Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c) leave-one-out  w0 = [c = 1]
+    W = [c > 1] / c Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)        J
+    beta-binomial(c - 1; b, a)
 
-Proof in one line: points out of reach are null players, so a coalition is J of the c - 1 others in reach,
-uniform given J; alone the point adds m - 1/C, after j > 0 others it adds on average
-(m - same / (c - 1)) / (j + 1).
+Proof in one line: points out of reach are null players, so a coalition is J of the c - 1 others in
+reach, uniform given J; alone the point adds m - 1/C, after j > 0 others it adds on average (m -
+same / (c - 1)) / (j + 1).
 """
 
 from __future__ import annotations

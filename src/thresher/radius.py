@@ -74,8 +74,8 @@ def suggest_radius(
     Notes
     -----
     The training set is usually denser than the validation set, so a somewhat smaller radius may
-    serve as well. A radius tuned on the training points would be more exact, and would have to be paid for
-    in a private release. Cost O(M^2 d) in time, O(M) memory.
+    serve as well. A radius tuned on the training points would be more exact, and would have to be
+    paid for in a private release. Cost O(M^2 d) in time, O(M) memory.
 
     Examples
     --------

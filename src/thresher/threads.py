@@ -1,8 +1,8 @@
 """Our own threads, with one BLAS thread each.
 
-Letting the matrix product use its threads and then ours in turn makes both pools wait for each other;
-on a busy machine that cost a factor of 3 to 30. Jobs are cut before they are handed out, and each
-writes to places of its own, so no result depends on the number of threads.
+Letting the matrix product use its threads and then ours in turn makes both pools wait for each
+other; on a busy machine that cost a factor of 3 to 30. Jobs are cut before they are handed out, and
+each writes to places of its own, so no result depends on the number of threads.
 """
 
 from __future__ import annotations

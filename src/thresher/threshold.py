@@ -68,8 +68,8 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, 1/C where there is none; `prices` has the closed form. Cost O(N M d) in time and
-    O(N + M) in memory. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
+    the label, 1/C where there is none; `prices` has the closed form. Cost O(N M d) in time and O(N
+    + M) in memory. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
     KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
 
     Examples

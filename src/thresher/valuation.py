@@ -145,7 +145,9 @@ class Valuation:
             "utility_all": self.utility_all,
             "utility_none": self.utility_none,
         }
-        columns = {key: entry for key, entry in self._columns().items() if key in {"value", "owner"}}
+        columns = {
+            key: entry for key, entry in self._columns().items() if key in {"value", "owner"}
+        }
         write_table(path, columns, about)
 
     @classmethod

@@ -17,9 +17,7 @@ FULL = 32_000
 
 
 @njit(cache=True, nogil=True)
-def count_columns(
-    words: NDArray[np.uint32], lo: int, hi: int, counts: NDArray[np.int64]
-) -> None:
+def count_columns(words: NDArray[np.uint32], lo: int, hi: int, counts: NDArray[np.int64]) -> None:
     """Add to counts[v] the number of rows lo <= i < hi whose bit v is set.
 
     The counters are bit-sliced: slice q holds bit q of 32 counters a word. Eight rows at a time
@@ -100,12 +98,16 @@ def byte_tables(weights: NDArray[np.float64], tables: NDArray[np.float64]) -> No
 
 @njit(cache=True, nogil=True)
 def add_by_tables(
-    words: NDArray[np.uint64], lo: int, hi: int, tables: NDArray[np.float64], out: NDArray[np.float64]
+    words: NDArray[np.uint64],
+    lo: int,
+    hi: int,
+    tables: NDArray[np.float64],
+    out: NDArray[np.float64],
 ) -> None:
     """Add to out[i] the weights of the set bits of row i, 64 validation points at a time.
 
-    Order: within a byte from the lowest bit up; eight bytes by a fixed tree; words from first to last.
-    256 rows x 64 validation points at a time keep the tables in the fastest cache.
+    Order: within a byte from the lowest bit up; eight bytes by a fixed tree; words from first to
+    last. 256 rows x 64 validation points at a time keep the tables in the fastest cache.
     """
     for first in range(lo, hi, 256):
         n = min(hi, first + 256) - first
@@ -126,7 +128,11 @@ def add_by_tables(
 
 @njit(cache=True, nogil=True)
 def add_by_bits(
-    words: NDArray[np.uint64], lo: int, hi: int, weights: NDArray[np.float64], out: NDArray[np.float64]
+    words: NDArray[np.uint64],
+    lo: int,
+    hi: int,
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
 ) -> None:
     """As `add_by_tables`, to the last bit, without tables: for classes with few points."""
     b = np.zeros(8)

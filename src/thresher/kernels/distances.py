@@ -22,7 +22,7 @@ def direct_distances(
     metric: int,
     out: NDArray[np.float64],
 ) -> None:
-    """Distances from the columns of `XT`, feature after feature in float64: one order for every pair.
+    """Distances from the columns of `XT`, feature by feature in float64, alike for every pair.
 
     Squared for the euclidean metric, which orders alike.
     """
@@ -54,7 +54,7 @@ def product_distances(
     metric: int,
     out: NDArray[np.floating[Any]],
 ) -> None:
-    """Distances from a tile `G` of the product of points (rows) and validation points, transposed."""
+    """Distances from a tile `G` of the product points x validation points, transposed."""
     for r in range(out.shape[0]):
         o = out[r]
         if metric == EUCLIDEAN:

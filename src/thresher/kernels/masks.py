@@ -6,8 +6,9 @@ For both metrics a pair is near when r = x.v - h(x) - t(v) >= 0, where
     cosine      h = (1 - radius) |x|    t = 0,  v of length 1
 
 h = a |x|^2 + b |x|, so that both cost the same. r is computed in float32 and carries an error of at
-most `slack * (reach * |x| + |h| + level) + tiny` (`metrics.Score`). Pairs within that error are *noted*
-in the hot loop and settled afterwards by the pair rule, so float32 decides nothing that it could get wrong.
+most `slack * (reach * |x| + |h| + level) + tiny` (`metrics.Score`). Pairs within that error are
+*noted* in the hot loop and settled afterwards by the pair rule, so float32 decides nothing that it
+could get wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The order of all points by distance to one validation point, nearest first, ties by position.
 
-A point travels as one 64-bit key: a pattern of 32 bits that sorts as its float32 distance does above,
-its index and whether its label matches below. Rounding to float32 keeps the order of float64
+A point travels as one 64-bit key: a pattern of 32 bits that sorts as its float32 distance does
+above, its index and whether its label matches below. Rounding to float32 keeps the order of float64
 numbers that it does not make equal, and a radix sort is stable: what is left is to restore the
 float64 order within runs of equal patterns.
 """
@@ -100,7 +100,7 @@ def _scatter(
 
 @njit(cache=True, nogil=True)
 def restore_order(keys: Keys, distances: NDArray[np.float64]) -> None:
-    """Sort runs of equal float32 patterns by their float64 distance; equal ones keep their order."""
+    """Sort runs of equal float32 patterns by float64 distance; equal ones keep their order."""
     n = keys.shape[0]
     i = 1
     while i < n:

@@ -1,8 +1,9 @@
-"""The pair rule: float64 numbers of one row, or of one pair of rows, in a fixed order of operations.
+"""The pair rule: float64 numbers of one row or one pair of rows, in a fixed order of operations.
 
 Everything here is a function, bit for bit, of the rows it is given: no other row, no block, no
 thread and no dtype of a matrix product enters. Sums run in eight lanes (lane j takes the features
-j, j + 8, ...; the lanes are added in a fixed tree), which is as fixed an order as one lane, and faster.
+j, j + 8, ...; the lanes are added in a fixed tree), which is as fixed an order as one lane, and
+faster.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ def distance(x: Row, v: Row, x2: float, v2: float, metric: int) -> float:
 def fingerprints(X: NDArray[np.float64], salt: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
     """A 64-bit number for each row and its integer of `salt`: equal for equal rows, else not.
 
-    Rows are compared as float64 numbers (so -0.0 is 0.0), whatever dtype they came in. Two different
-    rows agree with probability 2^-64; this is no defense against rows made to agree.
+    Rows are compared as float64 numbers (so -0.0 is 0.0), whatever dtype they came in. Two
+    different rows agree with probability 2^-64; this is no defense against rows made to agree.
     """
     bits = (X + 0.0).view(np.uint64)
     multiplier = np.uint64(0x9E3779B97F4A7C15)

@@ -42,5 +42,5 @@ def count_matches(keys: NDArray[np.uint64], k: int) -> int:
     """How many of the k nearest points carry the validation point's label."""
     matches = 0
     for r in range(k):
-        matches += np.int64(keys[r] & U64(1))
+        matches += int(keys[r] & U64(1))
     return matches
