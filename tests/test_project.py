@@ -112,7 +112,9 @@ def test_every_target_of_the_makefile_is_in_the_readme_or_contributing():
 
 def test_the_lock_holds_every_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = project["project"]["dependencies"] + sum(project["dependency-groups"].values(), [])
+    wanted = list(project["project"]["dependencies"])
+    for group in project["dependency-groups"].values():
+        wanted += group
     lock = (ROOT / "requirements.lock").read_text()
     for requirement in wanted:
         name = re.match(r"[A-Za-z0-9-]+", requirement)[0].lower()

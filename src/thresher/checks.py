@@ -54,7 +54,7 @@ def check_count(name: str, value: object, *, least: int = 1) -> int:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    return int(value)  # type: ignore[call-overload]
 
 
 def check_radius(radius: object) -> float:

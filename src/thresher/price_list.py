@@ -1,4 +1,4 @@
-"""PriceList: what a point is worth, for anyone who holds the list and the point, and nothing else."""
+"""PriceList: what a point is worth, to anyone who holds the list and the point."""
 
 from __future__ import annotations
 

@@ -1,23 +1,22 @@
-"""Counts to prices: what a near point is worth to a validation point. The only home of the formulas.
+"""Counts to prices: what a near point is worth to a validation point. The home of all formulas.
 
-Every semivalue of the threshold utility has one form (`design` of the library, section "price").
 Let the *rest* be the other near points, `same` of them with the validation point's label and
 `other` without, c = same + other + 1 the near points with the valued one, and C the number of
-classes. Then
+classes. Every semivalue of the threshold utility has one form,
 
     gain = w0(c) (1 - 1/C) + W(c) (1 - same / (c - 1))     the point carries the label
     loss = w0(c) (0 - 1/C) + W(c) (0 - same / (c - 1))     it does not
 
-with the second term absent for c = 1. A semivalue is its two functions w0 and W:
+with the second term absent for c = 1, and is told by its two functions w0 and W:
 
-    Shapley        w0 = 1/c         W = (H_c - 1) / c                    H_c the harmonic number
-    Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c) leave-one-out  w0 = [c = 1]
-    W = [c > 1] / c Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)        J
-    beta-binomial(c - 1; b, a)
+    Shapley        w0 = 1/c         W = (H_c - 1) / c                  H_c the harmonic number
+    Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c)
+    leave-one-out  w0 = [c = 1]     W = [c > 1] / c
+    Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)      J ~ beta-binomial(c-1; b, a)
 
-Proof in one line: points out of reach are null players, so a coalition is J of the c - 1 others in
-reach, uniform given J; alone the point adds m - 1/C, after j > 0 others it adds on average (m -
-same / (c - 1)) / (j + 1).
+Why: points out of reach are null players, so a coalition is J of the c - 1 others in reach, any J
+of them alike. Alone the point adds m - 1/C (m = 1 if it carries the label, else 0); after j > 0
+others it adds on average (m - same / (c - 1)) / (j + 1).
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ def _beta(a: float, b: float, near: Integers) -> tuple[Floats, Floats]:
 
 
 def _sums(term: Callable[[Floats], Floats], first: int, ends: Integers) -> Floats:
-    """sum_{i=first}^{end-1} term(i) for every end, in chunks whose own sums are exactly added up."""
+    """sum_{i=first}^{end-1} term(i) for every end; chunks of it are added exactly."""
     sums = np.zeros(ends.shape)
     before: list[float] = []
     for lo in range(first, int(ends.max(initial=first)), CHUNK):

@@ -131,7 +131,7 @@ def _thin(validation: Validation, most: int) -> Validation:
 
 
 def _candidates(table: _Distances, count: int) -> NDArray[np.float64]:
-    """Quantiles of all distances and of nearest distances; the least covers one pair, the last all."""
+    """Quantiles of all distances and of the nearest ones, ascending."""
     size = len(table.rows)
     sampled = [table.row(v) for v in np.linspace(0, size - 1, min(size, 256)).astype(int).tolist()]
     pooled = np.concatenate(sampled)

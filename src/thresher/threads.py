@@ -51,7 +51,7 @@ def run(job: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *, parallel:
 def in_order(
     job: Callable[..., Result], pieces: Iterable[tuple[Any, ...]], *, parallel: bool
 ) -> Iterator[Result]:
-    """Yield `job(*piece)` for every piece, in the order of the pieces; few are under way at once."""
+    """Yield `job(*piece)` for every piece, in their order; few are under way at once."""
     count = thread_count() if parallel else 1
     if count < 2:
         for piece in pieces:
