@@ -32,7 +32,7 @@ def flip_labels(
     --------
     >>> labels, flipped = flip_labels(["a", "b", "a", "b"], fraction=0.5, seed=0)
     >>> labels.tolist(), flipped.tolist()
-    (['a', 'b', 'b', 'a'], [False, False, True, True])
+    (['b', 'b', 'b', 'b'], [True, False, True, False])
     """
     raw = check_labels("y", y)
     known = class_list(classes, raw)

@@ -107,7 +107,7 @@ def knn_shapley(
     >>> import thresher as th
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
     >>> th.knn_shapley(X, y, [[0.1]], ["a"], k=1, metric="euclidean").values.round(3).tolist()
-    [0.583, -0.417, 0.333]
+    [0.667, -0.333, 0.167]
     """
     k = check_count("k", k)
     check_choice("utility", utility, get_args(Utility))
