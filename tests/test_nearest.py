@@ -175,7 +175,8 @@ def test_keys_sort_stably_for_any_span_of_bits(plain, spread, rng):
     patterns = (rng.integers(0, 2**spread, n) + 5).astype(np.uint32)
     codes = rng.integers(0, 2, n).astype(np.int32)
     keys, spare = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    form(plain)(sort_keys)(patterns, codes, 1, keys, spare, np.empty((3, 4096), np.int64))
+    ends = patterns.min(), patterns.max()
+    form(plain)(sort_keys)(patterns, *ends, codes, 1, keys, spare, np.empty((3, 4096), np.int64))
     order = np.argsort(patterns, kind="stable")
     low = keys & np.uint64(0xFFFFFFFF)
     np.testing.assert_array_equal(low >> np.uint64(1), order)
@@ -187,7 +188,8 @@ def test_patterns_sort_as_the_distances_do(plain):
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-40, -0.0, 0.0, 1e-45, 1.0, 1e39, np.inf])
     patterns = np.empty(len(numbers), np.uint32)
     with np.errstate(over="ignore"):
-        form(plain)(fill_patterns)(numbers, patterns)
+        ends = form(plain)(fill_patterns)(numbers, patterns)
+    assert ends == (patterns[0], patterns[-1])
     assert (np.diff(patterns.astype(np.int64)) >= 0).all()
     assert patterns[4] == patterns[5]
     assert len(set(patterns.tolist())) >= 8
@@ -237,11 +239,12 @@ def test_distance_kernels_agree(plain, metric, rng):
     X, V = rng.standard_normal((70, 11)), rng.standard_normal((4, 11))
     x2, v2 = (X**2).sum(axis=1), (V**2).sum(axis=1)
     by_product = np.empty((4, 70))
-    form(plain)(product_distances)(X @ V.T, x2, v2, metric, by_product)
+    form(plain)(product_distances)(V @ X.T, x2, np.sqrt(x2), v2, metric, by_product)
     for v in range(4):
         direct, pair = np.empty(70), np.empty(70)
         XT = np.ascontiguousarray(X.T)
-        form(plain)(direct_distances)(XT, x2, V[v], float(v2[v]), metric, direct)
+        length = float(np.sqrt(v2[v]))
+        form(plain)(direct_distances)(XT, (0,) * 11, np.sqrt(x2), V[v], length, metric, direct)
         form(plain)(pair_distances)(X, x2, V[v], float(v2[v]), metric, pair)
         np.testing.assert_allclose(direct, pair, atol=1e-13)
         np.testing.assert_allclose(by_product[v], pair, atol=1e-13)

@@ -20,6 +20,7 @@ from thresher.near import Distances
 from thresher.threads import cut
 
 MARK_BITS = 18
+MOST_POINTS = 1 << 31  # an index and a flag share 32 bits
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ def check_points(
         check_width("X", array, "X_val", validation.rows.width)
         rows = measure("X", array, validation.metric)
     labels = check_labels("y", labels, len(rows))
+    if len(labels) >= MOST_POINTS:
+        raise InputError(f"X has {len(labels)} rows: value them in parts, with NeighborCounts")
     return Points(rows, validation.classes.encode("y", labels))
 
 

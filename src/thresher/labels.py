@@ -53,11 +53,12 @@ class Classes:
 
     def encode(self, name: str, raw: RawLabels) -> Codes:
         """The code of every label; an error names the first rows whose label is not a class."""
-        codes = self._encode_integers(raw) if _is_integer_array(raw) else None
+        codes, known = self._encode_integers(raw) if _is_integer_array(raw) else (None, False)
         if codes is None:
             lookup = self._codes
             codes = np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
-        if len(codes) and int(codes.min()) < 0:
+            known = not len(codes) or int(codes.min()) >= 0
+        if not known:
             rows = np.flatnonzero(codes < 0)
             label = _as_list(raw[rows[0] : rows[0] + 1])[0]
             raise InputError(
@@ -70,18 +71,18 @@ class Classes:
         """The code of one label."""
         return int(self.encode(name, check_labels(name, [label]))[0])
 
-    def _encode_integers(self, raw: Any) -> Codes | None:
+    def _encode_integers(self, raw: Any) -> tuple[Codes | None, bool]:
+        """The codes and whether all labels are known; None where a table will not do."""
         known = [x for x in self.labels if isinstance(x, int)]
         if len(known) < len(self.labels):
-            return None
+            return None, False
         low, high = int(min(known)), int(max(known))
         if high - low >= TABLE_SIZE or not -(2**62) < low <= high < 2**62:
-            return None
+            return None, False
         table = np.full(high - low + 1, -1, np.int32)
         table[[x - low for x in known]] = np.arange(len(known), dtype=np.int32)
         codes = np.empty(len(raw), np.int32)
-        codes_of_integers(_native_integers(raw), low, table, codes)
-        return codes
+        return codes, bool(codes_of_integers(_native_integers(raw), low, table, codes))
 
     def _shown(self) -> str:
         text = ", ".join(repr(label) for label in self.labels[:8])

@@ -162,9 +162,13 @@ def score(
 
 def scaled_norms(rows: Rows, scale: float) -> NDArray[np.float32]:
     """The euclidean norms, times `scale`, in float32."""
-    norms = np.sqrt(rows.squares)
-    norms *= scale
-    return norms.astype(np.float32)
+    norms = np.empty(len(rows), np.float32)
+
+    def job(lo: int, hi: int) -> None:
+        np.multiply(np.sqrt(rows.squares[lo:hi]), scale, out=norms[lo:hi], casting="same_kind")
+
+    run(job, cut(0, len(rows), CHUNK), parallel=len(rows) > CHUNK)
+    return norms
 
 
 def _power_of_two(largest: float) -> float:

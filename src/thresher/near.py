@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from thresher.checks import Metric
 from thresher.errors import InputError
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
-from thresher.kernels.labels import class_positions
+from thresher.kernels.labels import class_positions, gather
 from thresher.kernels.masks import direct_words, distance_words, product_words, settle
 from thresher.labels import Codes
 from thresher.metrics import METRIC_CODES, Rows, Score, aligned, scaled_norms, score
@@ -28,6 +29,7 @@ DIRECT_WIDTH = 16  # up to this many features a fused loop beats the matrix prod
 DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
 TILE = 1024  # points in one tile of the matrix product
 PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring
+GATHER = 1 << 17  # numbers put back in input order at a time
 TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
 
 Advance = Callable[[int], None]
@@ -37,13 +39,13 @@ Advance = Callable[[int], None]
 class Groups:
     """Points sorted by class: point i goes to `positions[i]`, class c begins at `starts[c]`."""
 
-    positions: NDArray[np.int64]
+    positions: NDArray[np.uint32]
     starts: NDArray[np.int64]
 
     @classmethod
     def of(cls, codes: Codes, classes: int) -> Groups:
         """The groups of points with these class codes."""
-        positions = np.empty(len(codes), np.int64)
+        positions = np.empty(len(codes), np.uint32)
         starts = np.empty(classes + 1, np.int64)
         class_positions(codes, starts, positions)
         return cls(positions, starts)
@@ -62,6 +64,18 @@ class Groups:
             end = hi
         found.append((end, len(self.positions), -1))
         return [segment for segment in found if segment[0] < segment[1]]
+
+    def in_input_order(
+        self, sums: NDArray[np.float64], divisor: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Numbers sorted by class as numbers in input order, divided by `divisor`."""
+        out = np.empty(len(sums))
+
+        def job(lo: int, hi: int) -> None:
+            gather(sums, self.positions[lo:hi], divisor, out[lo:hi])
+
+        run(job, cut(0, len(sums), GATHER), parallel=len(sums) > GATHER)
+        return out
 
 
 @dataclass(frozen=True)
@@ -181,12 +195,25 @@ def _lanes(count: int) -> int:
 
 
 @dataclass(frozen=True)
+class _Bench:
+    """The buffers of one thread: a tile of the product, and notes of the pairs in doubt."""
+
+    product: NDArray[np.float32]
+    notes: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, rows: int, words: int, *, product: bool) -> _Bench:
+        tile = aligned((rows if product else 0, words * 32), np.float32)
+        return cls(tile, np.empty((rows * words, 3), np.uint32))
+
+
+@dataclass(frozen=True)
 class _Task:
     """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
 
     points: Rows
     norms: NDArray[np.float32]
-    positions: NDArray[np.int64]
+    positions: NDArray[np.uint32]
     validation: Rows
     block: slice
     metric: Metric
@@ -197,13 +224,18 @@ class _Task:
         direct = self.points.width <= DIRECT_WIDTH
         step = max(TILE, DIRECT_WORDS // words.shape[1]) if direct else TILE
         V = self.validation.as_float64(self.block)
-        propose = self._direct if direct else self._product
+        spare: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
 
         def job(lo: int, hi: int) -> None:
-            notes = np.empty(((hi - lo) * words.shape[1], 3), np.uint32)
-            count = propose(lo, hi, words, notes)
+            try:
+                bench = spare.get_nowait()
+            except Empty:
+                bench = _Bench.of(step, words.shape[1], product=not direct)
+            propose = self._direct if direct else self._product
+            count = propose(lo, hi, words, bench)
             if count:
-                self._settle(lo, hi, notes[:count], V, words)
+                self._settle(lo, hi, bench.notes[:count], V, words)
+            spare.put(bench)
             if advance is not None:
                 advance((hi - lo) * len(V))
 
@@ -214,23 +246,23 @@ class _Task:
             with one_blas_thread():
                 run(job, pieces, parallel=parallel)
 
-    def _direct(self, lo: int, hi: int, words: NDArray[Any], notes: NDArray[Any]) -> int:
+    def _direct(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
         tile = self.points.as_float32(lo, hi, self.score.scale)
         dims = (0,) * self.points.width
         return int(
             direct_words(
                 tile, dims, self.norms[lo:hi], self.score.columns, self.score.level,
-                self.score.numbers, self.positions[lo:hi], words, notes,
+                self.score.numbers, self.positions[lo:hi], words, bench.notes,
             )
         )  # fmt: skip
 
-    def _product(self, lo: int, hi: int, words: NDArray[Any], notes: NDArray[Any]) -> int:
+    def _product(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
         tile = self.points.as_float32(lo, hi, self.score.scale)
-        product = np.dot(tile, self.score.columns)
+        product = np.dot(tile, self.score.columns, out=bench.product[: hi - lo])
         return int(
             product_words(
                 product, self.norms[lo:hi], self.score.level,
-                self.score.numbers, self.positions[lo:hi], words, notes,
+                self.score.numbers, self.positions[lo:hi], words, bench.notes,
             )
         )  # fmt: skip
 

@@ -15,11 +15,10 @@ N = 1). The printed soft-label theorem holds only for k <= N; with K = min(k, N)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +36,11 @@ from thresher.kernels.order import (
     sort_runs,
 )
 from thresher.kernels.scan import add_values, count_matches
-from thresher.labels import check_owners
+from thresher.labels import Codes, check_owners
 from thresher.metrics import CHUNK, METRIC_CODES, Rows
 from thresher.near import Distances
 from thresher.progress import progress_bar
-from thresher.threads import cut, in_order, one_blas_thread
+from thresher.threads import cut, in_order, one_blas_thread, run
 from thresher.valuation import Valuation
 
 Utility = Literal["soft-label", "jia2019"]
@@ -49,11 +48,11 @@ Precision = Literal["float64", "float32"]
 Item = TypeVar("Item")
 
 DIRECT_WIDTH = 24  # up to this many features distances are summed directly, above by a product
-DIRECT_ROWS = 16  # validation points a job, where distances are summed directly
-ROW_BYTES = 48 << 20  # bytes of distances a job holds, where they come from a product
-LEAST_ROWS = 4
-PARALLEL_PAIRS = 1 << 20  # fewer pairs are not worth a thread
-MOST_POINTS = 1 << 31  # an index and a flag share 32 bits
+JOB_ROWS = 16  # validation points a job, at most
+TABLE_BYTES = 96 << 20  # of distances held at once, where they come from a product
+LEAST_ROWS = 8
+PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread
+PARALLEL_PRODUCT = 1 << 24  # nor are fewer multiplications
 
 
 def knn_shapley(
@@ -114,8 +113,6 @@ def knn_shapley(
     check_choice("precision", precision, get_args(Precision))
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
-    if len(points) >= MOST_POINTS:
-        raise InputError(f"X has {len(points)} rows; knn_shapley takes fewer than {MOST_POINTS}")
     known_owners = check_owners(owners, len(points))
     plan = _Plan.of(points, validation, k, utility)
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
@@ -168,10 +165,11 @@ class _Plan:
         return float(matches.sum()) / self.divisor, self.empty * len(matches)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Bench:
     """The buffers of one thread."""
 
+    distances: NDArray[np.float64]
     patterns: NDArray[np.uint32]
     keys: NDArray[np.uint64]
     spare: NDArray[np.uint64]
@@ -180,10 +178,8 @@ class _Bench:
     @classmethod
     def of(cls, n: int) -> _Bench:
         keys = (np.empty(n, np.uint64), np.empty(n, np.uint64))
-        return cls(np.empty(n, np.uint32), *keys, np.empty((3, 4096), np.int64))
-
-
-Row = tuple[int, NDArray[Any], Callable[[NDArray[np.uint64], NDArray[np.uint64]], None]]
+        buffers = (np.empty(n), np.empty(n, np.uint32), *keys)  # untouched memory costs nothing
+        return cls(*buffers, np.empty((3, 4096), np.int64))
 
 
 def _sum_over_validation(
@@ -200,14 +196,14 @@ def _sum_over_validation(
     benches: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
     sums: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
 
-    def job(rows: Callable[[], Iterator[Row]]) -> NDArray[np.float64]:
+    def job(source: _Source, lo: int, hi: int) -> NDArray[np.float64]:
         bench = _take(benches) or _Bench.of(n)
         values = _take(sums)
         values = np.empty(n) if values is None else values
         values[:] = 0.0
-        for v, distances, settle in rows():
-            _order(bench, distances, points.codes, int(validation.codes[v]), settle)
-            code = validation.codes[v]
+        for v in range(lo, hi):
+            code = int(validation.codes[v])
+            _order(bench, source, v, points.codes, code)
             last = float(plan.last_match[code]), float(plan.last_other[code])
             add_values(bench.keys, plan.steps, *last, values)
             matches[v] = count_matches(bench.keys, plan.consulted)
@@ -216,9 +212,11 @@ def _sum_over_validation(
         benches.put(bench)
         return values
 
-    with one_blas_thread():
-        jobs = _row_jobs(points, validation, precision)
-        for values in in_order(job, jobs, parallel=n * len(validation) >= PARALLEL_PAIRS):
+    parallel = n * len(validation) >= PARALLEL_PAIRS
+    rows = max(1, min(JOB_ROWS, -(-len(validation) // 16)))
+    for source in _sources(points, validation, precision):
+        jobs = [(source, lo, hi) for lo, hi in cut(source.start, source.stop, rows)]
+        for values in in_order(job, jobs, parallel=parallel):
             total += values
             sums.put(values)
     return total, matches
@@ -231,137 +229,153 @@ def _take(queue: SimpleQueue[Item]) -> Item | None:
         return None
 
 
-def _order(
-    bench: _Bench,
-    distances: NDArray[Any],
-    codes: NDArray[np.int32],
-    code: int,
-    settle: Callable[[NDArray[np.uint64], NDArray[np.uint64]], None],
-) -> None:
-    fill_patterns(distances, bench.patterns)
-    sort_keys(bench.patterns, codes, code, bench.keys, bench.spare, bench.histogram)
-    if distances.dtype == np.float64:
+def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> None:
+    """Fill the bench's keys with all points, nearest to validation point v first."""
+    distances = source.distances(v, bench.distances)
+    least, most = fill_patterns(distances, bench.patterns)
+    sort_keys(
+        bench.patterns, least, most, codes, code, bench.keys, bench.spare, bench.histogram
+    )  # fmt: skip
+    if source.precision == "float64":
         restore_order(bench.keys, distances)
-    settle(bench.keys, bench.spare)
+        source.settle(v, bench, distances)
 
 
-def _row_jobs(
-    points: Points, validation: Validation, precision: str
-) -> Iterator[tuple[Callable[[], Iterator[Row]]]]:
-    """Jobs that yield, for some validation points in turn, the distances of all points."""
+class _Source(Protocol):
+    """Distances of all points to the validation points start..stop, in turn."""
+
+    start: int
+    stop: int
+    precision: str
+
+    def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
+        """Numbers that sort as the distances to validation point v; may use the buffer."""
+
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+        """Put near ties among the sorted keys in the order of the pair rule."""
+
+
+def _sources(points: Points, validation: Validation, precision: str) -> Iterator[_Source]:
     rows = points.rows
     if isinstance(rows, Distances):
         for columns, part in rows.blocks():
-            yield (partial(_given_rows, columns, part, precision),)
-        return
-    maker: _DirectRows | _ProductRows
-    if rows.width <= DIRECT_WIDTH:
-        size = max(1, min(DIRECT_ROWS, -(-len(validation) // 16)))
-        maker = _DirectRows(rows, validation, np.ascontiguousarray(_wide(rows.array).T), precision)
+            yield _Given(columns.start, columns.stop, precision, part)
+    elif rows.width <= DIRECT_WIDTH:
+        yield _Direct(0, len(validation), precision, rows, validation)
     else:
-        size = max(LEAST_ROWS, min(ROW_BYTES // (8 * len(rows)), -(-len(validation) // 8)))
-        maker = _ProductRows(rows, validation, precision)
-    for lo, hi in cut(0, len(validation), size):
-        yield (partial(maker.rows, lo, hi),)
+        size = max(LEAST_ROWS, TABLE_BYTES // (8 * len(rows)))
+        for lo, hi in cut(0, len(validation), size):
+            yield _Product(lo, hi, precision, rows, validation)
 
 
-def _wide(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+@dataclass
+class _Given:
+    """Distances that the caller computed."""
 
+    start: int
+    stop: int
+    precision: str
+    part: NDArray[Any]
 
-def _given_rows(columns: slice, part: NDArray[Any], precision: str) -> Iterator[Row]:
-    for v in range(columns.start, columns.stop):
-        distances = np.ascontiguousarray(part[:, v - columns.start], np.float64)
-        if np.isnan(distances).any():
-            row = int(np.argmax(np.isnan(distances)))
+    def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
+        buffer[:] = self.part[:, v - self.start]
+        if np.isnan(buffer).any():
+            row = int(np.argmax(np.isnan(buffer)))
             raise InputError(f"X has NaN as the distance in row {row}, column {v}")
-        yield v, distances.astype(precision, copy=False), _settled
+        return buffer
+
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+        """Nothing is in doubt."""
 
 
-def _settled(keys: NDArray[np.uint64], spare: NDArray[np.uint64]) -> None:
-    """Nothing to settle: the distances are those of the pair rule already."""
-
-
-@dataclass(frozen=True)
-class _DirectRows:
+class _Direct:
     """Distances by summing over features in float64, in the same order for every pair."""
 
-    points: Rows
-    validation: Validation
-    XT: NDArray[Any]
-    precision: str
+    def __init__(
+        self, start: int, stop: int, precision: str, points: Rows, validation: Validation
+    ) -> None:
+        self.start, self.stop, self.precision = start, stop, precision
+        assert validation.rows is not None  # noqa: S101 - check_pair made it
+        wide = np.float64 if points.array.dtype == np.float64 else np.float32
+        self.columns: NDArray[Any] = np.ascontiguousarray(points.array.T, wide)
+        self.dims = (0,) * points.width
+        self.lengths = np.sqrt(points.squares)
+        self.V = validation.rows.as_float64(slice(None))
+        self.V_lengths = np.sqrt(validation.rows.squares)
+        self.metric = METRIC_CODES[validation.metric]
 
-    def rows(self, lo: int, hi: int) -> Iterator[Row]:
-        rows = self.validation.rows
-        assert rows is not None  # noqa: S101
-        metric = METRIC_CODES[self.validation.metric]
-        V = rows.as_float64(slice(lo, hi))
-        distances = np.empty(len(self.points))
-        for v in range(lo, hi):
-            square = float(rows.squares[v])
-            direct_distances(self.XT, self.points.squares, V[v - lo], square, metric, distances)
-            yield v, distances.astype(self.precision, copy=False), _settled
+    def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
+        direct_distances(
+            self.columns, self.dims, self.lengths, self.V[v], float(self.V_lengths[v]), self.metric,
+            buffer,
+        )  # fmt: skip
+        return buffer
+
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+        """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
-@dataclass(frozen=True)
-class _ProductRows:
+class _Product:
     """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
 
-    points: Rows
-    validation: Validation
-    precision: str
+    def __init__(
+        self, start: int, stop: int, precision: str, points: Rows, validation: Validation
+    ) -> None:
+        self.start, self.stop, self.precision = start, stop, precision
+        assert validation.rows is not None  # noqa: S101 - check_pair made it
+        self.points, self.validation = points, validation.rows
+        self.cosine = validation.metric == "cosine"
+        self.metric = METRIC_CODES[validation.metric]
+        self.V = self.validation.as_float64(slice(start, stop))
+        self.longest = points.largest_norm()
+        self.table = np.empty((stop - start, len(points)), precision)
+        self._fill()
 
-    def rows(self, lo: int, hi: int) -> Iterator[Row]:
-        rows = self.validation.rows
-        assert rows is not None  # noqa: S101
-        n, metric = len(self.points), METRIC_CODES[self.validation.metric]
-        V = rows.as_float64(slice(lo, hi))
-        columns = np.ascontiguousarray(V.T, self.precision)
-        table = np.empty((hi - lo, n), self.precision)
-        for first, end in cut(0, n, max(64, CHUNK // self.points.width)):
-            tile = self._tile(first, end)
-            product_distances(
-                np.dot(tile, columns), self.points.squares[first:end], rows.squares[lo:hi], metric,
-                table[:, first:end],
-            )  # fmt: skip
-        for v in range(lo, hi):
-            distances = table[v - lo]
-            error = self._error(float(rows.squares[v]))
+    def _fill(self) -> None:
+        """The table of distances, a tile of points at a time, converted on the fly."""
+        V = np.ascontiguousarray(self.V, self.precision)
+        squares = self.validation.squares[self.start : self.stop]
 
-            def settle(keys: Any, spare: Any, v: int = v, distances: Any = distances,
-                       error: float = error) -> None:  # fmt: skip
-                self._settle(keys, spare, distances, error, V[v - lo], float(rows.squares[v]))
+        def job(first: int, end: int) -> None:
+            tile = np.ascontiguousarray(self.points.array[first:end], self.precision)
+            x2 = self.points.squares[first:end]
+            product = np.dot(V, tile.T)
+            out = self.table[:, first:end]
+            product_distances(product, x2, np.sqrt(x2), squares, self.metric, out)
 
-            yield v, distances, settle if self.precision == "float64" else _settled
+        pieces = cut(0, len(self.points), max(64, CHUNK // self.points.width))
+        work = len(self.points) * self.V.size
+        with one_blas_thread():
+            run(job, pieces, parallel=work >= PARALLEL_PRODUCT)
 
-    def _tile(self, first: int, end: int) -> NDArray[Any]:
-        return np.ascontiguousarray(self.points.array[first:end], self.precision)
+    def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:  # noqa: ARG002
+        return self.table[v - self.start]
 
-    def _error(self, square: float) -> float:
-        """Distances that differ by more are in the pair rule's order.
+    def _error(self, v: int) -> float:
+        """Computed distances that differ by more than this are in the pair rule's order.
 
-        u = 2^-53: a product and the norms are each wrong by at most (d + 2) u times the lengths,
-        the pair rule itself likewise; twice for two points.
+        With u = 2^-53, a product and the norms are each wrong by at most (d + 2) u times the
+        lengths, the pair rule itself likewise; twice for two points.
         """
         unit = (self.points.width + 8) * 2.0**-53
-        if self.validation.metric == "cosine":
+        if self.cosine:
             return 8 * unit
-        return 4 * unit * (self.points.largest_norm() + float(np.sqrt(square))) ** 2
+        return 4 * unit * (self.longest + float(np.sqrt(self.validation.squares[v]))) ** 2
 
-    def _settle(
-        self, keys: Any, spare: Any, distances: Any, error: float, v: Any, square: float
-    ) -> None:
-        runs = spare.view(np.int64)[: len(spare) // 2 * 2].reshape(-1, 2)
-        count, size = mixed_runs(keys, distances, error, runs)
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+        spare = bench.spare.view(np.int64)
+        runs = spare[: len(spare) // 2 * 2].reshape(-1, 2)
+        count, size = mixed_runs(bench.keys, distances, self._error(v), runs)
         if not count:
             return
         near_ties = np.empty(size, np.int64)
-        run_points(keys, runs[:count], near_ties)
-        metric = METRIC_CODES[self.validation.metric]
+        run_points(bench.keys, runs[:count], near_ties)
         for lo, hi in cut(0, size, max(1, CHUNK // self.points.width)):
             which = near_ties[lo:hi]
             exact = np.empty(hi - lo)
-            squares = self.points.squares[which]
-            pair_distances(self.points.as_float64(which), squares, v, square, metric, exact)
+            pair_distances(
+                self.points.as_float64(which), self.points.squares[which],
+                self.V[v - self.start], float(self.validation.squares[v]), self.metric, exact,
+            )  # fmt: skip
             distances[which] = exact
-        sort_runs(keys, runs[:count], distances)
+        sort_runs(bench.keys, runs[:count], distances)

@@ -156,7 +156,7 @@ class PriceList:
                     for _, _, code in segments
                 ]
                 block.add(segments, np.array(weights), out)
-        return np.ascontiguousarray(sums[:, groups.positions].T)
+        return np.column_stack([groups.in_input_order(out) for out in sums])
 
     def _weights(
         self, columns: slice, code: int, label: int | None, *, member: bool

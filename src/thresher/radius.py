@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
-from thresher.kernels.distances import direct_distances
+from thresher.kernels.distances import pair_distances
 from thresher.metrics import METRIC_CODES
 
 
@@ -105,15 +105,13 @@ class _Distances:
         assert validation.rows is not None  # noqa: S101 - precomputed was refused
         self.validation = validation
         self.rows = validation.rows
-        self.columns = np.ascontiguousarray(self.rows.as_float64(slice(None)).T)
+        self.table = self.rows.as_float64(slice(None))
 
     def row(self, v: int) -> NDArray[np.float64]:
         out = np.empty(len(self.rows))
         metric = self.validation.metric
-        direct_distances(
-            self.columns, self.rows.squares, np.ascontiguousarray(self.columns[:, v]),
-            float(self.rows.squares[v]), METRIC_CODES[metric], out,
-        )  # fmt: skip
+        squares, row = self.rows.squares, self.table[v]
+        pair_distances(self.table, squares, row, float(squares[v]), METRIC_CODES[metric], out)
         out[v] = np.inf
         return np.sqrt(out) if metric == "euclidean" else np.maximum(out, 0.0)
 

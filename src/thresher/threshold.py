@@ -85,9 +85,11 @@ def tknn_shapley(
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        values, utility_all = _sum_of_prices(points, validation, radius, semivalue, advance)
+        sums, groups, utility_all = _sum_of_prices(points, validation, radius, semivalue, advance)
     utility_none = len(validation) / len(validation.classes)
     divisor = len(validation) if mean else 1
+    values = groups.in_input_order(sums, divisor)
+    values.flags.writeable = False
     params = {
         "radius": radius,
         "metric": validation.metric,
@@ -97,7 +99,7 @@ def tknn_shapley(
         "mean": mean,
     }
     return Valuation(
-        values / divisor, "tknn-shapley", params, utility_all / divisor, utility_none / divisor,
+        values, "tknn-shapley", params, utility_all / divisor, utility_none / divisor,
         known_owners,
     )  # fmt: skip
 
@@ -148,13 +150,13 @@ def zero_budget_score(
         "mean": False,
     }
     ends = (float("nan"), len(validation) * share)
-    return Valuation(sums[groups.positions], "zero-budget-score", params, *ends)
+    return Valuation(groups.in_input_order(sums), "zero-budget-score", params, *ends)
 
 
 def _sum_of_prices(
     points: Points, validation: Validation, radius: float, semivalue: Semivalue, advance: Any
-) -> tuple[NDArray[np.float64], float]:
-    """Values in input order and the utility of all points; each distance is computed once."""
+) -> tuple[NDArray[np.float64], Groups, float]:
+    """Values sorted by class, and the utility of all points; each distance is computed once."""
     classes = len(validation.classes)
     groups = Groups.of(points.codes, classes)
     sums = np.zeros(len(points))
@@ -167,7 +169,7 @@ def _sum_of_prices(
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)
         utility_all += utility(same, other, classes)
-    return sums[groups.positions], utility_all
+    return sums, groups, utility_all
 
 
 def _blocks(

@@ -55,7 +55,9 @@ class Valuation:
     owners: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, np.float64)
+        values = np.asarray(self.values, np.float64)
+        if values.flags.writeable or values.base is not None:  # somebody else may write to it
+            values = values.copy()
         if values.ndim != 1:
             raise InputError(f"values must have one dimension, got {values.ndim}")
         if self.owners is not None and len(self.owners) != len(values):

@@ -10,60 +10,58 @@ from numpy.typing import NDArray
 
 from thresher.kernels.pairs import EUCLIDEAN, distance
 
-CHUNK = 512
-
 
 @njit(cache=True, nogil=True)
 def direct_distances(
     XT: NDArray[np.floating[Any]],
-    x2: NDArray[np.float64],
+    dims: tuple[int, ...],
+    lengths: NDArray[np.float64],
     v: NDArray[np.float64],
-    v2: float,
+    length: float,
     metric: int,
     out: NDArray[np.float64],
 ) -> None:
     """Distances from the columns of `XT`, feature by feature in float64, alike for every pair.
 
-    Squared for the euclidean metric, which orders alike.
+    Squared for the euclidean metric, which orders alike; `lengths` and `length` are the norms. As
+    in `masks.direct_words` the type of `dims` makes the number of features a constant.
     """
-    length = np.sqrt(v2)
-    for c in range(0, out.shape[0], CHUNK):
-        o = out[c : c + CHUNK]
-        n = o.shape[0]
-        o[:] = 0.0
-        for k in range(XT.shape[0]):
-            column = XT[k, c : c + CHUNK]
-            if metric == EUCLIDEAN:
-                for i in range(n):
-                    t = np.float64(column[i]) - v[k]
-                    o[i] += t * t
-            else:
-                for i in range(n):
-                    o[i] += np.float64(column[i]) * v[k]
-        if metric != EUCLIDEAN:
-            squares = x2[c : c + CHUNK]
-            for i in range(n):
-                o[i] = 1.0 - o[i] / (np.sqrt(squares[i]) * length)
+    if metric == EUCLIDEAN:
+        for i in range(out.shape[0]):
+            total = 0.0
+            for k in range(len(dims)):
+                t = np.float64(XT[k, i]) - v[k]
+                total += t * t
+            out[i] = total
+    else:
+        for i in range(out.shape[0]):
+            total = 0.0
+            for k in range(len(dims)):
+                total += np.float64(XT[k, i]) * v[k]
+            out[i] = 1.0 - total / (lengths[i] * length)
 
 
 @njit(cache=True, nogil=True)
 def product_distances(
     G: NDArray[np.floating[Any]],
-    x2: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    lengths: NDArray[np.float64],
     v2: NDArray[np.float64],
     metric: int,
     out: NDArray[np.floating[Any]],
 ) -> None:
-    """Distances from a tile `G` of the product points x validation points, transposed."""
+    """Distances from a tile `G` of the product of validation points (rows) and points."""
     for r in range(out.shape[0]):
+        g = G[r]
         o = out[r]
         if metric == EUCLIDEAN:
+            square = v2[r]
             for i in range(o.shape[0]):
-                o[i] = (x2[i] + v2[r]) - 2.0 * G[i, r]
+                o[i] = (squares[i] + square) - 2.0 * np.float64(g[i])
         else:
             length = np.sqrt(v2[r])
             for i in range(o.shape[0]):
-                o[i] = 1.0 - G[i, r] / (np.sqrt(x2[i]) * length)
+                o[i] = 1.0 - np.float64(g[i]) / (lengths[i] * length)
 
 
 @njit(cache=True, nogil=True)

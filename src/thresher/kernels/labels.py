@@ -21,18 +21,25 @@ def present_integers(labels: Integers, low: int, seen: NDArray[np.bool_]) -> Non
 @njit(cache=True, nogil=True)
 def codes_of_integers(
     labels: Integers, low: int, table: NDArray[np.int32], codes: NDArray[np.int32]
-) -> None:
-    """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent."""
+) -> bool:
+    """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent.
+
+    Returns whether all of them are there.
+    """
     size = np.uint64(table.shape[0])
+    least = np.int32(0)
     for i in range(labels.shape[0]):
         # as unsigned numbers, labels below `low` lie beyond the table too
         at = np.uint64(np.int64(labels[i]) - low)
-        codes[i] = table[at] if at < size else np.int32(-1)
+        code = table[at] if at < size else np.int32(-1)
+        codes[i] = code
+        least = min(least, code)
+    return least == 0
 
 
 @njit(cache=True, nogil=True)
 def class_positions(
-    codes: NDArray[np.int32], starts: NDArray[np.int64], positions: NDArray[np.int64]
+    codes: NDArray[np.int32], starts: NDArray[np.int64], positions: NDArray[np.uint32]
 ) -> None:
     """Where each point goes when points are sorted by class, in input order within a class.
 
@@ -48,6 +55,15 @@ def class_positions(
     for i in range(codes.shape[0]):
         positions[i] = following[codes[i]]
         following[codes[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def gather(
+    sums: NDArray[np.float64], positions: NDArray[np.uint32], scale: float, out: NDArray[np.float64]
+) -> None:
+    """Back from class order to input order, divided by `scale`."""
+    for i in range(positions.shape[0]):
+        out[i] = sums[positions[i]] / scale
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,7 @@ def direct_words(
     VT: Single,
     level: Single,
     score: Single,
-    positions: NDArray[np.int64],
+    positions: NDArray[np.uint32],
     words: Words,
     notes: Words,
 ) -> int:
@@ -77,7 +77,7 @@ def product_words(
     norms: Single,
     level: Single,
     score: Single,
-    positions: NDArray[np.int64],
+    positions: NDArray[np.uint32],
     words: Words,
     notes: Words,
 ) -> int:
@@ -117,7 +117,7 @@ def settle(
     v2: NDArray[np.float64],
     metric: int,
     radius: float,
-    positions: NDArray[np.int64],
+    positions: NDArray[np.uint32],
     words: Words,
 ) -> None:
     """Decide every noted pair by the pair rule; X[rows[j]] is the row that note j is about."""
@@ -137,7 +137,7 @@ def settle(
 
 @njit(cache=True, nogil=True)
 def distance_words(
-    D: NDArray[np.float64], radius: float, positions: NDArray[np.int64], words: Words
+    D: NDArray[np.float64], radius: float, positions: NDArray[np.uint32], words: Words
 ) -> None:
     """Words from a tile of distances that the caller computed."""
     for i in range(D.shape[0]):

@@ -22,19 +22,32 @@ RADIX_BITS = 12  # digits of at most 12 bits: three of them hold any pattern abo
 
 
 @njit(cache=True, nogil=True)
-def fill_patterns(distances: NDArray[np.floating[Any]], patterns: NDArray[np.uint32]) -> None:
-    """For every distance the 32 bits that sort, as unsigned integers, like its float32 rounding."""
+def fill_patterns(
+    distances: NDArray[np.floating[Any]], patterns: NDArray[np.uint32]
+) -> tuple[np.uint32, np.uint32]:
+    """For every distance the 32 bits that sort, as unsigned integers, like its float32 rounding.
+
+    Returns the least and the largest of them.
+    """
     rounded = patterns.view(np.float32)
+    least = U32(0xFFFFFFFF)
+    most = U32(0)
     for i in range(distances.shape[0]):
         rounded[i] = np.float32(distances[i]) + np.float32(0)  # -0.0 is 0.0
     for i in range(distances.shape[0]):
         negative = U32(patterns[i] >> U32(31))
-        patterns[i] = U32(~patterns[i]) if negative else U32(patterns[i] | U32(0x80000000))
+        pattern = U32(~patterns[i]) if negative else U32(patterns[i] | U32(0x80000000))
+        patterns[i] = pattern
+        least = min(least, pattern)
+        most = max(most, pattern)
+    return least, most
 
 
 @njit(cache=True, nogil=True)
 def sort_keys(
     patterns: NDArray[np.uint32],
+    least: np.uint32,
+    most: np.uint32,
     codes: NDArray[np.int32],
     code: int,
     keys: Keys,
@@ -43,15 +56,13 @@ def sort_keys(
 ) -> None:
     """Fill `keys` with (pattern - least) << 32 | index << 1 | match, sorted by pattern, stable.
 
+    All patterns lie between `least` and `most`.
+
     Least-significant-digit radix sort; the digits are fitted to the bits that really differ: two
     passes where the patterns span at most 24 bits, else three. `histogram` is 3 x 4096.
     """
     n = patterns.shape[0]
-    least = patterns[0]
-    most = patterns[0]
-    for i in range(n):
-        least = min(least, patterns[i])
-        most = max(most, patterns[i])
+    least = U32(least)
     span = U32(most - least)
     bits = 0
     while span:

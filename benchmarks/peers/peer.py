@@ -1,0 +1,105 @@
+"""Run by the interpreter of a peer's own environment: time one call and save its values.
+
+    python peer.py PEER data.npz values.npy REPEATS
+
+Prints one line of JSON with the seconds of each repeat.
+"""
+
+import json
+import sys
+import time
+import warnings
+
+import numpy as np
+
+
+def pydvl(data):
+    from joblib import parallel_config
+    from pydvl.valuation import Dataset, KNNShapleyValuation
+    from sklearn.neighbors import KNeighborsClassifier
+
+    k = int(data["k"])
+    train, val = Dataset(data["X"], data["y"]), Dataset(data["V"], data["y_val"])
+
+    def run():
+        model = KNeighborsClassifier(k)
+        valuation = KNNShapleyValuation(model, val, progress=False, clone_before_fit=False)
+        with parallel_config("loky", n_jobs=2):
+            result = valuation.fit(train).result
+        values = np.empty(len(data["X"]))
+        values[result.indices] = result.values
+        return values * len(data["V"])
+
+    return run
+
+
+def shapiq_knn(data):
+    from shapiq.explainer.nn import KNNExplainer
+    from sklearn.neighbors import KNeighborsClassifier
+
+    model = KNeighborsClassifier(int(data["k"])).fit(data["X"], data["y"])
+    return _shapiq(KNNExplainer, model, data)
+
+
+def shapiq_tknn(data):
+    from shapiq.explainer.nn import ThresholdNNExplainer
+    from sklearn.neighbors import RadiusNeighborsClassifier
+
+    model = RadiusNeighborsClassifier(radius=float(data["radius"])).fit(data["X"], data["y"])
+    return _shapiq(ThresholdNNExplainer, model, data)
+
+
+def _shapiq(explainer, model, data):
+    def run():
+        by_label = [explainer(model, class_index=label) for label in (0, 1)]
+        total = np.zeros(len(data["X"]))
+        for v, label in zip(data["V"], data["y_val"]):
+            total += by_label[label].explain(v).get_n_order_values(1)
+        return total
+
+    return run
+
+
+def datascope(data):
+    from datascope.importance.shapley import ShapleyImportance
+    from datascope.importance.utility import SklearnModelAccuracy
+    from sklearn.neighbors import KNeighborsClassifier
+
+    def run():
+        utility = SklearnModelAccuracy(KNeighborsClassifier(1))
+        importance = ShapleyImportance(method="neighbor", utility=utility)
+        found = importance.fit(data["X"], data["y"]).score(data["V"], data["y_val"])
+        return np.asarray(found) * len(data["V"])
+
+    return run
+
+
+def cleanlab(data):
+    from cleanlab.data_valuation import data_shapley_knn
+
+    return lambda: data_shapley_knn(
+        data["y"], features=data["X"], metric="euclidean", k=int(data["k"])
+    )
+
+
+def main(peer, source, target, repeats):
+    warnings.simplefilter("ignore")
+    with np.load(source) as stored:
+        data = {key: stored[key] for key in stored.files}
+    run = globals()[peer](data)
+    seconds = []
+    for _ in range(int(repeats)):
+        start = time.perf_counter()
+        values = run()
+        seconds.append(time.perf_counter() - start)
+    np.save(target, values)
+    print(json.dumps({"seconds": seconds, "peak": peak()}))
+
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
