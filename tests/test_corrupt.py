@@ -21,6 +21,7 @@ def test_flipped_labels_change_where_the_mask_says_and_only_there(labels):
     assert th.flip_labels(labels, fraction=0.1, seed=4)[1].tolist() != mask.tolist()
     if isinstance(labels, np.ndarray):
         assert flipped.dtype == labels.dtype
+    assert flipped.dtype.kind == {int: "i", str: "U", bool: "b"}.get(type(flipped.tolist()[0]), "O")
 
 
 def test_new_labels_are_drawn_from_all_other_classes():
@@ -50,9 +51,13 @@ def test_wrong_settings_are_refused():
     with pytest.raises(th.InputError, match="y has one class"):
         th.flip_labels([1, 1], fraction=0.5, seed=0)
     for wrong in (-0.1, 1.1, float("nan")):
-        with pytest.raises(th.InputError, match="fraction must be between 0 and 1"):
+        with pytest.raises(th.InputError, match="fraction must be a number between 0 and 1"):
             th.flip_labels([0, 1], fraction=wrong, seed=0)
     with pytest.raises(th.InputError, match="scale must be a number >= 0"):
         th.add_feature_noise([[1.0]], fraction=0.5, seed=0, scale=-1)
+    with pytest.raises(th.InputError, match="beyond the range of float16"):
+        th.add_feature_noise(np.full((9, 2), 6e4, np.float16), fraction=1.0, seed=0)
+    with pytest.raises(th.InputError, match="fraction must be a number"):
+        th.add_feature_noise([[1.0]], fraction="half", seed=0)
     with pytest.raises(th.InputError, match="NaN or infinite"):
         th.add_feature_noise([[float("nan")]], fraction=0.5, seed=0)

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import thresher as th
+from thresher.files import _seal
 
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
 
 def make(rng, n=60, m=25, width=3, classes=3):
@@ -123,10 +127,10 @@ def test_a_file_of_another_kind_is_refused(content, tmp_path):
         with pytest.raises(th.InputError, match="there is no file"):
             cls.load(tmp_path / "missing")
     np.savez(tmp_path / "strange.npz", a=np.ones(2))
-    with pytest.raises(th.InputError, match="does not hold a counts"):
+    with pytest.raises(th.InputError, match="does not hold a table of counts"):
         th.NeighborCounts.load(tmp_path / "strange.npz")
     path.write_text(json.dumps([1]))
-    with pytest.raises(th.InputError, match="does not hold a prices"):
+    with pytest.raises(th.InputError, match="does not hold a price list"):
         th.PriceList.load(path)
 
 
@@ -141,13 +145,84 @@ def test_only_counts_over_the_same_public_side_are_merged(rng):
         th.NeighborCounts(V, y_val, classes=[0, 1, 2, 3]),
     ]
     for other in different:
-        with pytest.raises(th.InputError, match="can only be merged over the same"):
+        with pytest.raises(
+            th.InputError, match="only counts over the same public side merge; different: "
+        ):
             counts.merge(other)
     with pytest.raises(th.InputError, match="with themselves"):
         counts.merge(counts)
     with pytest.raises(th.InputError, match="must be a NeighborCounts, got dict"):
         counts.merge({})
     counts.merge(th.NeighborCounts(V.astype(np.float64), list(y_val)))
+
+
+def test_the_validation_set_is_our_own_copy(rng):
+    X, y, V, y_val = make(rng)
+    want = th.NeighborCounts(V.copy(), y_val).add(X, y)
+    counts = th.NeighborCounts(V, y_val)
+    V += 1
+    np.testing.assert_array_equal(counts.add(X, y).same, want.same)
+
+
+def test_copies_and_snapshots_stand_alone(rng):
+    X, y, V, y_val = make(rng)
+    counts = th.NeighborCounts(V, y_val).add(X, y)
+    before = counts.same
+    for other in (copy.copy(counts), copy.deepcopy(counts), pickle.loads(pickle.dumps(counts))):
+        other.remove(X[:30], y[:30])
+        assert len(other) == 30
+    assert len(counts) == 60
+    counts.remove(X[:30], y[:30])
+    assert not np.array_equal(before, counts.same)
+    for name in ("radius", "validation", "same"):
+        with pytest.raises(AttributeError):
+            setattr(counts, name, 1)
+    assert counts.classes == counts.price_list().classes == [0, 1, 2]
+
+
+def test_parts_may_be_empty_and_twins_are_warned_of(rng):
+    X, y, V, y_val = make(rng)
+    counts = th.NeighborCounts(V, y_val)
+    assert len(counts.add(X[:0], y[:0])) == 0
+    with pytest.warns(th.TwinWarning, match="25 of 25") as caught:
+        counts.add(V, y_val)
+    assert caught[0].filename == __file__
+
+
+def test_columns_are_compared_by_name(rng, tmp_path):
+    X, y, V, y_val = make(rng)
+    frame, val = (pd.DataFrame(A, columns=["a", "b", "c"]) for A in (X, V))
+    counts = th.NeighborCounts(val, y_val).add(frame, y).add(X, y)
+    counts.save(tmp_path / "counts")
+    prices = counts.price_list()
+    prices.save(tmp_path / "prices")
+    again = th.NeighborCounts.load(tmp_path / "counts"), th.PriceList.load(tmp_path / "prices")
+    for call in (counts.add, again[0].add, prices.values, again[1].newcomer_values):
+        with pytest.raises(th.InputError, match="has the columns of X_val in another order"):
+            call(frame[["c", "b", "a"]], y)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"radius": -1},
+        {"metric": "foo"},
+        {"labels": [-1]},
+        {"prices": []},
+        {"classes": []},
+        {"semivalue": "x"},
+        {"format": 1},
+    ],
+)
+def test_an_edited_price_list_is_refused_with_or_without_its_seal(change, rng, tmp_path):
+    _, _, V, y_val = make(rng)
+    path = tmp_path / "prices.json"
+    th.NeighborCounts(V, y_val).price_list().save(path)
+    document = json.loads(path.read_text()) | change
+    for text in (document, {**document, "seal": _seal(document, ())}):
+        path.write_text(json.dumps(text))
+        with pytest.raises(th.InputError, match="prices.json does not hold a price list"):
+            th.PriceList.load(path)
 
 
 def test_counts_cannot_be_written_to_from_outside(rng):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -98,6 +99,9 @@ def test_labels_of_any_hashable_type(method, pair):
         pl.Series,
         lambda y: pd.Series(y, dtype="Int64"),
         lambda y: tuple(y.tolist()),
+        lambda y: [np.datetime64("2020-01-01") + int(i) for i in y],
+        lambda y: [np.int8(i) for i in y],
+        lambda y: np.where(y, 2**64 - 1, 0).astype(np.uint64),
     ],
 )
 def test_label_containers_of_every_kind(convert):
@@ -109,6 +113,7 @@ def test_the_class_list_is_given_or_read_off_both_sides():
     assert found == [1, 3, 7]
     mixed = th.tknn_shapley(X, ["b", 1, "b", 1], V, [1, "a"]).params["classes"]
     assert mixed == ["b", 1, "a"]  # no common order: as they appear
+    assert th.tknn_shapley(X, Y, V, YV, classes={0, 1}).params["classes"] == [0, 1]
     given = th.tknn_shapley(X, Y, V, YV, classes=[1, 0, 2])
     assert given.params["classes"] == [1, 0, 2]
     assert given.utility_none == 2 / 3
@@ -152,6 +157,14 @@ WRONG = [
     (bad(X=X[:, :1]), "X has 1 features but X_val has 2"),
     (bad(X=scipy.sparse.csr_array(X)), r"X is a sparse matrix.*X.toarray\(\)"),
     (bad(X=np.ma.masked_array(X, X > 1)), "X is a masked array with masked entries"),
+    (bad(X=X.astype(float) * 1e-100, metric="euclidean"), "X has no value beyond 1e-72: rescale"),
+    (bad(X=pd.Series([1.0] * 4)), "X is one column"),
+    (bad(X=pl.DataFrame({"a": [1] * 4, "b": [2] * 4}).lazy()), r"X is lazy: use X.collect\(\)"),
+    (bad(X=pl.DataFrame({"a": [2**53 + 1] * 4, "b": [2] * 4}, schema_overrides={"a": pl.Int128})), "beyond 2"),
+    (bad(y=Y.astype(np.longdouble)), "use float64 or integers as labels"),
+    (bad(y=[Decimal("NaN"), 1, 0, 1]), "y has missing labels in row 0"),
+    (bad(y=[complex("nan"), 1, 0, 1]), "y has missing labels in row 0"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(np.ma.masked_array(X, X > 1))), "masked entries"),
     (bad(X=with_row(X, 1, 0, 1e100)), "X has values beyond 1e72 in row 1: rescale"),
     (bad(X=np.full((4, 2), 2**60)), r"X has integers beyond 2\*\*53"),
     (bad(X=pd.DataFrame({"a": [1, 2, 3, 4], "name": list("abcd")})), "X has non-numeric columns: 'name'"),
@@ -209,7 +222,7 @@ def test_bad_input_is_refused_by_name_and_row(method, arguments, message):
         method(**arguments)
 
 
-@pytest.mark.parametrize("radius", [-0.1, NAN, "0.5", None, True, [0.5, 1], 1j, "wide"])
+@pytest.mark.parametrize("radius", [-0.1, NAN, "0.5", None, True, [0.5, 1], 1j, "wide", 10**400])
 def test_a_radius_that_is_no_distance_is_refused(radius):
     for call in (
         lambda: th.tknn_shapley(X, Y, V, YV, radius=radius),
@@ -220,9 +233,9 @@ def test_a_radius_that_is_no_distance_is_refused(radius):
             call()
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, "5", None, True])
+@pytest.mark.parametrize("k", [0, -1, 1.5, "5", None, True, 10**400])
 def test_a_k_below_one_is_refused(k):
-    with pytest.raises(th.InputError, match="k must be an integer >= 1, got"):
+    with pytest.raises(th.InputError, match="k must be"):
         th.knn_shapley(X, Y, V, YV, k=k)
 
 
@@ -239,6 +252,34 @@ def test_other_wrong_choices_are_refused():
         th.tknn_shapley(X, Y, V, YV, semivalue="core")
     with pytest.raises(th.InputError, match="labels not in classes in row 0"):
         th.NeighborCounts(V, YV).add([[1.0, 1.0]], [5])
+
+
+@BOTH
+def test_labels_without_a_match_and_points_out_of_reach_are_warned_of(method):
+    with pytest.warns(
+        th.LabelWarning, match=r"no label in common \(the first are '0' and 0\)"
+    ) as caught:
+        method(X, Y.astype(str), V, YV)
+    assert caught[0].filename == __file__
+    method(X, Y + 2, V, YV, classes=range(4))  # meant: no warning
+    with pytest.warns(
+        th.ReachWarning, match="no point is within radius 0.1 .* suggest_radius"
+    ) as caught:
+        th.tknn_shapley(X, Y, V + 100, YV, radius=0.1, metric="euclidean")
+    assert caught[0].filename == __file__
+
+
+@BOTH
+def test_columns_in_another_order_or_of_other_names_are_refused(method):
+    frame, val = (pd.DataFrame(A, columns=["a", "b"]) for A in (X, V))
+    for other in (val[["b", "a"]], pl.DataFrame(val[["b", "a"]]), pa.table(val[["b", "a"]])):
+        with pytest.raises(th.InputError, match="X has the columns of X_val in another order"):
+            method(frame, Y, other, YV)
+    with pytest.raises(th.InputError, match=r"only in X_val \['c'\], only in X \['b'\]"):
+        method(frame, Y, val.rename(columns={"b": "c"}), YV)
+    want = method(X, Y, V, YV).values
+    for other in (V, pd.DataFrame(V), pl.DataFrame(val), pa.table(val)):  # nameless, or the same
+        np.testing.assert_array_equal(method(frame, Y, other, YV).values, want)
 
 
 @BOTH

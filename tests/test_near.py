@@ -16,7 +16,8 @@ from thresher.kernels.bits import (
     byte_tables,
     count_columns,
 )
-from thresher.kernels.masks import direct_words, distance_words, product_words, settle
+from thresher.kernels.masks import direct_words, distance_words, product_words
+from thresher.kernels.pairs import settle
 from thresher.metrics import measure, scaled_norms, score
 from thresher.near import Distances, Groups, near_blocks
 
@@ -25,7 +26,7 @@ METRICS = ["cosine", "euclidean"]
 
 def near_matrix(X, V, metric, radius):
     """Near or not, points x validation points, as the library decides it."""
-    points, validation = (measure("X", check_features("X", A), metric) for A in (X, V))
+    points, validation = (measure("X", check_features("X", A), zero_rows=True) for A in (X, V))
     groups = Groups.of(np.zeros(len(X), np.int32), 1)
     found = np.zeros((len(X), len(V)), bool)
     for block in near_blocks(points, groups, validation, metric=metric, radius=radius):
@@ -50,6 +51,21 @@ def test_points_exactly_on_the_radius_are_near(metric, width, rng):
     for radius in (0.0, 0.5, 1.0, 1.5, 2.0) if metric == "cosine" else (0.0, 1.0, 2.0, 3.0, 4.0):
         got = near_matrix(X.astype(np.float32), V.astype(np.float32), metric, radius)
         np.testing.assert_array_equal(got, oracle_matrix(X, V, metric, radius), f"radius {radius}")
+
+
+def test_a_distance_equal_to_the_radius_counts_though_its_square_is_rounded():
+    for n in range(1, 200):
+        assert near_matrix([[1.0] * n], [[0.0] * n], "euclidean", np.sqrt(n)).all(), n
+    for a, b, c in [(3, 4, 5), (5, 12, 13), (8, 15, 17), (7, 24, 25), (20, 21, 29), (9, 40, 41)]:
+        for leg in (a, b):
+            x = [float(leg), float(np.sqrt(c * c - leg * leg))]
+            radius = 1 - leg / c
+            assert near_matrix([x], [[1.0, 0.0]], "cosine", radius).all(), (leg, c)
+    for tenth in range(1, 10):  # similarities 0.1 to 0.9 at the radii a person would write
+        x = [float(tenth), float(np.sqrt(100 - tenth**2))]
+        x2 = x[0] ** 2 + x[1] ** 2
+        if x2 == 100.0:
+            assert near_matrix([x], [[1.0, 0.0]], "cosine", (10 - tenth) / 10).all(), tenth
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -132,7 +148,7 @@ def test_mask_kernels_equal_the_oracle(kernel, metric, data):
     row = st.lists(entry, min_size=width, max_size=width).filter(any)
     X, V = (np.array(data.draw(st.lists(row, min_size=k, max_size=k)), np.float64) for k in (n, m))
     radius = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
-    points, validation = measure("X", X, metric), measure("V", V, metric)
+    points, validation = measure("X", X, zero_rows=True), measure("V", V, zero_rows=True)
     lanes = 64
     s = score(validation, slice(0, m), lanes, metric, radius, points.largest_norm())
     norms, positions = scaled_norms(points, s.scale), np.arange(n)[::-1].copy()
@@ -151,9 +167,8 @@ def test_mask_kernels_equal_the_oracle(kernel, metric, data):
                 product, norms, s.level, s.numbers, positions, words, notes
             )
         where = notes[:count, 0].astype(np.int64)
-        code = {"euclidean": 0, "cosine": 1}[metric]
         plain(settle)(
-            notes[:count], where, X, points.squares, V, validation.squares, code, radius,
+            notes[:count], where, X, points.squares, V, validation.squares, metric == "cosine", radius,
             positions, words,
         )  # fmt: skip
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[positions, :m]
@@ -226,7 +241,7 @@ def test_the_same_bits_for_any_threads_tiles_and_blocks(width, rng, monkeypatch)
 
     def sums():
         out = np.zeros(3000)
-        rows = measure("X", X, "cosine"), measure("V", V, "cosine")
+        rows = measure("X", X, zero_rows=False), measure("V", V, zero_rows=False)
         for block in near_blocks(rows[0], groups, rows[1], metric="cosine", radius=0.7):
             segments = groups.segments(np.arange(3))
             block.add(segments, weights[:, block.columns], out)

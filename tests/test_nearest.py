@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import thresher as th
 from thresher import nearest
-from thresher.kernels.distances import direct_distances, pair_distances, product_distances
+from thresher.kernels.distances import direct_keys, product_keys
 from thresher.kernels.order import (
     fill_patterns,
     mixed_runs,
@@ -18,11 +18,12 @@ from thresher.kernels.order import (
     sort_keys,
     sort_runs,
 )
+from thresher.kernels.pairs import pair_keys
 from thresher.kernels.scan import add_values, count_matches
 
 UTILITIES = ["soft-label", "jia2019"]
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
 
 def form(plain):
@@ -188,7 +189,7 @@ def test_patterns_sort_as_the_distances_do(plain):
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-40, -0.0, 0.0, 1e-45, 1.0, 1e39, np.inf])
     patterns = np.empty(len(numbers), np.uint32)
     with np.errstate(over="ignore"):
-        ends = form(plain)(fill_patterns)(numbers, patterns)
+        ends = form(plain)(fill_patterns)(numbers, 1.0, patterns)
     assert ends == (patterns[0], patterns[-1])
     assert (np.diff(patterns.astype(np.int64)) >= 0).all()
     assert patterns[4] == patterns[5]
@@ -234,20 +235,46 @@ def test_the_scan_adds_one_recursion(plain):
 
 
 @BOTH
-@pytest.mark.parametrize("metric", [0, 1])
-def test_distance_kernels_agree(plain, metric, rng):
+@pytest.mark.parametrize("cosine", [False, True])
+def test_key_kernels_agree(plain, cosine, rng):
+    f = form(plain)
     X, V = rng.standard_normal((70, 11)), rng.standard_normal((4, 11))
     x2, v2 = (X**2).sum(axis=1), (V**2).sum(axis=1)
     by_product = np.empty((4, 70))
-    form(plain)(product_distances)(V @ X.T, x2, np.sqrt(x2), v2, metric, by_product)
+    f(product_keys)(V @ X.T, x2, v2, cosine, by_product)
     for v in range(4):
         direct, pair = np.empty(70), np.empty(70)
-        XT = np.ascontiguousarray(X.T)
-        length = float(np.sqrt(v2[v]))
-        form(plain)(direct_distances)(XT, (0,) * 11, np.sqrt(x2), V[v], length, metric, direct)
-        form(plain)(pair_distances)(X, x2, V[v], float(v2[v]), metric, pair)
+        f(direct_keys)(np.ascontiguousarray(X.T), (0,) * 11, x2, V[v], v2[v], cosine, direct)
+        f(pair_keys)(X, x2, V[v], v2[v], cosine, pair)
         np.testing.assert_allclose(direct, pair, atol=1e-13)
         np.testing.assert_allclose(by_product[v], pair, atol=1e-13)
+        alike = X @ V[v] / np.sqrt(x2 * v2[v])
+        want = -alike * abs(alike) if cosine else ((X - V[v]) ** 2).sum(axis=1)
+        np.testing.assert_allclose(pair, want, atol=1e-13)
+
+
+@pytest.mark.parametrize("width", [2, 30])
+def test_parallel_rows_are_tied_under_cosine(width, rng):
+    """Multiples of integer rows have the same direction, whatever their length."""
+    base = rng.integers(1, 9, (30, width)).astype(float)
+    X = np.concatenate([base, 3 * base, 7 * base])
+    y, y_val = rng.integers(0, 2, 90), rng.integers(0, 2, 12)
+    V = rng.integers(1, 9, (12, width)).astype(float)
+    D = np.tile(-((base @ V.T) ** 2) / (base**2).sum(axis=1)[:, None], (3, 1))
+    want = reference(D, y, y_val, 4, "soft-label", 2)
+    np.testing.assert_allclose(th.knn_shapley(X, y, V, y_val, k=4).values, want, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [4, 40])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("size", [1e-60, 1e-25, 1e20, 1e60])
+def test_scale_changes_nothing_in_either_precision(width, metric, size, rng):
+    X, V = rng.standard_normal((200, width)), rng.standard_normal((20, width))
+    y, y_val = rng.integers(0, 2, 200), rng.integers(0, 2, 20)
+    want = th.knn_shapley(X, y, V, y_val, metric=metric).values
+    for precision, gap in (("float64", 1e-12), ("float32", 2e-2)):
+        got = th.knn_shapley(X * size, y, V * size, y_val, metric=metric, precision=precision)
+        np.testing.assert_allclose(got.values, want, atol=gap)
 
 
 def test_a_progress_bar_and_owners(rng, capsys):

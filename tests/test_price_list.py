@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import thresher as th
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(2, 3)]
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
 
 def make(seed, n=40, m=12, classes=3):

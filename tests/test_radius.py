@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -48,6 +51,32 @@ def test_the_best_radius_is_suggested_and_can_be_passed_on():
     by_object = th.tknn_shapley(X, y, data.data, y, radius=found, metric="euclidean")
     by_number = th.tknn_shapley(X, y, data.data, y, radius=float(found), metric="euclidean")
     assert by_object == by_number
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("width", [2, 3, 20])
+def test_pairs_at_the_suggested_radius_are_near(metric, width, rng):
+    """The radius is a distance between two points, so these two must count."""
+    X, y = rng.integers(1, 4, (30, width)), rng.integers(0, 2, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", th.TwinWarning)
+        for seed in range(5):
+            found = th.suggest_radius(X + seed, y, metric=metric, candidates=8)
+            for radius, coverage in zip(found.radii, found.coverage, strict=True):
+                counts = th.NeighborCounts(X + seed, y, radius=radius, metric=metric).add(
+                    X + seed, y
+                )
+                assert np.mean(counts.same + counts.other > 1) == coverage
+
+
+def test_it_is_a_float_that_can_be_computed_with_and_pickled(rng):
+    found = th.suggest_radius(rng.standard_normal((20, 2)), [0, 1] * 10)
+    assert isinstance(found, float)
+    assert found * 0.5 < found
+    assert f"{found:.3f}" == f"{float(found):.3f}"
+    again = pickle.loads(pickle.dumps(found))
+    assert repr(again) == repr(found)
+    np.testing.assert_array_equal(again.radii, found.radii)
 
 
 def test_large_validation_sets_are_thinned(rng):

@@ -11,7 +11,7 @@ import thresher as th
 from thresher.prices import semivalue_name
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", ("beta", 4, 1), ("beta", 0.5, 3)]
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
 
 def ours(name):

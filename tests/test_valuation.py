@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import contextlib
+import copy
+import pickle
 import sys
 
 import numpy as np
@@ -46,7 +49,7 @@ def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
     assert valuation.suspects(0.4).tolist() == [1, 3]
     assert valuation.suspects(fraction=0.41).tolist() == [1, 3, 4]
     assert valuation.suspects(99).tolist() == [1, 3, 4, 2, 0]
-    for wrong in (0, -1, 0.0, 1.5, True, "3", float("nan")):
+    for wrong in (0, -1, -0.5, 1.5, True, "3", float("nan")):
         with pytest.raises(th.InputError, match=r"n must be|fraction must be"):
             valuation.suspects(wrong)
     with pytest.raises(th.InputError, match="one of the two"):
@@ -103,6 +106,64 @@ def test_a_saved_valuation_comes_back_equal(valuation, tmp_path):
     assert valuation != "valuation"
 
 
+def test_it_can_be_pickled_and_copied(valuation):
+    for again in (
+        pickle.loads(pickle.dumps(valuation)),
+        copy.copy(valuation),
+        copy.deepcopy(valuation),
+    ):
+        assert again == valuation
+        assert not again.values.flags.writeable
+
+
+def test_a_changed_file_is_refused(valuation, tmp_path):
+    path = tmp_path / "values.parquet"
+    valuation.save(path)
+    content = bytearray(path.read_bytes())
+    accepted = 0
+    for at in range(4, len(content) - 8, 7):
+        content[at] ^= 1
+        path.write_bytes(content)
+        with contextlib.suppress(th.InputError):
+            accepted += th.Valuation.load(path) != valuation
+        content[at] ^= 1
+    assert accepted == 0
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links_their_target(valuation, tmp_path):
+    path, link = tmp_path / "values.parquet", tmp_path / "link"
+    path.touch(mode=0o600)
+    link.symlink_to(path)
+    valuation.save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert th.Valuation.load(path) == valuation
+    valuation.save(tmp_path / ("x" * 250))
+    for wrong, message in [
+        (tmp_path, "is not a file"),
+        ("", "must be the name"),
+        (None, "must be the name"),
+    ]:
+        with pytest.raises(th.InputError, match=message):
+            valuation.save(wrong)
+
+
+def test_mixed_owners_fit_in_frames():
+    valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, (1, "a"))
+    for library in ("pandas", "polars"):
+        assert list(valuation.to_frame(library)["owner"]) == [1, "a"]
+    for owners in ((("a", 1), ("b", 2)), (2**70, 1)):
+        with pytest.raises(th.InputError, match="the owner .* cannot be saved"):
+            th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, owners).save("unused")
+
+
+def test_fractions_are_exact_to_the_row():
+    valuation = th.Valuation(np.arange(100.0), "m", {}, 0.0, 0.0)
+    assert [len(valuation.suspects(percent / 100)) for percent in range(1, 101)] == list(
+        range(1, 101)
+    )
+
+
 def test_settings_are_stored_as_plain_values():
     params = {"k": np.int64(3), "classes": [("a", 1), np.float32(0.5)], "none": None}
     valuation = th.Valuation(np.zeros(1), "m", params, 0.0, 0.0)
@@ -112,7 +173,7 @@ def test_settings_are_stored_as_plain_values():
 def test_owners_of_mixed_types_cannot_be_saved(tmp_path):
     valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, (1, "a"))
     assert valuation.by_owner() == {1: 0.0, "a": 0.0}
-    with pytest.raises(th.InputError, match="column 'owner' cannot be saved"):
+    with pytest.raises(th.InputError, match="columns cannot be saved"):
         valuation.save(tmp_path / "x")
     valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0)
     with pytest.raises(th.InputError, match="the folder .* does not exist"):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.corrupt import add_feature_noise, flip_labels
 from thresher.counts import NeighborCounts
-from thresher.errors import BudgetError, ExtraError, InputError, ThresherError, TwinWarning
+from thresher.errors import (
+    BudgetError,
+    ExtraError,
+    InputError,
+    LabelWarning,
+    ReachWarning,
+    ThresherError,
+    ThresherWarning,
+    TwinWarning,
+)
 from thresher.nearest import knn_shapley
 from thresher.price_list import PriceList
 from thresher.prices import Beta
@@ -27,11 +36,14 @@ __all__ = [
     "BudgetError",
     "ExtraError",
     "InputError",
+    "LabelWarning",
     "NeighborCounts",
     "PriceList",
     "RadiusSuggestion",
+    "ReachWarning",
     "TKNNClassifier",
     "ThresherError",
+    "ThresherWarning",
     "TwinWarning",
     "Valuation",
     "add_feature_noise",

@@ -6,6 +6,7 @@ value. Nothing is repaired in silence: no clipping, no dropping, no lossy cast.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 from collections.abc import Sequence
@@ -64,7 +65,7 @@ def check_radius(radius: object) -> float:
         raise InputError(message)
     try:
         number = float(radius)
-    except (TypeError, ValueError) as unusable:
+    except (OverflowError, TypeError, ValueError) as unusable:
         raise InputError(message) from unusable
     if math.isnan(number) or number < 0:
         raise InputError(message)
@@ -105,6 +106,48 @@ def check_width(name: str, array: Features, reference: str, width: int) -> None:
         raise InputError(f"{name} has {array.shape[1]} features but {reference} has {width}")
 
 
+def column_names(table: object) -> tuple[str, ...] | None:
+    """The names of a data frame's columns; None for arrays, and for frames that number them."""
+    if not _is_frame(table) or type(table).__name__ == "LazyFrame":
+        return None
+    arrow = getattr(getattr(table, "schema", None), "names", None)
+    names: list[Any] = list(
+        getattr(table, "columns", ()) if callable(arrow) or arrow is None else arrow
+    )
+    named = bool(names) and all(isinstance(name, str) for name in names)
+    return tuple(names) if named else None
+
+
+def check_columns(
+    name: str, names: tuple[str, ...] | None, reference: str, wanted: tuple[str, ...] | None
+) -> None:
+    """Raise where both tables name their columns and the names differ."""
+    if names is None or wanted is None or names == wanted:
+        return
+    if sorted(names) == sorted(wanted):
+        raise InputError(
+            f"{name} has the columns of {reference} in another order: put them in the same order"
+        )
+    missing = [column for column in wanted if column not in names]
+    extra = [column for column in names if column not in wanted]
+    raise InputError(
+        f"{name} and {reference} have different columns: only in {reference} {missing[:5]}, "
+        f"only in {name} {extra[:5]}"
+    )
+
+
+def check_number(name: str, value: object, *, least: float, most: float = math.inf) -> float:
+    """`value` as a float, if it is a number from `least` to `most`."""
+    number = float("nan")
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):
+            number = float(value)
+    if not least <= number <= most:
+        wanted = f">= {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise InputError(f"{name} must be a number {wanted}, got {value!r}")
+    return number
+
+
 def _is_frame(table: object) -> bool:
     """Whether `table` is a data frame (pandas, polars, Arrow), judged without importing one."""
     package = type(table).__module__.split(".")[0]
@@ -125,13 +168,17 @@ def _plain_array(name: str, table: object) -> NDArray[Any]:
 def _frame_to_array(name: str, table: object) -> NDArray[Any]:
     import narwhals as nw
 
+    if type(table).__name__ in {"Series", "Array", "ChunkedArray", "Index"}:
+        raise InputError(f"{name} is one column: it must be a table of rows and features")
+    if type(table).__name__ == "LazyFrame":
+        raise InputError(f"{name} is lazy: use {name}.collect()")
     if type(table).__name__ == "RecordBatch":
         import pyarrow as pa
 
         table = pa.Table.from_batches([table])
     try:
         frame: Any = nw.from_native(table, eager_only=True)
-    except (TypeError, nw.exceptions.NarwhalsError) as unfit:
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as unfit:
         raise InputError(f"{name} cannot be read as a table: {unfit}") from None
     wrong = [
         f"{column!r} ({dtype})"
@@ -146,8 +193,7 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         return np.empty(frame.shape, np.float32)
     single = {nw.Float32, nw.Boolean, nw.Int8, nw.UInt8, nw.Int16, nw.UInt16}
-    if any(dtype in {nw.Int64, nw.UInt64} for dtype in frame.schema.values()):
-        _check_long_integers(name, frame, nw)
+    _check_long_integers(name, frame, {nw.Int64, nw.UInt64, nw.Int128, nw.UInt128})
     target = nw.Float32 if all(dtype in single for dtype in frame.schema.values()) else nw.Float64
     array = frame.select(nw.all().cast(target)).to_numpy()
     if array.dtype.kind == "O":  # nullable columns: missing entries become NaN, found later
@@ -155,9 +201,9 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
     return np.asarray(array)
 
 
-def _check_long_integers(name: str, frame: Any, nw: Any) -> None:
+def _check_long_integers(name: str, frame: Any, kinds: set[Any]) -> None:
     for column, dtype in frame.schema.items():
-        if dtype in {nw.Int64, nw.UInt64}:
+        if dtype in kinds:
             entries = frame.get_column(column)
             largest = max(abs(int(entries.max() or 0)), abs(int(entries.min() or 0)))
             if largest > MAX_INTEGER:

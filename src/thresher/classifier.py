@@ -47,6 +47,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if check_metric(self.metric) == "precomputed":
             raise InputError("metric must be 'cosine' or 'euclidean' for TKNNClassifier")
         X, y = validate_data(self, X, y, dtype=[np.float32, np.float64])
+        X = np.array(X)  # our own: its norms are computed once
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._points = self._measure(X)
@@ -77,4 +78,4 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _measure(self, X: NDArray[Any]) -> Rows:
-        return measure("X", X, "euclidean")  # zero rows may pass
+        return measure("X", X, zero_rows=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features
+from thresher.checks import check_features, check_number
 from thresher.errors import InputError
 from thresher.labels import check_labels, class_list
 
@@ -43,12 +43,20 @@ def flip_labels(
     shift = rng.integers(1, len(known), size=int(chosen.sum()))
     flipped = codes.copy()
     flipped[chosen] = (codes[chosen] + shift) % len(known)
-    labels = np.empty(len(known), object)
-    labels[:] = known.labels
-    result = labels[flipped]
-    if isinstance(y, np.ndarray) and y.dtype.kind in "iubUS":
-        return result.astype(np.result_type(y.dtype, np.array(known.labels).dtype)), chosen
+    result = _label_array(known.labels)[flipped]
+    if isinstance(y, np.ndarray) and np.can_cast(np.min_scalar_type(result), y.dtype):
+        result = result.astype(y.dtype)
     return result, chosen
+
+
+def _label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
+    """Labels of one plain type as an array of it, all others as objects."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {bool, float, int, str}:
+        return np.array(labels)
+    array = np.empty(len(labels), object)
+    array[:] = labels
+    return array
 
 
 def add_feature_noise(
@@ -79,21 +87,22 @@ def add_feature_noise(
     array = check_features("X", X)
     if not np.isfinite(array).all():
         raise InputError("X has NaN or infinite values: drop or fill those rows")
-    if not scale >= 0:
-        raise InputError(f"scale must be a number >= 0, got {scale!r}")
+    scale = check_number("scale", scale, least=0)
     chosen, rng = _choose(len(array), fraction, seed)
     spread = scale * np.sqrt((array.astype(np.float64) ** 2).sum(axis=0))
     noised = array.copy()
     noise = rng.standard_normal((int(chosen.sum()), array.shape[1])) * spread
-    noised[chosen] = (array[chosen] + noise).astype(array.dtype)
+    with np.errstate(over="ignore"):
+        noised[chosen] = (array[chosen] + noise).astype(array.dtype)
+    if not np.isfinite(noised).all():
+        raise InputError(f"the noise is beyond the range of {array.dtype}: use X.astype('float32')")
     return noised, chosen
 
 
 def _choose(
     count: int, fraction: float, seed: int
 ) -> tuple[NDArray[np.bool_], np.random.Generator]:
-    if not 0 <= fraction <= 1:
-        raise InputError(f"fraction must be between 0 and 1, got {fraction!r}")
+    fraction = check_number("fraction", fraction, least=0, most=1)
     rng = np.random.default_rng(seed)
     chosen = np.zeros(count, np.bool_)
     chosen[rng.permutation(count)[: round(fraction * count)]] = True

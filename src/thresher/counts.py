@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Hashable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import Features, check_radius, rows_text
+from thresher.checks import check_radius, rows_text
 from thresher.errors import InputError
-from thresher.files import check_format, existing, portable_labels, write_whole
-from thresher.inputs import Points, Validation, check_points, check_validation, row_fingerprints
-from thresher.labels import Classes
-from thresher.metrics import Rows, measure
+from thresher.files import check_sealed, portable, reading, sealed, write_whole
+from thresher.inputs import (
+    Points,
+    Validation,
+    check_points,
+    check_validation,
+    kept,
+    row_fingerprints,
+    warn_of_twins,
+)
+from thresher.metrics import Rows
 from thresher.near import Distances, Groups, near_blocks
-from thresher.price_list import PriceList
+from thresher.price_list import PriceList, stored_validation
 from thresher.prices import Semivalue, utility
 
 FORMAT = "thresher.counts/1"
@@ -67,25 +75,43 @@ class NeighborCounts:
         classes: object = None,
     ) -> None:
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
-        self._start(validation, check_radius(radius))
+        self._start(kept(validation), check_radius(radius))
 
     def _start(self, validation: Validation, radius: float) -> None:
-        self.validation = validation
-        self.radius = radius
+        self._validation = validation
+        self._radius = radius
         self._counts = np.zeros((2, len(validation)), np.int64)
         self._present: Counter[int] = Counter()
         self._arrived: list[NDArray[np.uint64]] = []  # fingerprints not yet in `_present`
         self._points = 0
 
     @property
+    def validation(self) -> Validation:
+        """The validation set, the class list and the metric."""
+        return self._validation
+
+    @property
+    def radius(self) -> float:
+        """The distance up to which a point is near, inclusive."""
+        return self._radius
+
+    @property
+    def classes(self) -> list[Hashable]:
+        """The classes."""
+        return list(self.validation.classes.labels)
+
+    @property
     def same(self) -> NDArray[np.int64]:
-        """Near points that carry the validation point's label."""
-        return _read_only(self._counts[0])
+        """Near points that carry the validation point's label, as counted up to now."""
+        return _snapshot(self._counts[0])
 
     @property
     def other(self) -> NDArray[np.int64]:
-        """Near points that carry another label."""
-        return _read_only(self._counts[1])
+        """Near points that carry another label, as counted up to now."""
+        return _snapshot(self._counts[1])
+
+    def __copy__(self) -> NeighborCounts:
+        return deepcopy(self)
 
     def __len__(self) -> int:
         """The number of points counted."""
@@ -96,8 +122,12 @@ class NeighborCounts:
         return f"NeighborCounts({sizes}, {self.validation.metric} radius {self.radius:g})"
 
     def add(self, X: object, y: object) -> NeighborCounts:
-        """Count these points in; returns itself."""
-        counts, prints = self._count(check_points(X, y, self.validation))
+        """Count these points in, of which there may be none; returns itself."""
+        if _is_empty(X, y):
+            return self
+        points = check_points(X, y, self.validation)
+        warn_of_twins(points, self.validation, stacklevel=3)
+        counts, prints = self._count(points)
         self._counts += counts
         self._arrived.append(prints)
         self._points += len(prints)
@@ -133,10 +163,19 @@ class NeighborCounts:
             raise InputError(
                 "counts cannot be merged with themselves: their points would count twice"
             )
-        if (self.radius, self.validation.digest()) != (other.radius, other.validation.digest()):
+        different = [
+            f"{name} ({mine!r} and {theirs!r})" if name != "validation set" else name
+            for name, mine, theirs in [
+                ("radius", self.radius, other.radius),
+                ("metric", self.validation.metric, other.validation.metric),
+                ("classes", self.classes, other.classes),
+                ("validation set", self.validation.digest(), other.validation.digest()),
+            ]
+            if mine != theirs
+        ]
+        if different:
             raise InputError(
-                "counts can only be merged over the same validation set, classes, metric and "
-                f"radius: {self!r} and {other!r} differ"
+                f"only counts over the same public side merge; different: {different[0]}"
             )
         self._counts += other._counts
         self._settled().update(other._settled())
@@ -179,11 +218,12 @@ class NeighborCounts:
             "format": FORMAT,
             "radius": self.radius,
             "metric": self.validation.metric,
-            "classes": portable_labels(self.validation.classes.labels),
+            "columns": self.validation.columns,
+            "classes": portable("label", self.validation.classes.labels),
         }
         present, rows = self._settled(), self.validation.rows
         arrays: dict[str, Any] = {
-            "about": np.array(json.dumps(about)),
+            "about": np.array(json.dumps(sealed(about))),
             "counts": self._counts,
             "labels": self.validation.codes,
             "prints": np.fromiter(present.keys(), np.uint64, len(present)),
@@ -201,30 +241,19 @@ class NeighborCounts:
     @classmethod
     def load(cls, path: str | Path) -> NeighborCounts:
         """The counts that `save` wrote."""
-        try:
-            with existing(path).open("rb") as stream, np.load(stream) as stored:
+        with reading(path, "table of counts") as found, found.open("rb") as stream:
+            with np.load(stream) as stored:  # each array has a checksum of its own
                 arrays = {name: stored[name] for name in stored.files}
-        except (ValueError, EOFError, BadZipFile, AttributeError) as broken:
-            raise InputError(f"{path} is not a file of counts: {broken}") from None
-        about = json.loads(str(arrays.get("about", "{}")))
-        check_format(path, about, FORMAT)
-        features: Features | None = arrays.get("features")
-        counts = cls.__new__(cls)
-        counts._start(
-            Validation(
-                None if features is None else measure("X_val", features, about["metric"]),
-                arrays["labels"],
-                Classes(tuple(about["classes"])),
-                about["metric"],
-            ),
-            about["radius"],
-        )
-        counts._counts = arrays["counts"]
-        counts._present = Counter(
-            dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
-        )
-        counts._points = int(arrays["times"].sum())
-        return counts
+            about = json.loads(str(arrays.get("about", "{}")))
+            check_sealed(about, FORMAT)
+            validation = stored_validation(about, arrays.get("features"), arrays["labels"])
+            counts = cls.__new__(cls)
+            counts._start(validation, check_radius(about["radius"]))
+            counts._counts[:] = arrays["counts"]
+            times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
+            counts._present = Counter(times)
+            counts._points = int(arrays["times"].sum())
+            return counts
 
 
 def _fingerprints(points: Points) -> NDArray[np.uint64]:
@@ -238,7 +267,11 @@ def _fingerprints(points: Points) -> NDArray[np.uint64]:
     return row_fingerprints(rows, np.arange(len(rows)), points.codes.astype(np.int64))
 
 
-def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _snapshot(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def _is_empty(X: Any, y: Any) -> bool:
+    return hasattr(X, "__len__") and hasattr(y, "__len__") and len(X) == len(y) == 0

@@ -5,7 +5,9 @@ ThresherError
 ├── BudgetError                         a private release does not fit its ledger
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
-UserWarning
+ThresherWarning (a UserWarning)
+├── LabelWarning                        points and validation set share no label
+├── ReachWarning                        no point is near any validation point
 └── TwinWarning                         a validation row is also a training row
 """
 
@@ -31,7 +33,19 @@ class ExtraError(ThresherError, ImportError):
     """A feature needs a package that is not installed."""
 
 
-class TwinWarning(UserWarning):
+class ThresherWarning(UserWarning):
+    """The root of every warning: the numbers are right, but maybe not what was meant."""
+
+
+class LabelWarning(ThresherWarning):
+    """The points and the validation set have no label in common."""
+
+
+class ReachWarning(ThresherWarning):
+    """No point is within the radius of any validation point, so every value is zero."""
+
+
+class TwinWarning(ThresherWarning):
     """Some validation rows are exact copies of training rows: a leak."""
 
 

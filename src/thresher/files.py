@@ -1,14 +1,18 @@
-"""Files of results: written whole or not at all, read back exactly, refused if of another kind."""
+"""Files of results: written whole or not at all, read back exactly, refused if damaged."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
 import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +20,27 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 
 KEY = b"thresher"
+BROKEN = (ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError, TypeError,
+          ValueError)  # fmt: skip
 
 
 def write_whole(path: str | Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it: never half a file."""
-    target = Path(path)
+    """Let `write` fill a temporary file beside `path`, then rename it: never half a file.
+
+    A file that is replaced keeps its permissions, and a link goes on pointing to it.
+    """
+    target = _path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise InputError(f"cannot write {path}: it is there already, and is not a file")
     if not target.parent.is_dir():
-        raise InputError(f"cannot write {target}: the folder {target.parent} does not exist")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".thresher-")
     os.close(handle)
     temporary = Path(name)
     try:
         write(temporary)
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(mode)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -40,70 +52,85 @@ def _umask() -> int:
     return mask
 
 
+def _path(path: object) -> Path:
+    if isinstance(path, str | os.PathLike) and str(path):
+        return Path(path)
+    raise InputError(f"path must be the name of a file, got {path!r}")
+
+
+@contextlib.contextmanager
+def reading(path: str | Path, kind: str) -> Iterator[Path]:
+    """Yield the path of an existing file; whatever goes wrong inside says that it is no `kind`."""
+    found = _path(path)
+    if not found.is_file():
+        raise InputError(f"there is no file {found}")
+    try:
+        yield found
+    except InputError as refused:
+        raise InputError(f"{found} does not hold a {kind}: {refused}") from None
+    except BROKEN as broken:
+        raise InputError(f"{found} does not hold a {kind}, or is damaged: {broken}") from broken
+
+
+def check_sealed(about: Any, wanted: str, *parts: bytes) -> None:
+    """Raise unless a description is of the format `wanted` and its seal is unbroken."""
+    if not isinstance(about, dict) or about.get("format") != wanted:
+        raise InputError(f"its format is not {wanted}")
+    if about.get("seal") != _seal(about, parts):
+        raise InputError("its content was changed after it was written")
+
+
+def sealed(about: Mapping[str, Any], *parts: bytes) -> dict[str, Any]:
+    """`about` with a SHA-256 of itself and of the `parts` it describes."""
+    return {**about, "seal": _seal(about, parts)}
+
+
+def _seal(about: Mapping[str, Any], parts: Iterable[bytes]) -> str:
+    plain = {key: entry for key, entry in about.items() if key != "seal"}
+    state = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for part in parts:
+        state.update(part)
+    return state.hexdigest()
+
+
 def write_table(path: str | Path, columns: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     """Write `columns` as Parquet with `about` as JSON in the metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays = {}
-    for name, entries in columns.items():
-        try:
-            arrays[name] = pa.array(entries)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as unfit:
-            raise InputError(
-                f"the column {name!r} cannot be saved: {unfit}; use entries of one type"
-            ) from None
-    table = pa.table(arrays).replace_schema_metadata({KEY: json.dumps(about).encode()})
+    try:
+        table = pa.table({name: pa.array(entries) for name, entries in columns.items()})
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as unfit:
+        raise InputError(f"the columns cannot be saved, their entries differ: {unfit}") from None
+    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
     write_whole(path, lambda temporary: pq.write_table(table, temporary))
 
 
-def read_table(path: str | Path, wanted: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns and the metadata that `write_table` wrote, if it is of the format `wanted`."""
-    import pyarrow as pa
+def read_table(path: Path) -> tuple[dict[str, Any], Any]:
+    """The columns and the metadata that `write_table` wrote."""
     import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(existing(path))
-    except pa.ArrowInvalid as broken:
-        raise InputError(f"{path} is not a Parquet file: {broken}") from None
+    table = pq.read_table(path)
     about = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
-    check_format(path, about, wanted)
     return {name: table.column(name) for name in table.column_names}, about
 
 
-def existing(path: str | Path) -> Path:
-    """`path`, if there is a file."""
-    found = Path(path)
-    if not found.is_file():
-        raise InputError(f"there is no file {found}")
-    return found
-
-
-def check_format(path: str | Path, about: Mapping[str, Any], wanted: str) -> None:
-    """Raise unless the description `about` a file is of the format `wanted`."""
-    if about.get("format") != wanted:
-        kind = wanted.split("/", maxsplit=1)[0].split(".")[1]
-        raise InputError(f"{path} does not hold a {kind} in the format {wanted}")
-
-
-def portable_labels(labels: tuple[Hashable, ...]) -> list[Any]:
-    """Labels as JSON can hold them and give them back; else an error that says so."""
-    for label in labels:
-        plain = isinstance(label, str | bool | int) or (
-            isinstance(label, float) and math.isfinite(label)
-        )
-        if not plain:
+def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:
+    """Labels or owners as a file can hold them and give them back; else an error that says so."""
+    found = list(entries)
+    for entry in dict.fromkeys(found):
+        whole = isinstance(entry, int) and abs(entry) < 2**63
+        finite = isinstance(entry, float) and math.isfinite(entry)
+        if not (isinstance(entry, str) or whole or finite):
             raise InputError(
-                f"the label {label!r} of type {type(label).__name__} cannot be saved: "
-                "use strings or numbers as labels"
+                f"the {what} {entry!r} of type {type(entry).__name__} cannot be saved: "
+                f"use strings or numbers as {what}s"
             )
-    return list(labels)
+    return found
 
 
 def pack_array(array: NDArray[Any]) -> dict[str, Any]:
     """An array as JSON: its dtype, shape and bytes (little-endian, base64)."""
-    import base64
-
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return {
         "dtype": plain.dtype.str,
@@ -114,8 +141,6 @@ def pack_array(array: NDArray[Any]) -> dict[str, Any]:
 
 def unpack_array(packed: Mapping[str, Any]) -> NDArray[Any]:
     """The array that `pack_array` packed."""
-    import base64
-
     dtype = np.dtype(packed["dtype"])
     raw = np.frombuffer(base64.b64decode(packed["base64"]), dtype)
     return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import warnings
 from collections.abc import Iterable
@@ -10,8 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import Metric, check_features, check_metric, check_width
-from thresher.errors import InputError, TwinWarning
+from thresher.checks import (
+    Metric,
+    check_columns,
+    check_features,
+    check_metric,
+    check_width,
+    column_names,
+)
+from thresher.errors import InputError, LabelWarning, TwinWarning
 from thresher.kernels.labels import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
@@ -42,6 +50,7 @@ class Validation:
     codes: Codes
     classes: Classes
     metric: Metric
+    columns: tuple[str, ...] | None = None  # names of the features, where they have names
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -60,19 +69,31 @@ class Validation:
 def check_validation(
     X_val: object, y_val: object, *, metric: object, classes: object, seen: RawLabels | None = None
 ) -> Validation:
-    """The validation set; the class list is given, or read off y_val and the labels `seen`."""
+    """The validation set; the class list is given, or read off y_val and the labels `seen`.
+
+    Its rows may be the caller's own array: `kept` makes a copy for those who hold on to it.
+    """
     known = check_metric(metric)
     if known == "precomputed":
         if X_val is not None:
             raise InputError("X_val must be None with metric='precomputed': X holds the distances")
         rows, labels = None, check_labels("y_val", y_val)
     else:
-        rows = measure("X_val", check_features("X_val", X_val), known)
+        rows = measure("X_val", check_features("X_val", X_val), zero_rows=known == "euclidean")
         labels = check_labels("y_val", y_val, len(rows))
     if len(labels) == 0:
         raise InputError("y_val is empty: at least one validation point is needed")
     found = class_list(classes, *(() if seen is None else (seen,)), labels)
-    return Validation(rows, found.encode("y_val", labels), found, known)
+    columns = column_names(X_val) if rows is not None else None
+    return Validation(rows, found.encode("y_val", labels), found, known, columns)
+
+
+def kept(validation: Validation) -> Validation:
+    """The same validation set, in memory of its own."""
+    if validation.rows is None:
+        return validation
+    rows = Rows(validation.rows.array.copy(), validation.rows.squares)
+    return dataclasses.replace(validation, rows=rows)
 
 
 def check_points(
@@ -84,9 +105,10 @@ def check_points(
     if validation.rows is None:
         rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation))
     else:
+        check_columns("X", column_names(X), "X_val", validation.columns)
         array = check_features("X", X)
         check_width("X", array, "X_val", validation.rows.width)
-        rows = measure("X", array, validation.metric)
+        rows = measure("X", array, zero_rows=validation.metric == "euclidean")
     labels = check_labels("y", labels, len(rows))
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows: value them in parts, with NeighborCounts")
@@ -100,7 +122,17 @@ def check_pair(
     labels = check_labels("y", y)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
-    warn_of_twins(points, validation)
+    if classes is None and not np.isin(validation.codes, points.codes).any():
+        ours, theirs = (
+            validation.classes.labels[int(codes[0])] for codes in (points.codes, validation.codes)
+        )
+        warnings.warn(
+            f"y and y_val have no label in common (the first are {ours!r} and {theirs!r}): "
+            "are they of the same kind? Pass classes= if this is meant",
+            LabelWarning,
+            stacklevel=3,
+        )
+    warn_of_twins(points, validation, stacklevel=4)
     return points, validation
 
 
@@ -119,7 +151,7 @@ def _check_distance_source(X: object, points: int, validation: int) -> Distances
     return Distances(array, points, validation)
 
 
-def warn_of_twins(points: Points, validation: Validation) -> None:
+def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) -> None:
     """Warn of validation rows that are exact copies of training rows."""
     if isinstance(points.rows, Distances) or validation.rows is None:
         return
@@ -129,7 +161,7 @@ def warn_of_twins(points: Points, validation: Validation) -> None:
             f"{twins} of {len(validation)} validation rows are exact copies of training rows: a "
             "leak, which flatters the copies. Split before you oversample, or drop the copies",
             TwinWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Classes:
     _codes: dict[Hashable, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        native = tuple(x.item() if isinstance(x, np.generic) else x for x in self.labels)
+        native = tuple(_native(label) for label in self.labels)
         object.__setattr__(self, "labels", native)
         codes = {label: code for code, label in enumerate(native)}
         if len(codes) < len(self.labels):
@@ -97,10 +98,7 @@ def check_labels(name: str, labels: object, count: int | None = None) -> RawLabe
     raw = _raw(name, labels)
     if count is not None and len(raw) != count:
         raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
-    if not _is_integer_array(raw):
-        raw = _as_list(raw)
-        _reject_unusable(name, raw)
-    return raw
+    return raw if _is_integer_array(raw) else _usable(name, _as_list(raw))
 
 
 def class_list(classes: object, *found: RawLabels) -> Classes:
@@ -110,13 +108,15 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
             return classes
         if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
             raise InputError(f"classes must be a list of labels, got {classes!r}")
+        if not hasattr(classes, "__getitem__"):
+            classes = list(classes)
         return Classes(tuple(_as_list(check_labels("classes", classes))))
     distinct: dict[Hashable, None] = {}
     for raw in found:
         distinct.update(dict.fromkeys(_distinct(raw)))
     try:
         return Classes(tuple(sorted(distinct)))  # type: ignore[type-var]
-    except TypeError:  # labels of mixed types have no order of their own
+    except (ArithmeticError, TypeError):  # labels of mixed types have no order of their own
         return Classes(tuple(distinct))
 
 
@@ -127,15 +127,16 @@ def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:
     raw = _as_list(_raw("owners", owners))
     if len(raw) != count:
         raise InputError(f"owners has {len(raw)} entries but there are {count} points")
-    _reject_unusable("owners", raw)
-    return tuple(raw)
+    return tuple(_usable("owners", raw))
 
 
 def is_missing(label: object) -> bool:
     """Whether a label stands for "no label": None, NaN, NaT, NA."""
     if label is None or type(label).__name__ in {"NAType", "NaTType"}:
         return True
-    return isinstance(label, float | np.floating) and bool(label != label)  # noqa: PLR0124
+    if isinstance(label, Decimal):
+        return label.is_nan()
+    return isinstance(label, float | complex | np.inexact) and bool(label != label)  # noqa: PLR0124
 
 
 def _raw(name: str, labels: object) -> RawLabels:
@@ -150,11 +151,19 @@ def _raw(name: str, labels: object) -> RawLabels:
         raise InputError(f"{name} must be a sequence of labels, got {type(labels).__name__}")
     else:
         array = _series_to_array(name, labels)
+    return _check_label_array(name, array)
+
+
+def _check_label_array(name: str, array: NDArray[Any]) -> RawLabels:
     if array.ndim != 1:
         hint = f": use {name}.ravel()" if array.ndim == 2 and 1 in array.shape else ""
         raise InputError(f"{name} must have one dimension, got shape {array.shape}{hint}")
     if array.dtype.kind in "mM":  # as datetime objects, whatever the unit
-        array = array.astype(array.dtype.str[:3] + "[us]").astype(object)
+        return array.astype(array.dtype.str[1:3] + "[us]").astype(object)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise InputError(f"{name} has dtype {array.dtype}: use float64 or integers as labels")
+    if array.dtype == np.uint64 and len(array) and int(array.max()) >= 2**63:
+        return array.tolist()
     return array
 
 
@@ -208,7 +217,8 @@ def _distinct(raw: RawLabels) -> Iterable[Hashable]:
     return [bool(x) for x in found] if array.dtype.kind == "b" else list(found)
 
 
-def _reject_unusable(name: str, raw: list[Any]) -> None:
+def _usable(name: str, raw: list[Any]) -> list[Any]:
+    """The labels as Python objects, if all are hashable and none is missing."""
     word = "labels" if name != "owners" else "owners"
     try:
         distinct = dict.fromkeys(raw)
@@ -221,6 +231,15 @@ def _reject_unusable(name: str, raw: list[Any]) -> None:
     if any(is_missing(label) for label in distinct):
         rows = [row for row, label in enumerate(raw) if is_missing(label)]
         raise InputError(f"{name} has missing {word} in {rows_text(rows)}: drop or fill those rows")
+    if any(isinstance(label, np.generic) for label in distinct):
+        return [_native(label) for label in raw]
+    return raw
+
+
+def _native(label: Any) -> Any:
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return label.astype(label.dtype.str[1:3] + "[us]").item()
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _hashable(label: object) -> bool:

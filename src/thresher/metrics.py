@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_MAGNITUDE, Features, Metric, rows_text
 from thresher.errors import InputError
-from thresher.kernels.pairs import COSINE, EUCLIDEAN, squared_norms
+from thresher.kernels.pairs import squared_norms
 from thresher.threads import cut, run
 
-METRIC_CODES = {"euclidean": EUCLIDEAN, "cosine": COSINE}
 CHUNK = 1 << 18  # numbers converted at a time where a table is not in the layout a kernel wants
 PARALLEL_NUMBERS = 1 << 20  # tables with fewer numbers are measured by one thread
 SMALLEST_SQUARE = 2.0**-480  # a shorter row has no direction that float64 can tell
@@ -59,8 +58,11 @@ class Rows:
         return np.ascontiguousarray(self.array[which], np.float64)
 
 
-def measure(name: str, array: Features, metric: Metric) -> Rows:
-    """`array` with its squared norms, or an error that names the rows that cannot be used."""
+def measure(name: str, array: Features, *, zero_rows: bool) -> Rows:
+    """`array` with its squared norms, or an error that names the rows that cannot be used.
+
+    Unless `zero_rows` are allowed, rows without a direction are among them.
+    """
     squares = np.empty(len(array), np.float64)
 
     def job(lo: int, hi: int) -> None:
@@ -71,8 +73,10 @@ def measure(name: str, array: Features, metric: Metric) -> Rows:
     total = float(squares.sum())
     if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
         _reject_numbers(name, array, squares)
-    if metric == "cosine" and float(squares.min()) < SMALLEST_SQUARE:
+    if not zero_rows and float(squares.min()) < SMALLEST_SQUARE:
         _reject_zeros(name, array, squares)
+    if 0.0 < float(squares.max()) < SMALLEST_SQUARE:
+        raise InputError(f"{name} has no value beyond 1e-72: rescale the features")
     return Rows(array, squares)
 
 
@@ -139,7 +143,7 @@ def score(
     level[count:] = np.inf
     slack = (width + 16) * UNIT / (1 - (width + 16) * UNIT) * 1.001
     if metric == "cosine":
-        scale = _power_of_two(longest)
+        scale = power_of_two(longest)
         columns[:, :count] = (V / np.where(norms > 0, norms, 1.0)[:, None]).T
         level[:count] = 0.0
         a, b, reach, most = 0.0, 1.0 - radius, 1.0, 0.0
@@ -148,7 +152,7 @@ def score(
     else:
         farthest = longest + float(norms.max())
         radius = min(radius, 4 * farthest + 1)  # a larger one decides nothing more
-        scale = _power_of_two(max(farthest, radius))
+        scale = power_of_two(max(farthest, radius))
         columns[:, :count] = (V * scale).T
         level[:count] = (norms**2 - radius**2) * (scale**2 / 2)
         a, b = 0.5, 0.0
@@ -171,11 +175,11 @@ def scaled_norms(rows: Rows, scale: float) -> NDArray[np.float32]:
     return norms
 
 
-def _power_of_two(largest: float) -> float:
+def power_of_two(largest: float) -> float:
     """1 where float32 has room for squares of `largest`, else a power of two that makes room."""
     if largest == 0.0 or 2.0**-30 <= largest <= 2.0**30:
         return 1.0
-    return math.ldexp(1.0, -math.frexp(largest)[1])
+    return math.ldexp(1.0, -max(-400, min(400, math.frexp(largest)[1])))
 
 
 def aligned(shape: tuple[int, ...], dtype: type[Any]) -> NDArray[Any]:

@@ -19,9 +19,10 @@ from thresher.checks import Metric
 from thresher.errors import InputError
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.labels import class_positions, gather
-from thresher.kernels.masks import direct_words, distance_words, product_words, settle
+from thresher.kernels.masks import direct_words, distance_words, product_words
+from thresher.kernels.pairs import settle
 from thresher.labels import Codes
-from thresher.metrics import METRIC_CODES, Rows, Score, aligned, scaled_norms, score
+from thresher.metrics import Rows, Score, aligned, scaled_norms, score
 from thresher.threads import cut, one_blas_thread, run, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
@@ -273,7 +274,7 @@ class _Task:
         X = self.points.as_float64(wanted.astype(np.int64) + lo)
         settle(
             notes, where, X, self.points.squares[lo:hi], V, self.validation.squares[self.block],
-            METRIC_CODES[self.metric], self.radius, self.positions[lo:hi], words,
+            self.metric == "cosine", self.radius, self.positions[lo:hi], words,
         )  # fmt: skip
 
 
@@ -311,6 +312,8 @@ class Distances:
 
 
 def _check_distances(name: str, block: object, points: int) -> NDArray[Any]:
+    if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
+        raise InputError(f"{name} is a masked array with masked entries: fill them first")
     part = np.asarray(block)
     if part.ndim != 2 or part.dtype.kind not in "fiub":
         raise InputError(f"{name} must be a two-dimensional array of distances, got {part.dtype}")
@@ -326,11 +329,13 @@ def _distance_blocks(
         width = part.shape[1]
         words = aligned((len(distances), _lanes(width) // 32), np.uint32)
 
-        def job(lo: int, hi: int, part: NDArray[Any] = part, words: Any = words) -> None:
+        def job(
+            lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start
+        ) -> None:
             tile = np.ascontiguousarray(part[lo:hi], np.float64)
             if np.isnan(tile).any():
-                row, column = np.argwhere(np.isnan(tile))[0]
-                raise InputError(f"X has NaN as the distance in row {lo + row}, column {column}")
+                row, column = np.argwhere(np.isnan(tile))[0] + (lo, start)
+                raise InputError(f"X has NaN as the distance in row {row}, column {column}")
             distance_words(tile, radius, groups.positions[lo:hi], words)
             if advance is not None:
                 advance(tile.size)

@@ -23,10 +23,10 @@ from typing import Any, Literal, Protocol, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_flag
+from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_pair
-from thresher.kernels.distances import direct_distances, pair_distances, product_distances
+from thresher.kernels.distances import direct_keys, product_keys
 from thresher.kernels.order import (
     fill_patterns,
     mixed_runs,
@@ -35,9 +35,10 @@ from thresher.kernels.order import (
     sort_keys,
     sort_runs,
 )
+from thresher.kernels.pairs import pair_keys
 from thresher.kernels.scan import add_values, count_matches
 from thresher.labels import Codes, check_owners
-from thresher.metrics import CHUNK, METRIC_CODES, Rows
+from thresher.metrics import CHUNK, Rows, power_of_two
 from thresher.near import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut, in_order, one_blas_thread, run
@@ -109,6 +110,8 @@ def knn_shapley(
     [0.667, -0.333, 0.167]
     """
     k = check_count("k", k)
+    if k > MAX_INTEGER:
+        raise InputError(f"k must be at most 2**53, got {k}")
     check_choice("utility", utility, get_args(Utility))
     check_choice("precision", precision, get_args(Precision))
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
@@ -232,7 +235,7 @@ def _take(queue: SimpleQueue[Item]) -> Item | None:
 def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> None:
     """Fill the bench's keys with all points, nearest to validation point v first."""
     distances = source.distances(v, bench.distances)
-    least, most = fill_patterns(distances, bench.patterns)
+    least, most = fill_patterns(distances, source.factor, bench.patterns)
     sort_keys(
         bench.patterns, least, most, codes, code, bench.keys, bench.spare, bench.histogram
     )  # fmt: skip
@@ -247,6 +250,7 @@ class _Source(Protocol):
     start: int
     stop: int
     precision: str
+    factor: float  # a power of two that brings the distances into the range of float32
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         """Numbers that sort as the distances to validation point v; may use the buffer."""
@@ -276,6 +280,7 @@ class _Given:
     stop: int
     precision: str
     part: NDArray[Any]
+    factor: float = 1.0
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         buffer[:] = self.part[:, v - self.start]
@@ -299,20 +304,27 @@ class _Direct:
         wide = np.float64 if points.array.dtype == np.float64 else np.float32
         self.columns: NDArray[Any] = np.ascontiguousarray(points.array.T, wide)
         self.dims = (0,) * points.width
-        self.lengths = np.sqrt(points.squares)
-        self.V = validation.rows.as_float64(slice(None))
-        self.V_lengths = np.sqrt(validation.rows.squares)
-        self.metric = METRIC_CODES[validation.metric]
+        self.points, self.validation = points, validation.rows
+        self.V = self.validation.as_float64(slice(None))
+        self.cosine = validation.metric == "cosine"
+        self.factor = _factor(points, self.validation, cosine=self.cosine)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
-        direct_distances(
-            self.columns, self.dims, self.lengths, self.V[v], float(self.V_lengths[v]), self.metric,
-            buffer,
+        direct_keys(
+            self.columns, self.dims, self.points.squares, self.V[v],
+            float(self.validation.squares[v]), self.cosine, buffer,
         )  # fmt: skip
         return buffer
 
     def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
         """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
+
+
+def _factor(points: Rows, validation: Rows, *, cosine: bool) -> float:
+    """A power of two that brings squared distances into the range of float32; cosines are."""
+    if cosine:
+        return 1.0
+    return power_of_two(points.largest_norm() + validation.largest_norm()) ** 2
 
 
 class _Product:
@@ -325,23 +337,30 @@ class _Product:
         assert validation.rows is not None  # noqa: S101 - check_pair made it
         self.points, self.validation = points, validation.rows
         self.cosine = validation.metric == "cosine"
-        self.metric = METRIC_CODES[validation.metric]
         self.V = self.validation.as_float64(slice(start, stop))
         self.longest = points.largest_norm()
+        self.factor = _factor(points, self.validation, cosine=self.cosine)
         self.table = np.empty((stop - start, len(points)), precision)
         self._fill()
 
     def _fill(self) -> None:
         """The table of distances, a tile of points at a time, converted on the fly."""
-        V = np.ascontiguousarray(self.V, self.precision)
-        squares = self.validation.squares[self.start : self.stop]
+        scale = 1.0
+        if (
+            self.precision == "float32"
+        ):  # where float32 has no room, scale; the keys are of one scale
+            scale = power_of_two(max(self.longest, self.validation.largest_norm()))
+            self.factor = 1.0
+        V = np.ascontiguousarray(self.V * scale, self.precision)
+        v2 = self.validation.squares[self.start : self.stop] * scale**2
 
         def job(first: int, end: int) -> None:
-            tile = np.ascontiguousarray(self.points.array[first:end], self.precision)
-            x2 = self.points.squares[first:end]
-            product = np.dot(V, tile.T)
-            out = self.table[:, first:end]
-            product_distances(product, x2, np.sqrt(x2), squares, self.metric, out)
+            if self.precision == "float32":
+                tile: NDArray[Any] = self.points.as_float32(first, end, scale)
+            else:
+                tile = self.points.as_float64(slice(first, end))
+            x2 = self.points.squares[first:end] * scale**2
+            product_keys(np.dot(V, tile.T), x2, v2, self.cosine, self.table[:, first:end])
 
         pieces = cut(0, len(self.points), max(64, CHUNK // self.points.width))
         work = len(self.points) * self.V.size
@@ -355,11 +374,12 @@ class _Product:
         """Computed distances that differ by more than this are in the pair rule's order.
 
         With u = 2^-53, a product and the norms are each wrong by at most (d + 2) u times the
-        lengths, the pair rule itself likewise; twice for two points.
+        lengths, the pair rule itself likewise, and a cosine squared by twice as much as a cosine;
+        all that for each of two points.
         """
         unit = (self.points.width + 8) * 2.0**-53
         if self.cosine:
-            return 8 * unit
+            return 16 * unit
         return 4 * unit * (self.longest + float(np.sqrt(self.validation.squares[v]))) ** 2
 
     def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
@@ -373,9 +393,9 @@ class _Product:
         for lo, hi in cut(0, size, max(1, CHUNK // self.points.width)):
             which = near_ties[lo:hi]
             exact = np.empty(hi - lo)
-            pair_distances(
+            pair_keys(
                 self.points.as_float64(which), self.points.squares[which],
-                self.V[v - self.start], float(self.validation.squares[v]), self.metric, exact,
+                self.V[v - self.start], float(self.validation.squares[v]), self.cosine, exact,
             )  # fmt: skip
             distances[which] = exact
         sort_runs(bench.keys, runs[:count], distances)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features
+from thresher.checks import check_features, check_metric, check_radius
 from thresher.errors import InputError
 from thresher.files import (
-    check_format,
-    existing,
+    check_sealed,
     pack_array,
-    portable_labels,
+    portable,
+    reading,
+    sealed,
     unpack_array,
     write_whole,
 )
@@ -72,8 +73,8 @@ class PriceList:
 
     def __post_init__(self) -> None:
         table = np.array(self.table, np.float64)
-        if table.shape != (3, 2, len(self.validation)):
-            raise InputError(f"table must have shape (3, 2, {len(self.validation)})")
+        if table.shape != (3, 2, len(self.validation)) or not np.isfinite(table).all():
+            raise InputError(f"table must hold 3 x 2 x {len(self.validation)} prices")
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 
@@ -92,6 +93,11 @@ class PriceList:
         classes = len(validation.classes)
         table = [rest_prices(*rest, classes, semivalue) for rest in rests]
         return cls(validation, radius, semivalue_name(semivalue), np.array(table))
+
+    @property
+    def classes(self) -> list[Hashable]:
+        """The classes, in the order of the columns of `label_values`."""
+        return list(self.validation.classes.labels)
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -127,7 +133,7 @@ class PriceList:
         return self._sum(points, [None], member=False)[:, 0]
 
     def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
-        """The value of each point under each class: one row a point, one column a class.
+        """The value of each point under each class: one row a point, one column for each class.
 
         With `y` the points are members that were counted under these labels, without it newcomers.
         """
@@ -178,31 +184,43 @@ class PriceList:
             "semivalue": self.semivalue,
             "metric": self.validation.metric,
             "radius": self.radius,
-            "classes": portable_labels(self.validation.classes.labels),
+            "columns": self.validation.columns,
+            "classes": portable("label", self.validation.classes.labels),
             "labels": self.validation.codes.tolist(),
             "features": None if rows is None else pack_array(rows.array),
             "prices": self.table.tolist(),
         }
-        text = json.dumps(document)
+        text = json.dumps(sealed(document))
         write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
         """The price list that `save` wrote, equal to the last bit."""
-        try:
-            document: Any = json.loads(existing(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as broken:
-            raise InputError(f"{path} is not a JSON file: {broken}") from None
-        check_format(path, document if isinstance(document, dict) else {}, FORMAT)
-        metric, packed = document["metric"], document["features"]
-        features = None if packed is None else check_features("X_val", unpack_array(packed))
-        validation = Validation(
-            None if features is None else measure("X_val", features, metric),
-            np.array(document["labels"], np.int32),
-            Classes(tuple(document["classes"])),
-            metric,
-        )
-        return cls(validation, document["radius"], document["semivalue"], document["prices"])
+        with reading(path, "price list") as found:
+            document: Any = json.loads(found.read_text(encoding="utf-8"))
+            check_sealed(document, FORMAT)
+            packed = document["features"]
+            validation = stored_validation(
+                document, None if packed is None else unpack_array(packed), document["labels"]
+            )
+            semivalue = semivalue_name(check_semivalue(document["semivalue"]))
+            return cls(validation, check_radius(document["radius"]), semivalue, document["prices"])
+
+
+def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
+    """The validation set that a file describes."""
+    metric = check_metric(about["metric"])
+    rows = None
+    if features is not None:
+        zero_rows = metric == "euclidean"
+        rows = measure("X_val", check_features("X_val", features), zero_rows=zero_rows)
+    columns = None if about["columns"] is None else tuple(about["columns"])
+    classes, labels = Classes(tuple(about["classes"])), np.array(codes, np.int32)
+    if labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= len(classes):
+        raise InputError("it has labels that are not among its classes")
+    if rows is not None and len(rows) != len(labels):
+        raise InputError(f"it has {len(rows)} rows but {len(labels)} labels")
+    return Validation(rows, labels, classes, metric, columns)
 
 
 def _spread(y: object, X: object) -> object:

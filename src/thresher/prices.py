@@ -22,6 +22,7 @@ others it adds on average (m - same / (c - 1)) / (j + 1).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.checks import check_number
 from thresher.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -55,20 +57,21 @@ class Beta:
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            value = getattr(self, name)
-            usable = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not usable or not 0 < float(value) < math.inf:
-                raise InputError(f"{name} of Beta must be a number > 0, got {value!r}")
-            object.__setattr__(self, name, float(value))
+            least, most = np.finfo(np.float64).tiny, 1e150
+            number = check_number(f"{name} of Beta", getattr(self, name), least=least, most=most)
+            object.__setattr__(self, name, number)
 
 
 Semivalue = str | Beta
 
 
 def check_semivalue(semivalue: object) -> Semivalue:
-    """`semivalue`, if it is a known name or a `Beta`."""
+    """`semivalue`, if it is a known name or a `Beta`, or what `semivalue_name` made of one."""
     if isinstance(semivalue, Beta) or (isinstance(semivalue, str) and semivalue in NAMED):
         return semivalue
+    written = re.fullmatch(r"beta\(([0-9.e+-]+), ([0-9.e+-]+)\)", str(semivalue))
+    if written:
+        return Beta(float(written[1]), float(written[2]))
     names = ", ".join(repr(name) for name in NAMED)
     raise InputError(f"semivalue must be {names} or thresher.Beta(a, b), got {semivalue!r}")
 
@@ -76,14 +79,6 @@ def check_semivalue(semivalue: object) -> Semivalue:
 def semivalue_name(semivalue: Semivalue) -> str:
     """The semivalue in words, for records: 'shapley', 'beta(4.0, 1.0)'."""
     return semivalue if isinstance(semivalue, str) else f"beta({semivalue.a}, {semivalue.b})"
-
-
-def parse_semivalue(name: str) -> Semivalue:
-    """The semivalue that `semivalue_name` put in words."""
-    if name.startswith("beta(") and name.endswith(")"):
-        a, b = name[5:-1].split(",")
-        return Beta(float(a), float(b))
-    return check_semivalue(name)
 
 
 def weights(semivalue: Semivalue, near: Integers) -> tuple[Floats, Floats]:
@@ -166,11 +161,19 @@ def _beta(a: float, b: float, near: Integers) -> tuple[Floats, Floats]:
     """
     w0 = np.exp(-_sums(lambda i: np.log1p(b / (a + i)), 0, near - 1))
     excess = b - 1.0
+
+    def logarithm(i: Floats) -> Floats:  # of (a + i + b - 1) / (a + i), well near 1 and near 0
+        ratio = (a + b + (i - 1)) / (a + i)
+        with np.errstate(divide="ignore"):
+            return np.where(ratio < 0.5, np.log(ratio), np.log1p(excess / (a + i)))
+
     if excess == 0.0:
-        quotient = _sums(lambda i: 1 / (a + i), 1, near)
-    else:
-        quotient = -np.expm1(-_sums(lambda i: np.log1p(excess / (a + i)), 1, near)) / excess
-    return w0, np.maximum(1 / near + a / near * quotient - w0, 0.0)
+        scaled = a * _sums(lambda i: 1 / (a + i), 1, near)
+    else:  # a times the last quotient; where its product is huge, a is tiny and joins it in time
+        log_product = -_sums(logarithm, 1, near)
+        usual = a * -np.expm1(np.minimum(log_product, 30.0))
+        scaled = np.where(log_product < 30, usual, a - np.exp(math.log(a) + log_product)) / excess
+    return w0, np.maximum((1 + scaled) / near - w0, 0.0)
 
 
 def _sums(term: Callable[[Floats], Floats], first: int, ends: Integers) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,15 @@ from numpy.typing import NDArray
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
-from thresher.kernels.distances import pair_distances
-from thresher.metrics import METRIC_CODES
+from thresher.kernels.pairs import pair_distances
+from thresher.metrics import Rows
 
 
-@dataclass(frozen=True, eq=False)
-class RadiusSuggestion:
-    """A radius, and the curves it was read off. It can be passed wherever a radius is wanted.
+class RadiusSuggestion(float):
+    """A radius that knows the curves it was read off: a float, to be used like one.
 
-    Parameters
+    Attributes
     ----------
-    radius
-        The suggestion.
     radii
         The radii that were tried, ascending.
     accuracy
@@ -32,18 +28,34 @@ class RadiusSuggestion:
         The share of validation points that have another one within each radius.
     """
 
-    radius: float
     radii: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     coverage: NDArray[np.float64]
 
-    def __float__(self) -> float:
-        return self.radius
+    def __new__(
+        cls,
+        radius: float,
+        radii: NDArray[np.float64],
+        accuracy: NDArray[np.float64],
+        coverage: NDArray[np.float64],
+    ) -> RadiusSuggestion:
+        """Make a float that carries its curves."""
+        self = super().__new__(cls, radius)
+        self.radii, self.accuracy, self.coverage = radii, accuracy, coverage
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return float(self), self.radii, self.accuracy, self.coverage
+
+    @property
+    def radius(self) -> float:
+        """The suggestion as a plain float."""
+        return float(self)
 
     def __repr__(self) -> str:
-        at = int(np.flatnonzero(self.radii == self.radius)[0])
+        at = int(np.flatnonzero(self.radii == float(self))[0])
         how = f"accuracy={self.accuracy[at]:.3f}, coverage={self.coverage[at]:.3f}"
-        return f"RadiusSuggestion({self.radius:.4g}, {how})"
+        return f"RadiusSuggestion({float(self):.4g}, {how})"
 
 
 def suggest_radius(
@@ -111,16 +123,14 @@ class _Distances:
         out = np.empty(len(self.rows))
         metric = self.validation.metric
         squares, row = self.rows.squares, self.table[v]
-        pair_distances(self.table, squares, row, float(squares[v]), METRIC_CODES[metric], out)
+        pair_distances(self.table, squares, row, float(squares[v]), metric == "cosine", out)
         out[v] = np.inf
-        return np.sqrt(out) if metric == "euclidean" else np.maximum(out, 0.0)
+        return np.maximum(out, 0.0)
 
 
 def _thin(validation: Validation, most: int) -> Validation:
     if len(validation) <= most:
         return validation
-    from thresher.metrics import Rows
-
     rows = validation.rows
     assert rows is not None  # noqa: S101
     kept = np.linspace(0, len(validation) - 1, most).round().astype(np.int64)

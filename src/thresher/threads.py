@@ -86,12 +86,9 @@ def _pool(count: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count, thread_name_prefix="thresher")
 
 
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork; the child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-_limit_lock = threading.Lock()
-_limit: dict[str, Any] = {"users": 0, "context": None}
+@cache
+def _blas_lock() -> threading.RLock:
+    return threading.RLock()
 
 
 @cache
@@ -101,19 +98,22 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+def _after_fork() -> None:
+    """Threads and held locks do not survive a fork; the child makes its own."""
+    _pool.cache_clear()
+    _blas_lock.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Matrix products inside run on the calling thread alone; nests and overlaps safely."""
-    with _limit_lock:
-        if _limit["users"] == 0:
-            _limit["context"] = _blas().limit(limits=1)
-            _limit["context"].__enter__()
-        _limit["users"] += 1
-    try:
+    """Matrix products inside run on the calling thread alone.
+
+    The limit holds for the whole process, so only one caller at a time may set and restore it;
+    others wait, which costs them nothing: the one inside keeps all cores busy.
+    """
+    with _blas_lock(), _blas().limit(limits=1):
         yield
-    finally:
-        with _limit_lock:
-            _limit["users"] -= 1
-            if _limit["users"] == 0:
-                _limit["context"].__exit__(None, None, None)
-                _limit["context"] = None

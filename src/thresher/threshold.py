@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_flag, check_radius
+from thresher.errors import ReachWarning
 from thresher.inputs import Points, Validation, check_pair
 from thresher.labels import check_owners
 from thresher.near import Groups, near_blocks
@@ -113,6 +115,8 @@ def zero_budget_score(
     radius: float = 0.5,
     metric: str = "cosine",
     classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
 ) -> Valuation:
     """What each point would be worth alone: a score that uses no other person's data.
 
@@ -122,7 +126,7 @@ def zero_budget_score(
 
     Parameters
     ----------
-    X, y, X_val, y_val, radius, metric, classes
+    X, y, X_val, y_val, radius, metric, classes, owners, mean
         As in `tknn_shapley`.
 
     Examples
@@ -132,8 +136,9 @@ def zero_budget_score(
     >>> th.zero_budget_score(X, y, [[1.0, 0.0], [0.9, 0.2]], ["cat", "cat"]).values.tolist()
     [1.0, -1.0]
     """
-    radius = check_radius(radius)
+    radius, mean = check_radius(radius), check_flag("mean", mean)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    known_owners = check_owners(owners, len(points))
     share = 1 / len(validation.classes)
     groups = Groups.of(points.codes, len(validation.classes))
     sums = np.zeros(len(points))
@@ -147,10 +152,11 @@ def zero_budget_score(
         "metric": validation.metric,
         "classes": list(validation.classes.labels),
         "validation_points": len(validation),
-        "mean": False,
+        "mean": mean,
     }
-    ends = (float("nan"), len(validation) * share)
-    return Valuation(groups.in_input_order(sums), "zero-budget-score", params, *ends)
+    divisor = len(validation) if mean else 1
+    values, ends = groups.in_input_order(sums, divisor), (np.nan, len(validation) * share / divisor)
+    return Valuation(values, "zero-budget-score", params, *ends, known_owners)
 
 
 def _sum_of_prices(
@@ -161,6 +167,7 @@ def _sum_of_prices(
     groups = Groups.of(points.codes, classes)
     sums = np.zeros(len(points))
     utility_all = 0.0
+    reached = False
     for block in _blocks(points, groups, validation, radius, advance):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
@@ -169,6 +176,14 @@ def _sum_of_prices(
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)
         utility_all += utility(same, other, classes)
+        reached = reached or bool(same.any() or other.any())
+    if not reached:
+        warnings.warn(
+            f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+            "suggest_radius finds a radius that fits the data",
+            ReachWarning,
+            stacklevel=3,
+        )
     return sums, groups, utility_all
 
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count
+from thresher.checks import check_choice, check_count, check_number
 from thresher.errors import ExtraError, InputError, require
-from thresher.files import read_table, write_table
+from thresher.files import check_sealed, portable, read_table, reading, sealed, write_table
 
 FORMAT = "thresher.valuation/1"
 
@@ -85,6 +85,10 @@ class Valuation:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        ends = self.utility_all, self.utility_none
+        return Valuation, (self.values, self.method, dict(self.params), *ends, self.owners)
+
     def efficiency_gap(self) -> float:
         """Sum of the values minus the gain in utility: rounding error for Shapley values.
 
@@ -109,14 +113,17 @@ class Valuation:
         if fraction is None and isinstance(n, float | np.floating):
             n, fraction = None, n
         if fraction is not None:
-            if not 0 < fraction <= 1:
-                raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
-            n = math.ceil(fraction * len(self))
+            fraction = check_number("fraction", fraction, least=0, most=1)
+            n = max(1, math.ceil(fraction * len(self) - 1e-9))  # 0.07 * 100 is 7.000000000000001
         count = check_count("n", n)
         return np.argsort(self.values, kind="stable")[:count]
 
     def by_owner(self) -> dict[Hashable, float]:
-        """The value of each owner, the sum of its points' values, in order of appearance."""
+        """The value of each owner, the sum of its points' values, in order of appearance.
+
+        This pays for points one by one. It is not the Shapley value of a game whose players are the
+        owners, and an owner who hands in more points, copies among them, may earn more.
+        """
         if self.owners is None:
             raise InputError("this valuation has no owners: value the points with owners=")
         index = {owner: position for position, owner in enumerate(dict.fromkeys(self.owners))}
@@ -136,7 +143,10 @@ class Valuation:
                 library = "polars"
         name = check_choice("library", library, ("pandas", "polars"))
         module = require(name, purpose=f"a {name} frame", extra=name)
-        return module.DataFrame(self._columns())
+        columns = self._columns()
+        if name == "polars" and len({type(owner) for owner in self.owners or ()}) > 1:
+            columns["owner"] = module.Series(columns["owner"], dtype=module.Object)
+        return module.DataFrame(columns)
 
     def save(self, path: str | Path) -> None:
         """Write one Parquet file, the parameters in its metadata; an existing file is replaced."""
@@ -147,20 +157,21 @@ class Valuation:
             "utility_all": self.utility_all,
             "utility_none": self.utility_none,
         }
-        columns = {
-            key: entry for key, entry in self._columns().items() if key in {"value", "owner"}
-        }
-        write_table(path, columns, about)
+        columns: dict[str, Any] = {"value": self.values}
+        if self.owners is not None:
+            columns["owner"] = portable("owner", self.owners)
+        write_table(path, columns, sealed(about, *_parts(self.values, self.owners)))
 
     @classmethod
     def load(cls, path: str | Path) -> Valuation:
         """The valuation that `save` wrote, equal to the last bit."""
-        columns, about = read_table(path, FORMAT)
-        owners = tuple(columns["owner"].to_pylist()) if "owner" in columns else None
-        return cls(
-            columns["value"].to_numpy(), about["method"], about["params"],
-            about["utility_all"], about["utility_none"], owners,
-        )  # fmt: skip
+        with reading(path, "valuation") as found:
+            columns, about = read_table(found)
+            values = columns["value"].to_numpy()
+            owners = tuple(columns["owner"].to_pylist()) if "owner" in columns else None
+            check_sealed(about, FORMAT, *_parts(values, owners))
+            ends = about["utility_all"], about["utility_none"]
+            return cls(values, about["method"], about["params"], *ends, owners)
 
     def _columns(self) -> dict[str, Any]:
         rank = np.empty(len(self), np.int64)
@@ -187,6 +198,10 @@ class Valuation:
             f"{self.utility_all:.4g} with all of them<br><small>{html.escape(settings)}</small>"
             f"<table>{rows}</table></div>"
         )
+
+
+def _parts(values: NDArray[np.float64], owners: tuple[Hashable, ...] | None) -> tuple[bytes, bytes]:
+    return values.astype("<f8").tobytes(), repr(owners).encode()
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:

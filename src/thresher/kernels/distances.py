@@ -1,4 +1,7 @@
-"""Distances of all points to one validation point, or of a tile of points to a few."""
+"""Numbers that order points by distance: to one validation point, or a tile of them to a few.
+
+What they are for a pair is said by `pairs.order_key`.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,22 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thresher.kernels.pairs import EUCLIDEAN, distance
-
 
 @njit(cache=True, nogil=True)
-def direct_distances(
+def direct_keys(
     XT: NDArray[np.floating[Any]],
     dims: tuple[int, ...],
-    lengths: NDArray[np.float64],
+    x2: NDArray[np.float64],
     v: NDArray[np.float64],
-    length: float,
-    metric: int,
+    v2: float,
+    cosine: bool,
     out: NDArray[np.float64],
 ) -> None:
-    """Distances from the columns of `XT`, feature by feature in float64, alike for every pair.
+    """Keys from the columns of `XT`, feature by feature in float64, alike for every pair.
 
-    Squared for the euclidean metric, which orders alike; `lengths` and `length` are the norms. As
-    in `masks.direct_words` the type of `dims` makes the number of features a constant.
+    As in `masks.direct_words` the type of `dims` makes the number of features a constant.
     """
-    if metric == EUCLIDEAN:
+    if not cosine:
         for i in range(out.shape[0]):
             total = 0.0
             for k in range(len(dims)):
@@ -38,41 +38,27 @@ def direct_distances(
             total = 0.0
             for k in range(len(dims)):
                 total += np.float64(XT[k, i]) * v[k]
-            out[i] = 1.0 - total / (lengths[i] * length)
+            out[i] = -total * abs(total) / (x2[i] * v2)
 
 
 @njit(cache=True, nogil=True)
-def product_distances(
+def product_keys(
     G: NDArray[np.floating[Any]],
-    squares: NDArray[np.float64],
-    lengths: NDArray[np.float64],
+    x2: NDArray[np.float64],
     v2: NDArray[np.float64],
-    metric: int,
+    cosine: bool,
     out: NDArray[np.floating[Any]],
 ) -> None:
-    """Distances from a tile `G` of the product of validation points (rows) and points."""
+    """Keys from a tile `G` of the product of validation points (rows) and points."""
     for r in range(out.shape[0]):
         g = G[r]
         o = out[r]
-        if metric == EUCLIDEAN:
+        if not cosine:
             square = v2[r]
             for i in range(o.shape[0]):
-                o[i] = (squares[i] + square) - 2.0 * np.float64(g[i])
+                o[i] = (x2[i] + square) - 2.0 * np.float64(g[i])
         else:
-            length = np.sqrt(v2[r])
+            square = v2[r]
             for i in range(o.shape[0]):
-                o[i] = 1.0 - np.float64(g[i]) / (lengths[i] * length)
-
-
-@njit(cache=True, nogil=True)
-def pair_distances(
-    X: NDArray[np.float64],
-    x2: NDArray[np.float64],
-    v: NDArray[np.float64],
-    v2: float,
-    metric: int,
-    out: NDArray[np.float64],
-) -> None:
-    """Distances of the rows of X to v by the pair rule."""
-    for i in range(X.shape[0]):
-        out[i] = distance(X[i], v, x2[i], v2, metric)
+                product = np.float64(g[i])
+                o[i] = -product * abs(product) / (x2[i] * square)

@@ -17,8 +17,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thresher.kernels.pairs import is_near
-
 Words = NDArray[np.uint32]
 Single = NDArray[np.float32]
 
@@ -105,34 +103,6 @@ def product_words(
                 notes[count, 2] = doubt
                 count += 1
     return count
-
-
-@njit(cache=True, nogil=True)
-def settle(
-    notes: Words,
-    rows: NDArray[np.int64],
-    X: NDArray[np.float64],
-    x2: NDArray[np.float64],
-    V: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    metric: int,
-    radius: float,
-    positions: NDArray[np.uint32],
-    words: Words,
-) -> None:
-    """Decide every noted pair by the pair rule; X[rows[j]] is the row that note j is about."""
-    for j in range(notes.shape[0]):
-        i = notes[j, 0]
-        w = notes[j, 1]
-        word = words[positions[i], w]
-        for bit in range(32):
-            v = w * 32 + bit
-            if notes[j, 2] & BIT[bit] and v < V.shape[0]:
-                if is_near(X[rows[j]], V[v], x2[i], v2[v], metric, radius):
-                    word = U32(word | BIT[bit])
-                else:
-                    word = U32(word & ~BIT[bit])
-        words[positions[i], w] = word
 
 
 @njit(cache=True, nogil=True)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 Row = NDArray[np.floating[Any]]
 
-EUCLIDEAN = 0
-COSINE = 1
+U32 = np.uint32
 
 
 @njit(cache=True, nogil=True)
@@ -77,29 +76,102 @@ def squared_norms(X: NDArray[np.floating[Any]], out: NDArray[np.float64]) -> Non
 
 
 @njit(cache=True, nogil=True)
-def is_near(x: Row, v: Row, x2: float, v2: float, metric: int, radius: float) -> bool:
-    """Whether the distance of the pair is at most `radius`; x2 and v2 are the squared norms.
-
-    Euclidean compares squares. Cosine compares x.v with (1 - radius) |x| |v|, both squared, so that
-    pairs exactly on the radius (integer data, say) count: no square root is rounded on the way.
-    """
-    if metric == EUCLIDEAN:
-        return squared_distance(x, v) <= radius * radius
-    least = 1.0 - radius  # the least cosine similarity of a near pair
-    if least <= -1.0:
-        return True
-    product = dot(x, v)
-    if least > 0.0:
-        return product > 0.0 and product * product >= least * least * (x2 * v2)
-    return product >= 0.0 or product * product <= least * least * (x2 * v2)
+def similarity(x: Row, v: Row, x2: float, v2: float) -> float:
+    """The cosine of the angle between two rows, 0 if one is zero; x2 = |x|^2 and v2 = |v|^2."""
+    scale = x2 * v2
+    return dot(x, v) / np.sqrt(scale) if scale > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
-def distance(x: Row, v: Row, x2: float, v2: float, metric: int) -> float:
-    """The number that orders points by distance: squared euclidean, or 1 - cosine similarity."""
-    if metric == EUCLIDEAN:
+def distance(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
+    """The distance of the pair in the metric's own units."""
+    if cosine:
+        return 1.0 - similarity(x, v, x2, v2)
+    return np.sqrt(squared_distance(x, v))
+
+
+@njit(cache=True, nogil=True)
+def is_near(x: Row, v: Row, x2: float, v2: float, cosine: bool, radius: float) -> bool:
+    """Whether the distance of the pair is at most `radius`.
+
+    A distance that `distance` computes as the radius counts, and so does a cosine similarity that
+    is computed as 1 - radius: of the two subtractions from 1, either may be the one that rounds the
+    wrong way (similarity 0.7 at radius 0.3, or 0.3 at 0.7).
+    """
+    if not cosine:
+        return np.sqrt(squared_distance(x, v)) <= radius
+    alike = similarity(x, v, x2, v2)
+    return radius >= 2.0 or 1.0 - alike <= radius or alike >= 1.0 - radius
+
+
+@njit(cache=True, nogil=True)
+def order_key(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
+    """A number that orders points as their distances to v do, with fewer roundings.
+
+    The squared distance, or minus the cosine squared with its sign: for integers one division is
+    all that is rounded, so that equal distances, of parallel rows say, are equal numbers.
+    """
+    if not cosine:
         return squared_distance(x, v)
-    return 1.0 - dot(x, v) / (np.sqrt(x2) * np.sqrt(v2))
+    product = dot(x, v)
+    return -product * abs(product) / (x2 * v2)
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    notes: NDArray[np.uint32],
+    rows: NDArray[np.int64],
+    X: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    V: NDArray[np.float64],
+    v2: NDArray[np.float64],
+    cosine: bool,
+    radius: float,
+    positions: NDArray[np.uint32],
+    words: NDArray[np.uint32],
+) -> None:
+    """Decide every noted pair by the pair rule; X[rows[j]] is the row that note j is about."""
+    for j in range(notes.shape[0]):
+        i = notes[j, 0]
+        w = notes[j, 1]
+        word = words[positions[i], w]
+        for bit in range(32):
+            v = w * 32 + bit
+            mask = U32(U32(1) << U32(bit))
+            if notes[j, 2] & mask and v < V.shape[0]:
+                if is_near(X[rows[j]], V[v], x2[i], v2[v], cosine, radius):
+                    word = U32(word | mask)
+                else:
+                    word = U32(word & ~mask)
+        words[positions[i], w] = word
+
+
+@njit(cache=True, nogil=True)
+def pair_keys(
+    X: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    v: NDArray[np.float64],
+    v2: float,
+    cosine: bool,
+    out: NDArray[np.float64],
+) -> None:
+    """Keys of the rows of X by the pair rule."""
+    for i in range(X.shape[0]):
+        out[i] = order_key(X[i], v, x2[i], v2, cosine)
+
+
+@njit(cache=True, nogil=True)
+def pair_distances(
+    X: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    v: NDArray[np.float64],
+    v2: float,
+    cosine: bool,
+    out: NDArray[np.float64],
+) -> None:
+    """Distances of the rows of X to v by the pair rule, in the metric's own units."""
+    for i in range(X.shape[0]):
+        out[i] = distance(X[i], v, x2[i], v2, cosine)
 
 
 @njit(cache=True, nogil=True)
