@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 
 KEY = b"thresher"
-BROKEN = (ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError, TypeError,
-          ValueError)  # fmt: skip
+BROKEN = (  # what readers raise on a file that is not what it seems
+    ArithmeticError,
+    AttributeError,
+    BadZipFile,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 def write_whole(path: str | Path, write: Callable[[Path], object]) -> None:

@@ -44,7 +44,8 @@ CHUNK = 1 << 16
 class Beta:
     """The Beta(a, b) semivalue (Kwon and Zou 2022); Beta(1, 1) is Shapley.
 
-    A larger `a` weighs small coalitions more, a larger `b` large ones.
+    A larger `a` weighs small coalitions more, a larger `b` large ones; both are positive, from
+    1e-150 to 1e150.
 
     Examples
     --------
@@ -57,8 +58,8 @@ class Beta:
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            least, most = np.finfo(np.float64).tiny, 1e150
-            number = check_number(f"{name} of Beta", getattr(self, name), least=least, most=most)
+            given = getattr(self, name)
+            number = check_number(f"{name} of Beta", given, least=1e-150, most=1e150)
             object.__setattr__(self, name, number)
 
 
