@@ -189,7 +189,7 @@ def test_patterns_sort_as_the_distances_do(plain):
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-40, -0.0, 0.0, 1e-45, 1.0, 1e39, np.inf])
     patterns = np.empty(len(numbers), np.uint32)
     with np.errstate(over="ignore"):
-        ends = form(plain)(fill_patterns)(numbers, 1.0, patterns)
+        ends = form(plain)(fill_patterns)(numbers, 1.0, 0.0, patterns)
     assert ends == (patterns[0], patterns[-1])
     assert (np.diff(patterns.astype(np.int64)) >= 0).all()
     assert patterns[4] == patterns[5]

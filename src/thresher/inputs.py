@@ -122,7 +122,7 @@ def check_pair(
     labels = check_labels("y", y)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
-    if classes is None and not np.isin(validation.codes, points.codes).any():
+    if classes is None and not _share_a_label(points.codes, validation.codes):
         ours, theirs = (
             validation.classes.labels[int(codes[0])] for codes in (points.codes, validation.codes)
         )
@@ -134,6 +134,10 @@ def check_pair(
         )
     warn_of_twins(points, validation, stacklevel=4)
     return points, validation
+
+
+def _share_a_label(ours: Codes, theirs: Codes) -> bool:
+    return bool(np.isin(theirs, ours[:1000]).any() or np.isin(theirs, ours).any())
 
 
 def _check_distance_source(X: object, points: int, validation: int) -> Distances:

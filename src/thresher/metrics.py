@@ -19,6 +19,7 @@ from thresher.kernels.pairs import squared_norms
 from thresher.threads import cut, run
 
 CHUNK = 1 << 18  # numbers converted at a time where a table is not in the layout a kernel wants
+DIRECT_WIDTH = 16  # up to this many features loops are unrolled; also, a product is not worth it
 PARALLEL_NUMBERS = 1 << 20  # tables with fewer numbers are measured by one thread
 SMALLEST_SQUARE = 2.0**-480  # a shorter row has no direction that float64 can tell
 
@@ -66,8 +67,9 @@ def measure(name: str, array: Features, *, zero_rows: bool) -> Rows:
     squares = np.empty(len(array), np.float64)
 
     def job(lo: int, hi: int) -> None:
-        squared_norms(_kernel_layout(array[lo:hi]), squares[lo:hi])
+        squared_norms(_kernel_layout(array[lo:hi]), dims, squares[lo:hi])
 
+    dims = (0,) * array.shape[1] if array.shape[1] <= DIRECT_WIDTH else ()
     step = max(1, CHUNK // array.shape[1])
     run(job, cut(0, len(array), step), parallel=array.size >= PARALLEL_NUMBERS)
     total = float(squares.sum())

@@ -22,11 +22,10 @@ from thresher.kernels.labels import class_positions, gather
 from thresher.kernels.masks import direct_words, distance_words, product_words
 from thresher.kernels.pairs import settle
 from thresher.labels import Codes
-from thresher.metrics import Rows, Score, aligned, scaled_norms, score
+from thresher.metrics import DIRECT_WIDTH, Rows, Score, aligned, scaled_norms, score
 from thresher.threads import cut, one_blas_thread, run, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
-DIRECT_WIDTH = 16  # up to this many features a fused loop beats the matrix product (measured)
 DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
 TILE = 1024  # points in one tile of the matrix product
 PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring

@@ -235,7 +235,7 @@ def _take(queue: SimpleQueue[Item]) -> Item | None:
 def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> None:
     """Fill the bench's keys with all points, nearest to validation point v first."""
     distances = source.distances(v, bench.distances)
-    least, most = fill_patterns(distances, source.factor, bench.patterns)
+    least, most = fill_patterns(distances, source.factor, source.offset, bench.patterns)
     sort_keys(
         bench.patterns, least, most, codes, code, bench.keys, bench.spare, bench.histogram
     )  # fmt: skip
@@ -250,7 +250,8 @@ class _Source(Protocol):
     start: int
     stop: int
     precision: str
-    factor: float  # a power of two that brings the distances into the range of float32
+    factor: float  # with the offset: brings the distances into a range where float32 is dense
+    offset: float
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         """Numbers that sort as the distances to validation point v; may use the buffer."""
@@ -281,6 +282,7 @@ class _Given:
     precision: str
     part: NDArray[Any]
     factor: float = 1.0
+    offset: float = 0.0
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         buffer[:] = self.part[:, v - self.start]
@@ -307,7 +309,7 @@ class _Direct:
         self.points, self.validation = points, validation.rows
         self.V = self.validation.as_float64(slice(None))
         self.cosine = validation.metric == "cosine"
-        self.factor = _factor(points, self.validation, cosine=self.cosine)
+        self.factor, self.offset = _range(points, self.validation, cosine=self.cosine)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         direct_keys(
@@ -320,11 +322,11 @@ class _Direct:
         """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
-def _factor(points: Rows, validation: Rows, *, cosine: bool) -> float:
-    """A power of two that brings squared distances into the range of float32; cosines are."""
+def _range(points: Rows, validation: Rows, *, cosine: bool) -> tuple[float, float]:
+    """Factor and offset of the keys: squares of a size float32 holds, cosines between 2 and 4."""
     if cosine:
-        return 1.0
-    return power_of_two(points.largest_norm() + validation.largest_norm()) ** 2
+        return 1.0, 3.0  # one exponent, so that 23 bits differ and two passes sort them
+    return power_of_two(points.largest_norm() + validation.largest_norm()) ** 2, 0.0
 
 
 class _Product:
@@ -339,7 +341,7 @@ class _Product:
         self.cosine = validation.metric == "cosine"
         self.V = self.validation.as_float64(slice(start, stop))
         self.longest = points.largest_norm()
-        self.factor = _factor(points, self.validation, cosine=self.cosine)
+        self.factor, self.offset = _range(points, self.validation, cosine=self.cosine)
         self.table = np.empty((stop - start, len(points)), precision)
         self._fill()
 

@@ -22,8 +22,12 @@ U32 = np.uint32
 @njit(cache=True, nogil=True)
 def dot(x: Row, v: Row) -> float:
     """sum_k x_k v_k in float64."""
+    return _dot(x, v, x.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def _dot(x: Row, v: Row, n: int) -> float:
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    n = x.shape[0]
     whole = n - n % 8
     for k in range(0, whole, 8):
         a0 += np.float64(x[k]) * np.float64(v[k])
@@ -69,10 +73,16 @@ def squared_distance(x: Row, v: Row) -> float:
 
 
 @njit(cache=True, nogil=True)
-def squared_norms(X: NDArray[np.floating[Any]], out: NDArray[np.float64]) -> None:
-    """|x|^2 of every row; NaN or infinite where the row holds such a number."""
+def squared_norms(
+    X: NDArray[np.floating[Any]], dims: tuple[int, ...], out: NDArray[np.float64]
+) -> None:
+    """|x|^2 of every row; NaN or infinite where the row holds such a number.
+
+    Where `dims` has an entry for each feature, its type makes their number a constant of the loop.
+    """
+    n = len(dims) if len(dims) > 0 else X.shape[1]
     for i in range(X.shape[0]):
-        out[i] = dot(X[i], X[i])
+        out[i] = _dot(X[i], X[i], n)
 
 
 @njit(cache=True, nogil=True)
