@@ -1,6 +1,7 @@
 """Numbers that order points by distance: to one validation point, or a tile of them to a few.
 
-What they are for a pair is said by `pairs.order_key`.
+What they are for a pair is said by `pairs.order_key`. A division that could raise an error would
+keep the loops from running on vectors, hence NumPy's error model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def direct_keys(
     XT: NDArray[np.floating[Any]],
     dims: tuple[int, ...],
@@ -41,7 +42,7 @@ def direct_keys(
             out[i] = -total * abs(total) / (x2[i] * v2)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def product_keys(
     G: NDArray[np.floating[Any]],
     x2: NDArray[np.float64],
