@@ -50,6 +50,12 @@ def test_zero_rows_are_at_cosine_distance_one_as_in_scikit_learn():
     assert wide.predict_proba([[1.0, 0.0], [0.0, 0.0]]).tolist() == [[0.5, 0.5, 0], [1 / 3] * 3]
 
 
+def test_rows_too_short_for_a_direction_are_refused_under_cosine():
+    with pytest.raises(th.InputError, match="rows too close to zero.*row 1"):
+        th.TKNNClassifier().fit([[1.0, 0.0], [1e-100, 0.0], [0.0, 0.0]], [0, 1, 1])
+    th.TKNNClassifier(metric="euclidean").fit([[1.0, 0.0], [1e-100, 0.0]], [0, 1])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"radius": -1}, "radius"), ({"metric": "precomputed"}, "'cosine' or 'euclidean'"), ({"metric": "x"}, "metric")],

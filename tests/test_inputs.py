@@ -157,7 +157,6 @@ WRONG = [
     (bad(X=X[:, :1]), "X has 1 features but X_val has 2"),
     (bad(X=scipy.sparse.csr_array(X)), r"X is a sparse matrix.*X.toarray\(\)"),
     (bad(X=np.ma.masked_array(X, X > 1)), "X is a masked array with masked entries"),
-    (bad(X=X.astype(float) * 1e-100, metric="euclidean"), "X has no value beyond 1e-72: rescale"),
     (bad(X=pd.Series([1.0] * 4)), "X is one column"),
     (bad(X=pl.DataFrame({"a": [1] * 4, "b": [2] * 4}).lazy()), r"X is lazy: use X.collect\(\)"),
     (bad(X=pl.DataFrame({"a": [2**53 + 1] * 4, "b": [2] * 4}, schema_overrides={"a": pl.Int128})), "beyond 2"),
@@ -231,6 +230,13 @@ def test_a_radius_that_is_no_distance_is_refused(radius):
     ):
         with pytest.raises(th.InputError, match="radius must be a number >= 0, got"):
             call()
+
+
+def test_a_radius_too_small_to_square_is_refused():
+    with pytest.raises(th.InputError, match="radius must be 0 or at least 1e-150, got 1e-200"):
+        th.tknn_shapley(X, Y, V, YV, radius=1e-200)
+    with pytest.warns(th.ReachWarning):
+        th.tknn_shapley(X * 0, Y, V, YV, radius=1e-150, metric="euclidean")
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "5", None, True, 10**400])

@@ -26,7 +26,10 @@ METRICS = ["cosine", "euclidean"]
 
 def near_matrix(X, V, metric, radius):
     """Near or not, points x validation points, as the library decides it."""
-    points, validation = (measure("X", check_features("X", A), zero_rows=True) for A in (X, V))
+    points, validation = (
+        measure("X", check_features("X", A), cosine=metric == "cosine", zero_rows=True)
+        for A in (X, V)
+    )
     groups = Groups.of(np.zeros(len(X), np.int32), 1)
     found = np.zeros((len(X), len(V)), bool)
     for block in near_blocks(points, groups, validation, metric=metric, radius=radius):
@@ -148,7 +151,7 @@ def test_mask_kernels_equal_the_oracle(kernel, metric, data):
     row = st.lists(entry, min_size=width, max_size=width).filter(any)
     X, V = (np.array(data.draw(st.lists(row, min_size=k, max_size=k)), np.float64) for k in (n, m))
     radius = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
-    points, validation = measure("X", X, zero_rows=True), measure("V", V, zero_rows=True)
+    points, validation = (measure("X", A, cosine=False) for A in (X, V))
     lanes = 64
     s = score(validation, slice(0, m), lanes, metric, radius, points.largest_norm())
     norms, positions = scaled_norms(points, s.scale), np.arange(n)[::-1].copy()
@@ -241,14 +244,14 @@ def test_the_same_bits_for_any_threads_tiles_and_blocks(width, rng, monkeypatch)
 
     def sums():
         out = np.zeros(3000)
-        rows = measure("X", X, zero_rows=False), measure("V", V, zero_rows=False)
+        rows = [measure("X", A, cosine=True) for A in (X, V)]
         for block in near_blocks(rows[0], groups, rows[1], metric="cosine", radius=0.7):
             segments = groups.segments(np.arange(3))
             block.add(segments, weights[:, block.columns], out)
         return out.tobytes()
 
     want = sums()
-    for name, number in [("BLOCK", 64), ("BLOCK", 192), ("TILE", 100), ("PARALLEL_WORK", 0),
+    for name, number in [("BLOCK", 64), ("BLOCK", 192), ("TILE", 100), ("TILE_NUMBERS", 1), ("PARALLEL_WORK", 0),
                          ("TABLE_ROWS", 10**9), ("DIRECT_WIDTH", 0), ("DIRECT_WORDS", 1)]:  # fmt: skip
         monkeypatch.setattr(near_module, name, number)
         assert sums() == want, name

@@ -189,7 +189,7 @@ def test_patterns_sort_as_the_distances_do(plain):
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-40, -0.0, 0.0, 1e-45, 1.0, 1e39, np.inf])
     patterns = np.empty(len(numbers), np.uint32)
     with np.errstate(over="ignore"):
-        ends = form(plain)(fill_patterns)(numbers, 1.0, 0.0, patterns)
+        ends = form(plain)(fill_patterns)(numbers, 1.0, patterns)
     assert ends == (patterns[0], patterns[-1])
     assert (np.diff(patterns.astype(np.int64)) >= 0).all()
     assert patterns[4] == patterns[5]
@@ -275,6 +275,19 @@ def test_scale_changes_nothing_in_either_precision(width, metric, size, rng):
     for precision, gap in (("float64", 1e-12), ("float32", 2e-2)):
         got = th.knn_shapley(X * size, y, V * size, y_val, metric=metric, precision=precision)
         np.testing.assert_allclose(got.values, want, atol=gap)
+
+
+def test_nearly_orthogonal_rows_keep_their_order_in_float32():
+    X, y = [[-3e-4, 1], [3e-4, 1]], ["b", "a"]
+    for precision in ("float64", "float32"):
+        got = th.knn_shapley(X, y, [[1, 0]], ["a"], k=1, utility="jia2019", precision=precision)
+        assert got.values.tolist() == [0.0, 1.0]
+
+
+def test_numbers_too_small_to_square_are_refused():
+    for size in (1e-100, 1e-170):
+        with pytest.raises(th.InputError, match="X and X_val have no value beyond 1e-72"):
+            th.knn_shapley([[size], [2 * size]], [0, 1], [[size]], [0], metric="euclidean")
 
 
 def test_a_progress_bar_and_owners(rng, capsys):

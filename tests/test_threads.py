@@ -84,6 +84,34 @@ def test_many_callers_at_once_get_the_same_bits():
     assert found == [want] * 4
 
 
+def child_blas_threads(_):
+    return blas_threads()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_a_thread_is_inside_is_not_limited():
+    before = blas_threads()
+    inside, done = threading.Event(), threading.Event()
+
+    def stay():
+        with one_blas_thread():
+            inside.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=stay)
+    holder.start()
+    inside.wait(60)
+    try:
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply_async(child_blas_threads, (0,)).get(timeout=60) == before
+            assert pool.apply_async(values, (2,)).get(timeout=60)
+    finally:
+        done.set()
+        holder.join()
+    assert blas_threads() == before
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork on Windows")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_makes_its_own_threads():

@@ -21,6 +21,7 @@ Metric = Literal["cosine", "euclidean", "precomputed"]
 Features = NDArray[Any]  # two-dimensional; float16, float32 or float64; any strides
 
 MAX_MAGNITUDE = 2.0**240  # squares of such numbers, and products of two squares, stay finite
+SMALLEST_RADIUS = 1e-150  # shorter distances have squares that float64 cannot hold
 MAX_INTEGER = 2**53  # integers up to here are float64 numbers exactly
 
 
@@ -69,6 +70,8 @@ def check_radius(radius: object) -> float:
         raise InputError(message) from unusable
     if math.isnan(number) or number < 0:
         raise InputError(message)
+    if 0 < number < SMALLEST_RADIUS:
+        raise InputError(f"radius must be 0 or at least {SMALLEST_RADIUS:g}, got {radius!r}")
     return number
 
 

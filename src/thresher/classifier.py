@@ -46,7 +46,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_radius(self.radius)
         if check_metric(self.metric) == "precomputed":
             raise InputError("metric must be 'cosine' or 'euclidean' for TKNNClassifier")
-        X, y = validate_data(self, X, y, dtype=[np.float32, np.float64])
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         X = np.array(X)  # our own: its norms are computed once
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -57,7 +57,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """One row a query, one column a class, in the order of `classes_`."""
         check_is_fitted(self)
-        queries = self._measure(validate_data(self, X, dtype=[np.float32, np.float64], reset=False))
+        queries = self._measure(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
         every = np.arange(len(self.classes_))
         counts = np.zeros((len(self.classes_), len(queries)), np.int64)
         blocks = near_blocks(
@@ -78,4 +78,4 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _measure(self, X: NDArray[Any]) -> Rows:
-        return measure("X", X, zero_rows=True)
+        return measure("X", X, cosine=self.metric == "cosine", zero_rows=True)

@@ -79,7 +79,7 @@ def check_validation(
             raise InputError("X_val must be None with metric='precomputed': X holds the distances")
         rows, labels = None, check_labels("y_val", y_val)
     else:
-        rows = measure("X_val", check_features("X_val", X_val), zero_rows=known == "euclidean")
+        rows = measure("X_val", check_features("X_val", X_val), cosine=known == "cosine")
         labels = check_labels("y_val", y_val, len(rows))
     if len(labels) == 0:
         raise InputError("y_val is empty: at least one validation point is needed")
@@ -108,7 +108,7 @@ def check_points(
         check_columns("X", column_names(X), "X_val", validation.columns)
         array = check_features("X", X)
         check_width("X", array, "X_val", validation.rows.width)
-        rows = measure("X", array, zero_rows=validation.metric == "euclidean")
+        rows = measure("X", array, cosine=validation.metric == "cosine")
     labels = check_labels("y", labels, len(rows))
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows: value them in parts, with NeighborCounts")

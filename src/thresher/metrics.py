@@ -59,10 +59,10 @@ class Rows:
         return np.ascontiguousarray(self.array[which], np.float64)
 
 
-def measure(name: str, array: Features, *, zero_rows: bool) -> Rows:
+def measure(name: str, array: Features, *, cosine: bool, zero_rows: bool = False) -> Rows:
     """`array` with its squared norms, or an error that names the rows that cannot be used.
 
-    Unless `zero_rows` are allowed, rows without a direction are among them.
+    For the cosine metric rows without a direction are among them, unless `zero_rows` may pass.
     """
     squares = np.empty(len(array), np.float64)
 
@@ -75,10 +75,8 @@ def measure(name: str, array: Features, *, zero_rows: bool) -> Rows:
     total = float(squares.sum())
     if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
         _reject_numbers(name, array, squares)
-    if not zero_rows and float(squares.min()) < SMALLEST_SQUARE:
-        _reject_zeros(name, array, squares)
-    if 0.0 < float(squares.max()) < SMALLEST_SQUARE:
-        raise InputError(f"{name} has no value beyond 1e-72: rescale the features")
+    if cosine and float(squares.min()) < SMALLEST_SQUARE:
+        _reject_zeros(name, array, squares, zero_rows=zero_rows)
     return Rows(array, squares)
 
 
@@ -101,8 +99,14 @@ def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64]) ->
         )
 
 
-def _reject_zeros(name: str, array: Features, squares: NDArray[np.float64]) -> None:
+def _reject_zeros(
+    name: str, array: Features, squares: NDArray[np.float64], *, zero_rows: bool
+) -> None:
     rows = np.flatnonzero(squares < SMALLEST_SQUARE)
+    if zero_rows:
+        rows = rows[[bool(np.any(array[row])) for row in rows]]
+    if not len(rows):
+        return
     what = "zero rows" if not np.any(array[rows[0]]) else "rows too close to zero"
     raise InputError(
         f"{name} has {what}, which have no direction, so no cosine distance: {rows_text(rows)}; "
@@ -117,13 +121,14 @@ class Score:
     `numbers` are a, b, slack, reach, most and tiny of `kernels.masks`: h = a |x|^2 + b |x|, and r
     is wrong by at most slack * (reach * |x| + |h| + most) + tiny.
 
-    Proof of the bound, u = 2^-24. The computed x.v differs from the real one by at most (d u / (1 -
-    d u) + 2u + u^2) |x| |v|: d products and sums in any order, contracted or not, of factors
-    rounded to float32. The norm |x| is rounded once (u), h from it within 5u |h|, t within u |t|;
-    the two subtractions add at most 2u (|x.v| + |h|) + u |t|. Together this is below (d + 16) u /
-    (1 - (d + 16) u) * (|x| |v| + |h| + |t|), and `most` uses (|v|^2 + radius^2) / 2 >= |t|, so the
-    bound also covers the float64 rounding of the pair rule itself (2^-53 times as much, relative to
-    the same terms). `tiny` covers numbers that underflow float32.
+    Proof of the bound, for d < 2^23 (beyond, every pair is settled), u = 2^-24. The factors of x.v
+    are rounded to float32, 2u + u^2 relative; d products and sums in any order, contracted or not,
+    and with -h - t as their first term or subtracted at their end, are wrong by at most g (|x| |v|
+    + |h| + |t|), g = (d + 2) u / (1 - (d + 2) u). The norm |x| is rounded once and h is made from
+    it within 5u |h|; t is rounded within u |t|. Together this is below (d + 16) u / (1 - (d + 16)
+    u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v, so the
+    bound also covers the rounding of the pair rule itself, which is relative to the same terms and
+    2^-29 times as large. `tiny` covers what underflows float32.
     """
 
     scale: float
@@ -143,7 +148,8 @@ def score(
     level = aligned((lanes,), np.float32)
     columns[:, count:] = 0.0
     level[count:] = np.inf
-    slack = (width + 16) * UNIT / (1 - (width + 16) * UNIT) * 1.001
+    share = (width + 16) * UNIT
+    slack = share / (1 - share) * 1.001 if share < 0.5 else 1e6  # no bound: settle every pair
     if metric == "cosine":
         scale = power_of_two(longest)
         columns[:, :count] = (V / np.where(norms > 0, norms, 1.0)[:, None]).T

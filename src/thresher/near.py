@@ -28,6 +28,7 @@ from thresher.threads import cut, one_blas_thread, run, thread_count
 BLOCK = 512  # validation points whose bits are held at once
 DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
 TILE = 1024  # points in one tile of the matrix product
+TILE_NUMBERS = 1 << 21  # and numbers in it
 PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring
 GATHER = 1 << 17  # numbers put back in input order at a time
 TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
@@ -222,7 +223,9 @@ class _Task:
 
     def fill(self, words: NDArray[np.uint32], advance: Advance | None, *, parallel: bool) -> None:
         direct = self.points.width <= DIRECT_WIDTH
-        step = max(TILE, DIRECT_WORDS // words.shape[1]) if direct else TILE
+        step = max(TILE, DIRECT_WORDS // words.shape[1])
+        if not direct:  # wide rows by fewer, so that a tile stays small
+            step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
         V = self.validation.as_float64(self.block)
         spare: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
 

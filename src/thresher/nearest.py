@@ -38,7 +38,7 @@ from thresher.kernels.order import (
 from thresher.kernels.pairs import pair_keys
 from thresher.kernels.scan import add_values, count_matches
 from thresher.labels import Codes, check_owners
-from thresher.metrics import CHUNK, Rows, power_of_two
+from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, power_of_two
 from thresher.near import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut, in_order, one_blas_thread, run
@@ -85,8 +85,8 @@ def knn_shapley(
         for the empty one.
     precision
         Of the order of the points. "float64" is exact: equal distances, and only those, are ordered
-        by position in the input. "float32" lets rounding order points whose distances are nearly
-        equal, and is faster on many features.
+        by position in the input. "float32" is faster on many features and lets rounding order
+        points whose distances are nearly equal, as float32 products see them: center the data.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def _take(queue: SimpleQueue[Item]) -> Item | None:
 def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> None:
     """Fill the bench's keys with all points, nearest to validation point v first."""
     distances = source.distances(v, bench.distances)
-    least, most = fill_patterns(distances, source.factor, source.offset, bench.patterns)
+    least, most = fill_patterns(distances, source.factor, bench.patterns)
     sort_keys(
         bench.patterns, least, most, codes, code, bench.keys, bench.spare, bench.histogram
     )  # fmt: skip
@@ -250,8 +250,7 @@ class _Source(Protocol):
     start: int
     stop: int
     precision: str
-    factor: float  # with the offset: brings the distances into a range where float32 is dense
-    offset: float
+    factor: float  # a power of two that brings the distances into the range of float32
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         """Numbers that sort as the distances to validation point v; may use the buffer."""
@@ -282,7 +281,6 @@ class _Given:
     precision: str
     part: NDArray[Any]
     factor: float = 1.0
-    offset: float = 0.0
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         buffer[:] = self.part[:, v - self.start]
@@ -309,7 +307,7 @@ class _Direct:
         self.points, self.validation = points, validation.rows
         self.V = self.validation.as_float64(slice(None))
         self.cosine = validation.metric == "cosine"
-        self.factor, self.offset = _range(points, self.validation, cosine=self.cosine)
+        self.factor = _factor(points, self.validation, cosine=self.cosine)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         direct_keys(
@@ -322,11 +320,14 @@ class _Direct:
         """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
-def _range(points: Rows, validation: Rows, *, cosine: bool) -> tuple[float, float]:
-    """Factor and offset of the keys: squares of a size float32 holds, cosines between 2 and 4."""
+def _factor(points: Rows, validation: Rows, *, cosine: bool) -> float:
+    """A power of two that brings squared distances into the range of float32; cosines are."""
     if cosine:
-        return 1.0, 3.0  # one exponent, so that 23 bits differ and two passes sort them
-    return power_of_two(points.largest_norm() + validation.largest_norm()) ** 2, 0.0
+        return 1.0
+    longest = points.largest_norm() + validation.largest_norm()
+    if longest**2 < SMALLEST_SQUARE and (points.array.any() or validation.array.any()):
+        raise InputError("X and X_val have no value beyond 1e-72: rescale the features")
+    return power_of_two(longest) ** 2
 
 
 class _Product:
@@ -341,7 +342,7 @@ class _Product:
         self.cosine = validation.metric == "cosine"
         self.V = self.validation.as_float64(slice(start, stop))
         self.longest = points.largest_norm()
-        self.factor, self.offset = _range(points, self.validation, cosine=self.cosine)
+        self.factor = _factor(points, self.validation, cosine=self.cosine)
         self.table = np.empty((stop - start, len(points)), precision)
         self._fill()
 

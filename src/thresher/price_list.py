@@ -212,8 +212,7 @@ def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
     metric = check_metric(about["metric"])
     rows = None
     if features is not None:
-        zero_rows = metric == "euclidean"
-        rows = measure("X_val", check_features("X_val", features), zero_rows=zero_rows)
+        rows = measure("X_val", check_features("X_val", features), cosine=metric == "cosine")
     columns = None if about["columns"] is None else tuple(about["columns"])
     classes, labels = Classes(tuple(about["classes"])), np.array(codes, np.int32)
     if labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= len(classes):

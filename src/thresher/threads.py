@@ -7,7 +7,6 @@ each writes to places of its own, so no result depends on the number of threads.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections import deque
@@ -87,33 +86,53 @@ def _pool(count: int) -> ThreadPoolExecutor:
 
 
 @cache
-def _blas_lock() -> threading.RLock:
-    return threading.RLock()
-
-
-@cache
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
 
 
-def _after_fork() -> None:
-    """Threads and held locks do not survive a fork; the child makes its own."""
-    _pool.cache_clear()
-    _blas_lock.cache_clear()
+class _OneBlasThread:
+    """One BLAS thread while somebody is inside, who is alone; a fork leaves it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.limits: list[Any] = []
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        limit = _blas().limit(limits=1)
+        limit.__enter__()
+        self.limits.append(limit)
+
+    def __exit__(self, *_: object) -> None:
+        self.limits.pop().__exit__(None, None, None)
+        self.lock.release()
+
+    def after_fork(self) -> None:
+        """In a child whose parent had a thread inside: nobody is inside here."""
+        self.lock = threading.RLock()
+        while self.limits:
+            self.limits.pop().restore_original_limits()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_one_blas_thread = _OneBlasThread()
 
 
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> _OneBlasThread:
     """Matrix products inside run on the calling thread alone.
 
     The limit holds for the whole process, so only one caller at a time may set and restore it;
     others wait, which costs them nothing: the one inside keeps all cores busy.
     """
-    with _blas_lock(), _blas().limit(limits=1):
-        yield
+    return _one_blas_thread
+
+
+def _after_fork() -> None:
+    """Threads and held locks do not survive a fork; the child makes its own."""
+    _pool.cache_clear()
+    _one_blas_thread.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

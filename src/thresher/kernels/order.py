@@ -23,21 +23,18 @@ RADIX_BITS = 12  # digits of at most 12 bits: three of them hold any pattern abo
 
 @njit(cache=True, nogil=True)
 def fill_patterns(
-    distances: NDArray[np.floating[Any]],
-    factor: float,
-    offset: float,
-    patterns: NDArray[np.uint32],
+    distances: NDArray[np.floating[Any]], factor: float, patterns: NDArray[np.uint32]
 ) -> tuple[np.uint32, np.uint32]:
     """For every distance 32 bits that sort, as unsigned integers, like its float32 rounding.
 
-    `factor` and `offset` bring the distances into a range where float32 patterns are dense. Returns
-    the least and the largest of the patterns.
+    `factor`, a power of two, brings the distances into the range of float32. Returns the least
+    and the largest of the patterns.
     """
     rounded = patterns.view(np.float32)
     least = U32(0xFFFFFFFF)
     most = U32(0)
     for i in range(distances.shape[0]):
-        rounded[i] = np.float32(distances[i] * factor + offset) + np.float32(0)  # -0.0 is 0.0
+        rounded[i] = np.float32(distances[i] * factor) + np.float32(0)  # -0.0 is 0.0
     for i in range(distances.shape[0]):
         negative = U32(patterns[i] >> U32(31))
         pattern = U32(~patterns[i]) if negative else U32(patterns[i] | U32(0x80000000))
