@@ -272,8 +272,10 @@ class _Task:
     def _settle(
         self, lo: int, hi: int, notes: NDArray[Any], V: NDArray[Any], words: NDArray[Any]
     ) -> None:
-        wanted, where = np.unique(notes[:, 0], return_inverse=True)
-        X = self.points.as_float64(wanted.astype(np.int64) + lo)
+        X, where = self.points.array[lo:hi], notes[:, 0].astype(np.int64)
+        if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the rows in question
+            wanted, where = np.unique(where, return_inverse=True)
+            X = self.points.as_float64(wanted + lo)
         settle(
             notes, where, X, self.points.squares[lo:hi], V, self.validation.squares[self.block],
             self.metric == "cosine", self.radius, self.positions[lo:hi], words,

@@ -27,16 +27,9 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_pair
 from thresher.kernels.distances import direct_keys, product_keys
-from thresher.kernels.order import (
-    fill_patterns,
-    mixed_runs,
-    restore_order,
-    run_points,
-    sort_keys,
-    sort_runs,
-)
+from thresher.kernels.order import mixed_runs, order_points, run_points, sort_runs
 from thresher.kernels.pairs import pair_keys
-from thresher.kernels.scan import add_values, count_matches
+from thresher.kernels.scan import add_values
 from thresher.labels import Codes, check_owners
 from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, power_of_two
 from thresher.near import Distances
@@ -208,8 +201,7 @@ def _sum_over_validation(
             code = int(validation.codes[v])
             _order(bench, source, v, points.codes, code)
             last = float(plan.last_match[code]), float(plan.last_other[code])
-            add_values(bench.keys, plan.steps, *last, values)
-            matches[v] = count_matches(bench.keys, plan.consulted)
+            matches[v] = add_values(bench.keys, plan.steps, *last, plan.consulted, values)
             if advance is not None:
                 advance(n)
         benches.put(bench)
@@ -234,13 +226,13 @@ def _take(queue: SimpleQueue[Item]) -> Item | None:
 
 def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> None:
     """Fill the bench's keys with all points, nearest to validation point v first."""
+    exact = source.precision == "float64"
     distances = source.distances(v, bench.distances)
-    least, most = fill_patterns(distances, source.factor, bench.patterns)
-    sort_keys(
-        bench.patterns, least, most, codes, code, bench.keys, bench.spare, bench.histogram
+    order_points(
+        distances, source.factor, exact, codes, code,
+        bench.patterns, bench.keys, bench.spare, bench.histogram,
     )  # fmt: skip
-    if source.precision == "float64":
-        restore_order(bench.keys, distances)
+    if exact:
         source.settle(v, bench, distances)
 
 
@@ -268,8 +260,9 @@ def _sources(points: Points, validation: Validation, precision: str) -> Iterator
         yield _Direct(0, len(validation), precision, rows, validation)
     else:
         size = max(LEAST_ROWS, TABLE_BYTES // (8 * len(rows)))
+        table = np.empty((min(size, len(validation)), len(rows)), precision)  # fresh memory is dear
         for lo, hi in cut(0, len(validation), size):
-            yield _Product(lo, hi, precision, rows, validation)
+            yield _Product(lo, hi, precision, rows, validation, table[: hi - lo])
 
 
 @dataclass
@@ -334,7 +327,13 @@ class _Product:
     """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
 
     def __init__(
-        self, start: int, stop: int, precision: str, points: Rows, validation: Validation
+        self,
+        start: int,
+        stop: int,
+        precision: str,
+        points: Rows,
+        validation: Validation,
+        table: NDArray[Any],
     ) -> None:
         self.start, self.stop, self.precision = start, stop, precision
         assert validation.rows is not None  # noqa: S101 - check_pair made it
@@ -343,7 +342,7 @@ class _Product:
         self.V = self.validation.as_float64(slice(start, stop))
         self.longest = points.largest_norm()
         self.factor = _factor(points, self.validation, cosine=self.cosine)
-        self.table = np.empty((stop - start, len(points)), precision)
+        self.table = table
         self._fill()
 
     def _fill(self) -> None:

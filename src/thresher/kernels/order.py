@@ -111,7 +111,7 @@ def _scatter(
 
 
 @njit(cache=True, nogil=True)
-def restore_order(keys: Keys, distances: NDArray[np.float64]) -> None:
+def restore_order(keys: Keys, distances: NDArray[np.floating[Any]]) -> None:
     """Sort runs of equal float32 patterns by float64 distance; equal ones keep their order."""
     n = keys.shape[0]
     i = 1
@@ -127,7 +127,7 @@ def restore_order(keys: Keys, distances: NDArray[np.float64]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.float64]) -> None:
+def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.floating[Any]]) -> None:
     """Sort keys[first:end] by float64 distance, stable: by insertion if short, else by merging."""
     if end - first > 32:
         run = keys[first:end].copy()
@@ -148,6 +148,25 @@ def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.float64]) 
             keys[j] = keys[j - 1]
             j -= 1
         keys[j] = key
+
+
+@njit(cache=True, nogil=True)
+def order_points(
+    distances: NDArray[np.floating[Any]],
+    factor: float,
+    exact: bool,
+    codes: NDArray[np.int32],
+    code: int,
+    patterns: NDArray[np.uint32],
+    keys: Keys,
+    spare: Keys,
+    histogram: NDArray[np.int64],
+) -> None:
+    """Fill `keys` with all points, nearest first; in the order of float64 if `exact`."""
+    least, most = fill_patterns(distances, factor, patterns)
+    sort_keys(patterns, least, most, codes, code, keys, spare, histogram)
+    if exact:
+        restore_order(keys, distances)
 
 
 @njit(cache=True, nogil=True)

@@ -131,7 +131,7 @@ def order_key(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
 def settle(
     notes: NDArray[np.uint32],
     rows: NDArray[np.int64],
-    X: NDArray[np.float64],
+    X: NDArray[np.floating[Any]],
     x2: NDArray[np.float64],
     V: NDArray[np.float64],
     v2: NDArray[np.float64],

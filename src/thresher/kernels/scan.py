@@ -16,9 +16,12 @@ def add_values(
     steps: NDArray[np.float64],
     last_match: float,
     last_other: float,
+    consulted: int,
     out: NDArray[np.float64],
-) -> None:
+) -> int:
     """Add the values of one validation point to `out`; `keys` are sorted nearest first.
+
+    Returns how many of the nearest `consulted` points carry the validation point's label.
 
     The farthest point starts with `last_match` or `last_other`; then, going nearer,
     value_r = value_{r+1} + steps[r] * (match_r - match_{r+1}). Free of branches: a branch on the
@@ -35,12 +38,7 @@ def add_values(
         value += steps[r] * np.float64(nearer - match)
         match = nearer
         out[low >> U32(1)] += value
-
-
-@njit(cache=True, nogil=True)
-def count_matches(keys: NDArray[np.uint64], k: int) -> int:
-    """How many of the k nearest points carry the validation point's label."""
     matches = 0
-    for r in range(k):
+    for r in range(consulted):
         matches += int(keys[r] & U64(1))
     return matches
