@@ -26,6 +26,8 @@ from thresher.metrics import DIRECT_WIDTH, Rows, Score, aligned, scaled_norms, s
 from thresher.threads import cut, one_blas_thread, run, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
+SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
+SMALL_BYTES = 8 << 20
 DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
 TILE = 1024  # points in one tile of the matrix product
 TILE_NUMBERS = 1 << 21  # and numbers in it
@@ -172,7 +174,7 @@ def near_blocks(
         yield from _distance_blocks(points, groups, radius, advance)
         return
     assert validation is not None  # noqa: S101 - the public functions check it
-    lanes = _lanes(len(validation))
+    lanes = _lanes(len(validation), len(points))
     words = aligned((len(points), lanes // 32), np.uint32)
     parallel = len(points) * len(validation) * max(10, points.width) >= PARALLEL_WORK
     longest = points.largest_norm()
@@ -184,14 +186,21 @@ def near_blocks(
         if norms is None or with_score.scale != scale:
             scale = with_score.scale
             norms = scaled_norms(points, scale)
-        task = _Task(points, norms, groups.positions, validation, block, metric, radius, with_score)
+        task = _Task(
+            points, norms, groups.positions, validation, block, metric, radius, with_score,
+            np.ascontiguousarray(with_score.columns[:, : block.stop - block.start]),
+        )  # fmt: skip
         task.fill(words, advance, parallel=parallel)
         yield Block(block, words, parallel)
 
 
-def _lanes(count: int) -> int:
-    """Validation points a block: at most `BLOCK`, a multiple of 64, blocks of nearly equal size."""
-    blocks = -(-count // BLOCK)
+def _lanes(count: int, points: int) -> int:
+    """Validation points a block: a multiple of 64, and blocks of nearly equal size.
+
+    No result depends on it: sums run over 64 validation points at a time.
+    """
+    most = SMALL_BLOCK if points * SMALL_BLOCK // 8 <= SMALL_BYTES else BLOCK
+    blocks = -(-count // most)
     return -(-count // (blocks * 64)) * 64
 
 
@@ -204,7 +213,7 @@ class _Bench:
 
     @classmethod
     def of(cls, rows: int, words: int, *, product: bool) -> _Bench:
-        tile = aligned((rows if product else 0, words * 32), np.float32)
+        tile = aligned((rows * words * 32 if product else 0,), np.float32)
         return cls(tile, np.empty((rows * words, 3), np.uint32))
 
 
@@ -220,6 +229,7 @@ class _Task:
     metric: Metric
     radius: float
     score: Score
+    columns: NDArray[np.float32]  # of the score, without the padding
 
     def fill(self, words: NDArray[np.uint32], advance: Advance | None, *, parallel: bool) -> None:
         direct = self.points.width <= DIRECT_WIDTH
@@ -261,7 +271,9 @@ class _Task:
 
     def _product(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
         tile = self.points.as_float32(lo, hi, self.score.scale)
-        product = np.dot(tile, self.score.columns, out=bench.product[: hi - lo])
+        count = self.block.stop - self.block.start
+        product = bench.product[: (hi - lo) * count].reshape(hi - lo, count)
+        np.dot(tile, self.columns, out=product)
         return int(
             product_words(
                 product, self.norms[lo:hi], self.score.level,
@@ -331,7 +343,7 @@ def _distance_blocks(
 ) -> Iterator[Block]:
     for columns, part in distances.blocks():
         width = part.shape[1]
-        words = aligned((len(distances), _lanes(width) // 32), np.uint32)
+        words = aligned((len(distances), _lanes(width, len(distances)) // 32), np.uint32)
 
         def job(
             lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start

@@ -87,15 +87,22 @@ def product_words(
         h = a * n * n + b * n
         doubt_width = slack * (reach * n + abs(h) + most) + tiny
         out = words[positions[i]]
+        whole = G.shape[1] // 32
         for w in range(words.shape[1]):
-            g = G[i, w * 32 : w * 32 + 32]
-            t = level[w * 32 : w * 32 + 32]
             near = ZERO
             doubt = ZERO
-            for j in range(32):
-                r = (g[j] - h) - t[j]
-                near = U32(near | (BIT[j] if r >= np.float32(0) else ZERO))
-                doubt = U32(doubt | (BIT[j] if abs(r) <= doubt_width else ZERO))
+            if w < whole:
+                g = G[i, w * 32 : w * 32 + 32]
+                t = level[w * 32 : w * 32 + 32]
+                for j in range(32):
+                    r = (g[j] - h) - t[j]
+                    near = U32(near | (BIT[j] if r >= np.float32(0) else ZERO))
+                    doubt = U32(doubt | (BIT[j] if abs(r) <= doubt_width else ZERO))
+            else:  # the last columns, if they do not fill a word
+                for j in range(w * 32, G.shape[1]):
+                    r = (G[i, j] - h) - level[j]
+                    near = U32(near | (BIT[j - w * 32] if r >= np.float32(0) else ZERO))
+                    doubt = U32(doubt | (BIT[j - w * 32] if abs(r) <= doubt_width else ZERO))
             out[w] = near
             if doubt:
                 notes[count, 0] = i

@@ -1,9 +1,9 @@
 """The pair rule: float64 numbers of one row or one pair of rows, in a fixed order of operations.
 
 Everything here is a function, bit for bit, of the rows it is given: no other row, no block, no
-thread and no dtype of a matrix product enters. Sums run in eight lanes (lane j takes the features
-j, j + 8, ...; the lanes are added in a fixed tree), which is as fixed an order as one lane, and
-faster.
+thread and no dtype of a matrix product enters. Sums run in a few lanes, in 64 for wide rows (lane
+j takes the features j, j + 64, ...; the lanes are added in a fixed tree): as fixed an order as one
+lane, and as fast as vectors.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ from numpy.typing import NDArray
 Row = NDArray[np.floating[Any]]
 
 U32 = np.uint32
+LANES = 64
+WIDE = 128  # from so many features on rows are summed in many lanes
 
 
 @njit(cache=True, nogil=True)
 def dot(x: Row, v: Row) -> float:
     """sum_k x_k v_k in float64."""
-    return _dot(x, v, x.shape[0])
+    return _dot(x, v, x.shape[0]) if x.shape[0] < WIDE else _wide_dot(x, v)
+
+
+@njit(cache=True, nogil=True)
+def squared_distance(x: Row, v: Row) -> float:
+    """sum_k (x_k - v_k)^2 in float64; exactly 0 for equal rows."""
+    return _squared_distance(x, v) if x.shape[0] < WIDE else _wide_squared_distance(x, v)
 
 
 @njit(cache=True, nogil=True)
@@ -44,32 +52,57 @@ def _dot(x: Row, v: Row, n: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def squared_distance(x: Row, v: Row) -> float:
-    """sum_k (x_k - v_k)^2 in float64; exactly 0 for equal rows."""
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+def _squared_distance(x: Row, v: Row) -> float:
+    a0 = a1 = a2 = a3 = 0.0
     n = x.shape[0]
-    whole = n - n % 8
-    for k in range(0, whole, 8):
+    whole = n - n % 4
+    for k in range(0, whole, 4):
         t0 = np.float64(x[k]) - np.float64(v[k])
         t1 = np.float64(x[k + 1]) - np.float64(v[k + 1])
         t2 = np.float64(x[k + 2]) - np.float64(v[k + 2])
         t3 = np.float64(x[k + 3]) - np.float64(v[k + 3])
-        t4 = np.float64(x[k + 4]) - np.float64(v[k + 4])
-        t5 = np.float64(x[k + 5]) - np.float64(v[k + 5])
-        t6 = np.float64(x[k + 6]) - np.float64(v[k + 6])
-        t7 = np.float64(x[k + 7]) - np.float64(v[k + 7])
         a0 += t0 * t0
         a1 += t1 * t1
         a2 += t2 * t2
         a3 += t3 * t3
-        a4 += t4 * t4
-        a5 += t5 * t5
-        a6 += t6 * t6
-        a7 += t7 * t7
     for k in range(whole, n):
         t0 = np.float64(x[k]) - np.float64(v[k])
         a0 += t0 * t0
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+    return (a0 + a1) + (a2 + a3)
+
+
+@njit(cache=True, nogil=True)
+def _wide_dot(x: Row, v: Row) -> float:
+    lanes = np.zeros(LANES)
+    for c in range(0, x.shape[0], LANES):
+        xs = x[c : c + LANES]
+        vs = v[c : c + LANES]
+        for j in range(xs.shape[0]):
+            lanes[j] += np.float64(xs[j]) * np.float64(vs[j])
+    return _added_up(lanes)
+
+
+@njit(cache=True, nogil=True)
+def _wide_squared_distance(x: Row, v: Row) -> float:
+    lanes = np.zeros(LANES)
+    for c in range(0, x.shape[0], LANES):
+        xs = x[c : c + LANES]
+        vs = v[c : c + LANES]
+        for j in range(xs.shape[0]):
+            t = np.float64(xs[j]) - np.float64(vs[j])
+            lanes[j] += t * t
+    return _added_up(lanes)
+
+
+@njit(cache=True, nogil=True)
+def _added_up(lanes: NDArray[np.float64]) -> float:
+    """The sum of the lanes: the upper half to the lower half, until one is left."""
+    half = LANES // 2
+    while half > 0:
+        for j in range(half):
+            lanes[j] += lanes[j + half]
+        half //= 2
+    return lanes[0]
 
 
 @njit(cache=True, nogil=True)
@@ -80,9 +113,8 @@ def squared_norms(
 
     Where `dims` has an entry for each feature, its type makes their number a constant of the loop.
     """
-    n = len(dims) if len(dims) > 0 else X.shape[1]
     for i in range(X.shape[0]):
-        out[i] = _dot(X[i], X[i], n)
+        out[i] = _dot(X[i], X[i], len(dims)) if len(dims) > 0 else dot(X[i], X[i])
 
 
 @njit(cache=True, nogil=True)
