@@ -13,6 +13,7 @@ from thresher.kernels.distances import direct_keys, product_keys
 from thresher.kernels.order import (
     fill_patterns,
     mixed_runs,
+    order_points,
     restore_order,
     run_points,
     sort_keys,
@@ -214,7 +215,10 @@ def test_runs_of_near_ties_are_found_and_sorted_by_the_given_distances(plain):
     keys = (np.arange(5, dtype=np.uint64) << np.uint64(1)) | match
     keys[:2] = keys[:2][::-1]
     runs = np.zeros((2, 2), np.int64)
-    assert f(mixed_runs)(keys, computed, 1e-14, runs) == (1, 2)  # equal matches need no order
+    everything = np.array([0, 2**32 - 1], np.uint32)
+    least = np.uint32(0)
+    # equal matches need no order
+    assert f(mixed_runs)(keys, computed, 1e-14, everything, least, runs) == (1, 2)
     assert runs[0].tolist() == [0, 2]
     found = np.empty(2, np.int64)
     f(run_points)(keys, runs[:1], found)
@@ -223,6 +227,32 @@ def test_runs_of_near_ties_are_found_and_sorted_by_the_given_distances(plain):
     assert (keys[:2] >> np.uint64(1)).tolist() == [0, 1]
     f(sort_runs)(keys, runs[:1], np.array([3.0, 2.0, 0, 0, 0]))
     assert (keys[:2] >> np.uint64(1)).tolist() == [1, 0]
+
+
+@BOTH
+@pytest.mark.parametrize("error", [1e-14, 1e-9, 1e-3])
+def test_patterns_spare_looking_up_distances_but_miss_no_run(plain, error, rng):
+    """The same runs are found with the band that says where patterns are too dense, and without."""
+    f = form(plain)
+    distances = np.concatenate(
+        [rng.integers(0, 9, 60) * 1e-9, 1 + rng.integers(0, 30, 60) * error / 2]
+    )
+    distances = np.concatenate([distances, -distances, rng.random(80)])
+    n = len(distances)
+    codes = rng.integers(0, 2, n).astype(np.int32)
+    keys, spare, patterns = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint32)
+    least = f(order_points)(
+        distances, 1.0, True, codes, 1, patterns, keys, spare, np.empty((3, 4096), np.int64)
+    )
+    band = np.empty(2, np.uint32)
+    f(fill_patterns)(np.array([-(2.0**25) * error, 2.0**25 * error]), 1.0, band)
+    found = []
+    for guard in (band, np.array([0, 2**32 - 1], np.uint32)):
+        runs = np.zeros((n // 2, 2), np.int64)
+        count, points = f(mixed_runs)(keys, distances, error, guard, least, runs)
+        found.append((count, points, runs.tolist()))
+    assert found[0] == found[1]
+    assert found[0][0] > 0
 
 
 @BOTH

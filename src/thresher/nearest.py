@@ -27,7 +27,13 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_pair
 from thresher.kernels.distances import direct_keys, product_keys
-from thresher.kernels.order import mixed_runs, order_points, run_points, sort_runs
+from thresher.kernels.order import (
+    fill_patterns,
+    mixed_runs,
+    order_points,
+    run_points,
+    sort_runs,
+)
 from thresher.kernels.pairs import pair_keys
 from thresher.kernels.scan import add_values
 from thresher.labels import Codes, check_owners
@@ -228,12 +234,12 @@ def _order(bench: _Bench, source: _Source, v: int, codes: Codes, code: int) -> N
     """Fill the bench's keys with all points, nearest to validation point v first."""
     exact = source.precision == "float64"
     distances = source.distances(v, bench.distances)
-    order_points(
+    least = order_points(
         distances, source.factor, exact, codes, code,
         bench.patterns, bench.keys, bench.spare, bench.histogram,
     )  # fmt: skip
     if exact:
-        source.settle(v, bench, distances)
+        source.settle(v, bench, distances, least)
 
 
 class _Source(Protocol):
@@ -247,7 +253,7 @@ class _Source(Protocol):
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         """Numbers that sort as the distances to validation point v; may use the buffer."""
 
-    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any], least: np.uint32) -> None:
         """Put near ties among the sorted keys in the order of the pair rule."""
 
 
@@ -282,7 +288,7 @@ class _Given:
             raise InputError(f"X has NaN as the distance in row {row}, column {v}")
         return buffer
 
-    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any], least: np.uint32) -> None:
         """Nothing is in doubt."""
 
 
@@ -309,7 +315,7 @@ class _Direct:
         )  # fmt: skip
         return buffer
 
-    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any], least: np.uint32) -> None:
         """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
@@ -384,10 +390,15 @@ class _Product:
             return 16 * unit
         return 4 * unit * (self.longest + float(np.sqrt(self.validation.squares[v]))) ** 2
 
-    def settle(self, v: int, bench: _Bench, distances: NDArray[Any]) -> None:
+    def settle(self, v: int, bench: _Bench, distances: NDArray[Any], least: np.uint32) -> None:
         spare = bench.spare.view(np.int64)
         runs = spare[: len(spare) // 2 * 2].reshape(-1, 2)
-        count, size = mixed_runs(bench.keys, distances, self._error(v), runs)
+        error = self._error(v)
+        # where a distance exceeds this, its float32 neighbors are more than the error away
+        band = np.empty(2, np.uint32)
+        widest = 2.0**25 * error
+        fill_patterns(np.array([-widest, widest]), self.factor, band)
+        count, size = mixed_runs(bench.keys, distances, error, band, least, runs)
         if not count:
             return
         near_ties = np.empty(size, np.int64)

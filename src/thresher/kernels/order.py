@@ -161,28 +161,47 @@ def order_points(
     keys: Keys,
     spare: Keys,
     histogram: NDArray[np.int64],
-) -> None:
-    """Fill `keys` with all points, nearest first; in the order of float64 if `exact`."""
+) -> np.uint32:
+    """Fill `keys` with all points, nearest first; in the order of float64 if `exact`.
+
+    Returns the least pattern, from which the keys' patterns are counted.
+    """
     least, most = fill_patterns(distances, factor, patterns)
     sort_keys(patterns, least, most, codes, code, keys, spare, histogram)
     if exact:
         restore_order(keys, distances)
+    return least
 
 
 @njit(cache=True, nogil=True)
 def mixed_runs(
-    keys: Keys, distances: NDArray[np.float64], error: float, runs: NDArray[np.int64]
+    keys: Keys,
+    distances: NDArray[np.float64],
+    error: float,
+    band: NDArray[np.uint32],
+    least: np.uint32,
+    runs: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Find runs of sorted keys in which each gap between distances is at most `error`.
 
     Only runs with matching *and* other points are kept, since equal matches have equal values
     in any order. Fills `runs` with (first, end) and returns how many there are, and their points.
+    Outside the patterns of `band`, distances whose patterns are two apart differ by more than
+    `error`, so that the distances themselves need not be looked up; `least` is what the keys'
+    patterns are counted from.
     """
     n = keys.shape[0]
+    low = np.int64(band[0]) - np.int64(least)
+    high = np.int64(band[1]) - np.int64(least)
     count = 0
     points = 0
     first = 0
-    while first < n:
+    while first < n - 1:
+        here = np.int64(keys[first] >> U64(32))
+        after = np.int64(keys[first + 1] >> U64(32))
+        if after - here > 1 and (after < low or here > high):
+            first += 1
+            continue
         last = distances[U32(keys[first]) >> U32(1)]
         matches = np.int64(keys[first] & U64(1))
         end = first + 1
