@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -73,6 +74,20 @@ def squares(X, V):
     return total
 
 
+def near_matrix(X, V, metric, radius):
+    """Which pairs are within the radius; for whole numbers in exact arithmetic."""
+    whole = all((np.round(A) == A).all() for A in (X, V))
+    if not whole:
+        return distances(X, V, metric) <= radius
+    X, V = X.astype(np.int64), V.astype(np.int64)
+    if metric == "euclidean":
+        return squares(X, V) <= radius**2
+    least = Fraction(1) - Fraction(radius)
+    product, lengths = X @ V.T, (X**2).sum(axis=1)[:, None] * (V**2).sum(axis=1)
+    inside = (product * least.denominator) ** 2 >= least.numerator**2 * lengths
+    return (product >= 0) & inside
+
+
 def blocks(case, pairs=20_000_000):
     step = max(1, pairs // len(case.X))
     for lo in range(0, len(case.V), step):
@@ -85,7 +100,7 @@ def reference_tknn(case, metric, classes):
     harmonic = np.concatenate([[0], np.cumsum(1 / np.arange(1, n + 1))])
     total = np.zeros(n)
     for V, y_val in blocks(case):
-        near = distances(case.X, V, metric) <= case.radius[metric]
+        near = near_matrix(case.X, V, metric, case.radius[metric])
         for v, label in enumerate(y_val):
             inside = np.flatnonzero(near[:, v])
             c = len(inside)

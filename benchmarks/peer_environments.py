@@ -19,6 +19,7 @@ class Peer:
     shapes: tuple[tuple[int, int, int], ...]
     python: tuple[int, int] = (3, 11)
     environment: str = field(default="")
+    from_source: bool = False
 
 
 PEERS = {
@@ -30,7 +31,7 @@ PEERS = {
         ("shapiq==1.8.0",), "threshold; wrong from about 1,030 points on; needs Python 3.12",
         (SMALL, MIDDLE, LARGE), (3, 12), "shapiq"),
     "datascope": Peer(
-        ("datascope==0.0.32",), "k = 1 only", (SMALL, MIDDLE)),
+        ("datascope==0.0.32",), "k = 1 only", (SMALL, MIDDLE), from_source=True),
     "cleanlab": Peer(
         ("cleanlab==2.9.0", "scikit-learn"), "values a set by itself (N = M), cut off at k: not comparable",
         (SMALL,)),
@@ -52,7 +53,8 @@ def ready(name: str) -> tuple[Path | None, str]:
     if base is None:
         return None, f"needs Python {peer.python[0]}.{peer.python[1]}, which is not here"
     subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
+    command = [str(python), "-m", "pip", "install", "--quiet"]
+    command += [] if peer.from_source else ["--only-binary", ":all:"]
     try:
         done = subprocess.run(
             [*command, *peer.requirements], capture_output=True, text=True, timeout=600

@@ -33,9 +33,15 @@ def render(result) -> str:
         "of this run. *product* is the bare float32 matrix product of the same shape, with one or two "
         "BLAS threads, the better; *argsort* is one single-thread `np.argsort` a validation point.", "",
     ]  # fmt: skip
-    lines += _targets(result["shapes"]) + _shapes(result["shapes"])
-    lines += ["## Small: (2000, 200, 10), everything included", ""]
-    lines += _table(("call", "ms"), [(k, f"{v:.2f}") for k, v in result["small, ms"].items()])
+    if "shapes" in result:
+        lines += _targets(result["shapes"]) + _shapes(result["shapes"])
+    if "small" in result:
+        rows = [(call, f"{ms:.2f}") for call, ms in result["small"].items()]
+        lines += [
+            "## Small: (2000, 200, 10), everything included",
+            "",
+            *_table(("call", "ms"), rows),
+        ]
     if "growth" in result:
         rows = [(key, f"{ratio:.2f}") for key, ratio in result["growth"].items()]
         lines += ["## Growth: time over time at N", "", *_table(("work", "ratio"), rows)]

@@ -1,6 +1,6 @@
 """Measure Thresher against the limits of the machine and against its peers; see README.md here.
 
-    python benchmarks/run.py [--repeats 5] [--peers yes|no] [--shapes 0,1,2] [--quick]
+    python benchmarks/run.py [--repeats 5] [--shapes 0,1,2] [--sections shapes,growth]
 
 Every figure is a ratio of times measured in this run: contenders take turns, and each is given its best
 turn. Writes results/latest.json and results/latest.md.
@@ -117,7 +117,7 @@ def measure_shape(shape, repeats):
     contenders = {**limits(case), "argsort": argsort, **ours(case, many=many)}
     if not many:
         contenders |= plain_numpy(case)
-    repeats = 2 if many else repeats if pairs * shape[2] > 1e8 else 4 * repeats
+    repeats = 3 if many else repeats if pairs * shape[2] > 1e8 else 8 * repeats
     seconds = interleaved(contenders, repeats)
     seconds["argsort"] *= times
     seconds["product"] = min(seconds["product, BLAS threads"], seconds["product, one thread"])
@@ -271,32 +271,34 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--peers", choices=("yes", "no"), default="yes")
     parser.add_argument("--shapes", help="indices into cases.SHAPES, such as 0,3")
     parser.add_argument(
-        "--quick", action="store_true", help="shapes only: no memory, growth, peers"
+        "--sections", default=",".join(SECTIONS), help="of a run; the others are kept"
     )
     arguments = parser.parse_args()
     chosen = cases.SHAPES
     if arguments.shapes:
         chosen = [cases.SHAPES[int(i)] for i in arguments.shapes.split(",")]
-    result = {"machine": machine(), "shapes": {}}
-    for shape in tqdm(chosen, desc="shapes"):
-        result["shapes"][str(shape)] = measure_shape(shape, arguments.repeats)
-    result["small, ms"] = small()
-    if not arguments.quick:
-        result["growth"] = growth(arguments.repeats)
-        result["memory"] = memory(chosen)
-        checked = [s for s in chosen if s[0] * s[1] <= 1e8]
-        result["difference"] = differences(checked)
-    if arguments.peers == "yes" and not arguments.quick:
-        result["peers"] = peers(arguments.repeats)
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
-    name = "latest" if not (arguments.quick or arguments.shapes) else "partial"
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    (folder / f"{name}.md").write_text(render(result))
+    stored = folder / ("partial.json" if arguments.shapes else "latest.json")
+    result = json.loads(stored.read_text()) if stored.exists() else {}
+    result["machine"] = machine()
+    for section in tqdm(arguments.sections.split(","), desc="sections"):
+        result[section] = SECTIONS[section](chosen, arguments.repeats)
+        stored.write_text(json.dumps(result, indent=1) + "\n")
+        stored.with_suffix(".md").write_text(render(result))
     print(render(result))
+
+
+SECTIONS = {
+    "shapes": lambda chosen, repeats: {str(s): measure_shape(s, repeats) for s in tqdm(chosen)},
+    "small": lambda chosen, repeats: small(),
+    "growth": lambda chosen, repeats: growth(repeats),
+    "memory": lambda chosen, repeats: memory(chosen),
+    "difference": lambda chosen, repeats: differences([s for s in chosen if s[0] * s[1] <= 1e8]),
+    "peers": lambda chosen, repeats: peers(repeats),
+}
 
 
 if __name__ == "__main__":

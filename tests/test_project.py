@@ -23,8 +23,8 @@ LAYERS = [
     {"labels", "metrics", "valuation", "prices"},
     {"near"},
     {"inputs"},
-    {"price_list", "nearest", "threshold", "classifier", "radius", "corrupt"},
-    {"counts"},
+    {"price_list", "order", "threshold", "classifier", "radius", "corrupt"},
+    {"counts", "nearest"},
     {"demo"},
     {"__init__"},
 ]

@@ -141,7 +141,7 @@ def score(
     validation: Rows, block: slice, lanes: int, metric: Metric, radius: float, longest: float
 ) -> Score:
     """The `Score` of one block of validation points, for points of norm at most `longest`."""
-    V = validation.as_float64(block)
+    V = np.array(validation.array[block], np.float64)  # a copy, to be scaled
     norms = np.sqrt(validation.squares[block])
     count, width = V.shape
     columns = aligned((width, lanes), np.float32)
@@ -152,7 +152,7 @@ def score(
     slack = share / (1 - share) * 1.001 if share < 0.5 else 1e6  # no bound: settle every pair
     if metric == "cosine":
         scale = power_of_two(longest)
-        columns[:, :count] = (V / np.where(norms > 0, norms, 1.0)[:, None]).T
+        V /= np.where(norms > 0, norms, 1.0)[:, None]
         level[:count] = 0.0
         a, b, reach, most = 0.0, 1.0 - radius, 1.0, 0.0
         # a radius of 2 and more takes in every pair; the kernel's r must not be infinite or NaN
@@ -161,11 +161,12 @@ def score(
         farthest = longest + float(norms.max())
         radius = min(radius, 4 * farthest + 1)  # a larger one decides nothing more
         scale = power_of_two(max(farthest, radius))
-        columns[:, :count] = (V * scale).T
+        V *= scale
         level[:count] = (norms**2 - radius**2) * (scale**2 / 2)
         a, b = 0.5, 0.0
         reach = float(norms.max()) * scale
         most = (float(norms.max()) ** 2 + radius**2) * (scale**2 / 2)
+    columns[:, :count] = V.T
     tiny = (width + 16) * 2.0**-126 * (1 + reach)
     numbers = np.array([a, b, slack, reach, most, tiny], np.float64) * (1 + 2.0**-20)
     numbers[:2] = a, b
