@@ -99,9 +99,9 @@ def test_labels_of_any_hashable_type(method, pair):
         pl.Series,
         lambda y: pd.Series(y, dtype="Int64"),
         lambda y: tuple(y.tolist()),
-        lambda y: [np.datetime64("2020-01-01") + int(i) for i in y],
+        lambda y: [np.datetime64("2020-01-01") + np.timedelta64(int(i), "D") for i in y],
         lambda y: [np.int8(i) for i in y],
-        lambda y: np.where(y, 2**64 - 1, 0).astype(np.uint64),
+        lambda y: np.array([2**64 - 1 if i else 0 for i in y], np.uint64),
     ],
 )
 def test_label_containers_of_every_kind(convert):
