@@ -30,7 +30,7 @@ def render(result) -> str:
         "# Results of `make bench`", "",
         f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {versions}, "
         f"commit {about['commit']}, {about['date']}. Best of interleaved turns; every ratio is of times "
-        "of this run. *product* is the bare float32 matrix product of the same shape, with one or two "
+        "of one run. *product* is the bare float32 matrix product of the same shape, with one or two "
         "BLAS threads, the better; *argsort* is one single-thread `np.argsort` a validation point.", "",
     ]  # fmt: skip
     if "shapes" in result:
@@ -92,7 +92,7 @@ def _peers(peers) -> list[str]:
     rows = []
     for name, peer in peers.items():
         if not peer["installed"]:
-            rows.append((name, "", "", "", "", f"does not install: {peer['why']}"))
+            rows.append((name, "", "", "", "", f"does not install from wheels: {peer['why']}"))
             continue
         for shape, told in peer["shapes"].items():
             if "failed" in told:
