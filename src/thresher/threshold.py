@@ -122,7 +122,8 @@ def zero_budget_score(
 
     The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
     -1/C where they do not. It costs no privacy budget at all, and is the baseline that every
-    private valuation has to beat. `utility_all` is NaN: it would depend on everybody.
+    private valuation has to beat. `utility_all` is NaN: it would depend on everybody. So does a
+    class list that is read off the data: where the data is private, pass `classes`.
 
     Parameters
     ----------
