@@ -135,6 +135,7 @@ def test_dtype_layout_and_threads_change_nothing(width, metric, rng, monkeypatch
     for A in (X.astype(np.float32), X.astype(np.float64), np.asfortranarray(X, np.float32)):
         assert values(A) == want
     monkeypatch.setattr(nearest, "PARALLEL_PAIRS", 0)
+    monkeypatch.setattr(nearest, "PARALLEL_POINTS", 0)
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("THRESHER_THREADS", threads)
         assert values(X) == want

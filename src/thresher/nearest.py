@@ -37,7 +37,8 @@ Precision = Literal["float64", "float32"]
 Item = TypeVar("Item")
 
 JOB_ROWS = 16  # validation points a job, at most
-PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread
+PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread (measured)
+PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a thread is switched
 
 
 def knn_shapley(
@@ -181,7 +182,7 @@ def _sum_over_validation(
         benches.put(bench)
         return values
 
-    parallel = n * len(validation) >= PARALLEL_PAIRS
+    parallel = n >= PARALLEL_POINTS and n * len(validation) >= PARALLEL_PAIRS
     rows = max(1, min(JOB_ROWS, -(-len(validation) // 16)))
     for source in sources(points, validation, precision):
         jobs = [(source, lo, hi) for lo, hi in cut(source.start, source.stop, rows)]
