@@ -16,8 +16,8 @@ N = 1). The printed soft-label theorem holds only for k <= N; with K = min(k, N)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import Any, Literal, TypeVar, get_args
+from queue import SimpleQueue
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,11 @@ from thresher.kernels.scan import add_values
 from thresher.labels import check_owners
 from thresher.order import Bench, Source, order, sources
 from thresher.progress import progress_bar
-from thresher.threads import cut, in_order
+from thresher.threads import cut, in_order, take
 from thresher.valuation import Valuation
 
 Utility = Literal["soft-label", "jia2019"]
 Precision = Literal["float64", "float32"]
-Item = TypeVar("Item")
 
 JOB_ROWS = 16  # validation points a job, at most
 PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread (measured)
@@ -168,8 +167,8 @@ def _sum_over_validation(
     sums: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
 
     def job(source: Source, lo: int, hi: int) -> NDArray[np.float64]:
-        bench = _take(benches) or Bench.of(n)
-        values = _take(sums)
+        bench = take(benches) or Bench.of(n)
+        values = take(sums)
         values = np.empty(n) if values is None else values
         values[:] = 0.0
         for v in range(lo, hi):
@@ -190,10 +189,3 @@ def _sum_over_validation(
             total += values
             sums.put(values)
     return total, matches
-
-
-def _take(queue: SimpleQueue[Item]) -> Item | None:
-    try:
-        return queue.get_nowait()
-    except Empty:
-        return None

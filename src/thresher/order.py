@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ from thresher.kernels.pairs import pair_keys
 from thresher.labels import Codes
 from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, power_of_two
 from thresher.near import Distances
-from thresher.threads import cut, one_blas_thread, run
+from thresher.threads import cut, one_blas_thread, run, take
 
 DIRECT_WIDTH = 24  # up to this many features distances are summed directly, above by a product
 TABLE_BYTES = 96 << 20  # of distances held at once, where they come from a product
@@ -89,8 +90,9 @@ def sources(points: Points, validation: Validation, precision: str) -> Iterator[
     elif rows.width <= DIRECT_WIDTH:
         yield _Direct(0, len(validation), precision, rows, validation)
     else:
-        size = max(LEAST_ROWS, TABLE_BYTES // (8 * len(rows)))
-        table = np.empty((min(size, len(validation)), len(rows)), precision)  # fresh memory is dear
+        most = max(LEAST_ROWS, TABLE_BYTES // (np.dtype(precision).itemsize * len(rows)))
+        size = -(-len(validation) // -(-len(validation) // most))
+        table = np.empty((size, len(rows)), precision)  # fresh memory is dear
         for lo, hi in cut(0, len(validation), size):
             yield _Product(lo, hi, precision, rows, validation, table[: hi - lo])
 
@@ -153,6 +155,19 @@ def _factor(points: Rows, validation: Rows, *, cosine: bool) -> float:
     return power_of_two(longest) ** 2
 
 
+@dataclass(frozen=True)
+class _Tile:
+    """The buffers of one thread that fills a table of distances."""
+
+    rows: NDArray[Any]
+    product: NDArray[Any]
+
+    @classmethod
+    def of(cls, height: int, V: NDArray[Any]) -> _Tile:
+        """Buffers for that many points and all of V."""
+        return cls(np.empty((height, V.shape[1]), V.dtype), np.empty(height * len(V), V.dtype))
+
+
 class _Product:
     """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
 
@@ -184,15 +199,23 @@ class _Product:
         V = np.ascontiguousarray(self.V * scale, self.precision)
         v2 = self.validation.squares[self.start : self.stop] * scale**2
 
+        height = max(64, CHUNK // self.points.width)
+        buffers: SimpleQueue[_Tile] = SimpleQueue()
+
         def job(first: int, end: int) -> None:
+            buffer = take(buffers) or _Tile.of(height, V)
             if self.precision == "float32":
                 tile: NDArray[Any] = self.points.as_float32(first, end, scale)
             else:
-                tile = self.points.as_float64(slice(first, end))
+                tile = buffer.rows[: end - first]
+                tile[...] = self.points.array[first:end]
+            product = buffer.product[: len(V) * len(tile)].reshape(len(V), len(tile))
+            np.dot(V, tile.T, out=product)
             x2 = self.points.squares[first:end] * scale**2
-            product_keys(np.dot(V, tile.T), x2, v2, self.cosine, self.table[:, first:end])
+            product_keys(product, x2, v2, self.cosine, self.table[:, first:end])
+            buffers.put(buffer)
 
-        pieces = cut(0, len(self.points), max(64, CHUNK // self.points.width))
+        pieces = cut(0, len(self.points), height)
         work = len(self.points) * self.V.size
         with one_blas_thread():
             run(job, pieces, parallel=work >= PARALLEL_PRODUCT)

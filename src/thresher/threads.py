@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import cache
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from thresher.errors import InputError
@@ -78,6 +79,14 @@ def cut(lo: int, hi: int, size: int) -> list[tuple[int, int]]:
     [(0, 4), (4, 8), (8, 10)]
     """
     return [(start, min(hi, start + size)) for start in range(lo, hi, size)]
+
+
+def take(queue: SimpleQueue[Result]) -> Result | None:
+    """Something put there before: threads hand buffers on from job to job, for memory is dear."""
+    try:
+        return queue.get_nowait()
+    except Empty:
+        return None
 
 
 @cache
