@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -108,3 +109,25 @@ def mpf_of(number):
     if isinstance(number, Fraction):
         return mpf(number.numerator) / number.denominator
     return mpf(number)
+
+
+def discrete_gaussian_delta(epsilon, sigma, shift):
+    """delta(epsilon) of a whole shift under discrete Gaussian noise, as a sum over the lattice.
+
+    The privacy loss is (sum_j u_j x_j + |u|^2 / 2) / sigma^2 for noise x: whole numbers u_j times
+    discrete Gaussians, whose laws are convolved.
+    """
+    reach = int(10 * sigma) + 2
+    x = np.arange(-reach, reach + 1)
+    one = np.exp(-(x**2) / (2 * sigma**2))
+    one /= one.sum()
+    size = 1 << math.ceil(math.log2(2 * sum(abs(u) for u in shift) * reach + 2))
+    law = np.ones(size // 2 + 1, complex)
+    for u in set(shift):
+        spread = np.zeros(size)
+        np.add.at(spread, (u * x) % size, one)
+        law *= np.fft.rfft(spread) ** shift.count(u)
+    probability = np.maximum(np.fft.irfft(law, size), 0)
+    total = np.concatenate([np.arange(size // 2), np.arange(-size // 2, 0)])
+    loss = (total + sum(u * u for u in shift) / 2) / sigma**2
+    return float((probability * np.where(loss > epsilon, -np.expm1(epsilon - loss), 0)).sum())

@@ -5,6 +5,7 @@ Start with `tknn_shapley`; its result is a `Valuation`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from thresher.corrupt import add_feature_noise, flip_labels
@@ -28,6 +29,10 @@ from thresher.valuation import Valuation
 
 if TYPE_CHECKING:
     from thresher.classifier import TKNNClassifier
+    from thresher.privacy.knn import KNNRelease, dp_knn_shapley
+    from thresher.privacy.ledger import Ledger
+    from thresher.privacy.plan import Plan, plan_release
+    from thresher.privacy.release import Release, SeededRelease, dp_tknn_shapley
 
 __version__ = "0.1.0"
 
@@ -36,29 +41,48 @@ __all__ = [
     "BudgetError",
     "ExtraError",
     "InputError",
+    "KNNRelease",
     "LabelWarning",
+    "Ledger",
     "NeighborCounts",
+    "Plan",
     "PriceList",
     "RadiusSuggestion",
     "ReachWarning",
+    "Release",
+    "SeededRelease",
     "TKNNClassifier",
     "ThresherError",
     "ThresherWarning",
     "TwinWarning",
     "Valuation",
     "add_feature_noise",
+    "dp_knn_shapley",
+    "dp_tknn_shapley",
     "flip_labels",
     "knn_shapley",
+    "plan_release",
     "suggest_radius",
     "tknn_shapley",
     "zero_budget_score",
 ]
 
+# slow to import, or not needed by all: only when asked for
+LATER = {
+    "KNNRelease": "thresher.privacy.knn",
+    "Ledger": "thresher.privacy.ledger",
+    "Plan": "thresher.privacy.plan",
+    "Release": "thresher.privacy.release",
+    "SeededRelease": "thresher.privacy.release",
+    "TKNNClassifier": "thresher.classifier",
+    "dp_knn_shapley": "thresher.privacy.knn",
+    "dp_tknn_shapley": "thresher.privacy.release",
+    "plan_release": "thresher.privacy.plan",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "TKNNClassifier":  # scikit-learn takes a second to import: only when asked for
-        from thresher.classifier import TKNNClassifier
-
-        return TKNNClassifier
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     message = f"module 'thresher' has no attribute {name!r}"
     raise AttributeError(message)

@@ -54,11 +54,8 @@ class Classes:
 
     def encode(self, name: str, raw: RawLabels) -> Codes:
         """The code of every label; an error names the first rows whose label is not a class."""
-        codes, known = self._encode_integers(raw) if _is_integer_array(raw) else (None, False)
-        if codes is None:
-            lookup = self._codes
-            codes = np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
-            known = not len(codes) or int(codes.min()) >= 0
+        codes = self.known_codes(raw)
+        known = not len(codes) or int(codes.min()) >= 0
         if not known:
             rows = np.flatnonzero(codes < 0)
             label = _as_list(raw[rows[0] : rows[0] + 1])[0]
@@ -68,22 +65,31 @@ class Classes:
             )
         return codes
 
+    def known_codes(self, raw: RawLabels) -> Codes:
+        """The code of every label, -1 where a label is not a class."""
+        codes = self._encode_integers(raw) if _is_integer_array(raw) else None
+        if codes is not None:
+            return codes
+        lookup = self._codes
+        return np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
+
     def code(self, name: str, label: object) -> int:
         """The code of one label."""
         return int(self.encode(name, check_labels(name, [label]))[0])
 
-    def _encode_integers(self, raw: Any) -> tuple[Codes | None, bool]:
-        """The codes and whether all labels are known; None where a table will not do."""
+    def _encode_integers(self, raw: Any) -> Codes | None:
+        """The codes; None where a table will not do."""
         known = [x for x in self.labels if isinstance(x, int)]
         if len(known) < len(self.labels):
-            return None, False
+            return None
         low, high = int(min(known)), int(max(known))
         if high - low >= TABLE_SIZE or not -(2**62) < low <= high < 2**62:
-            return None, False
+            return None
         table = np.full(high - low + 1, -1, np.int32)
         table[[x - low for x in known]] = np.arange(len(known), dtype=np.int32)
         codes = np.empty(len(raw), np.int32)
-        return codes, bool(codes_of_integers(_native_integers(raw), low, table, codes))
+        codes_of_integers(_native_integers(raw), low, table, codes)
+        return codes
 
     def _shown(self) -> str:
         text = ", ".join(repr(label) for label in self.labels[:8])
@@ -95,7 +101,7 @@ def check_labels(name: str, labels: object, count: int | None = None) -> RawLabe
 
     Integer arrays are kept as they are; everything else becomes a list of Python objects.
     """
-    raw = _raw(name, labels)
+    raw = raw_labels(name, labels)
     if count is not None and len(raw) != count:
         raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
     return raw if _is_integer_array(raw) else _usable(name, _as_list(raw))
@@ -124,7 +130,7 @@ def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:
     """One owner for each of `count` points, or None."""
     if owners is None:
         return None
-    raw = _as_list(_raw("owners", owners))
+    raw = _as_list(raw_labels("owners", owners))
     if len(raw) != count:
         raise InputError(f"owners has {len(raw)} entries but there are {count} points")
     return tuple(_usable("owners", raw))
@@ -139,7 +145,8 @@ def is_missing(label: object) -> bool:
     return isinstance(label, float | complex | np.inexact) and bool(label != label)  # noqa: PLR0124
 
 
-def _raw(name: str, labels: object) -> RawLabels:
+def raw_labels(name: str, labels: object) -> RawLabels:
+    """Labels as a one-dimensional sequence, whatever they are."""
     if isinstance(labels, np.ndarray):
         if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
             rows = np.flatnonzero(np.ma.getmaskarray(labels))

@@ -64,6 +64,17 @@ def measure(name: str, array: Features, *, cosine: bool, zero_rows: bool = False
 
     For the cosine metric rows without a direction are among them, unless `zero_rows` may pass.
     """
+    squares = squared_lengths(array)
+    total = float(squares.sum())
+    if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
+        _reject_numbers(name, array, squares)
+    if cosine and float(squares.min()) < SMALLEST_SQUARE:
+        _reject_zeros(name, array, squares, zero_rows=zero_rows)
+    return Rows(array, squares)
+
+
+def squared_lengths(array: Features) -> NDArray[np.float64]:
+    """The squared euclidean norm of each row; NaN or infinite for a row that has such a number."""
     squares = np.empty(len(array), np.float64)
 
     def job(lo: int, hi: int) -> None:
@@ -72,12 +83,7 @@ def measure(name: str, array: Features, *, cosine: bool, zero_rows: bool = False
     dims = (0,) * array.shape[1] if array.shape[1] <= DIRECT_WIDTH else ()
     step = max(1, CHUNK // array.shape[1])
     run(job, cut(0, len(array), step), parallel=array.size >= PARALLEL_NUMBERS)
-    total = float(squares.sum())
-    if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
-        _reject_numbers(name, array, squares)
-    if cosine and float(squares.min()) < SMALLEST_SQUARE:
-        _reject_zeros(name, array, squares, zero_rows=zero_rows)
-    return Rows(array, squares)
+    return squares
 
 
 def _kernel_layout(part: Features) -> NDArray[Any]:

@@ -25,8 +25,14 @@ from thresher.files import (
 from thresher.inputs import Points, Validation, check_points
 from thresher.labels import Classes
 from thresher.metrics import measure
-from thresher.near import Groups, near_blocks
-from thresher.prices import Semivalue, check_semivalue, rest_prices, semivalue_name
+from thresher.near import Block, Groups, near_blocks
+from thresher.prices import (
+    Semivalue,
+    check_semivalue,
+    prices_between,
+    rest_prices,
+    semivalue_name,
+)
 
 FORMAT = "thresher.prices/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -83,15 +89,16 @@ class PriceList:
         cls,
         validation: Validation,
         radius: float,
-        counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+        counts: tuple[NDArray[Any], NDArray[Any]],
         semivalue: Semivalue,
     ) -> PriceList:
-        """The prices that follow from the counts (same, other)."""
+        """The prices that follow from the counts (same, other); estimated ones may be fractions."""
         semivalue = check_semivalue(semivalue)
         same, other = counts
         rests = [(np.maximum(same - 1, 0), other), (same, np.maximum(other - 1, 0)), (same, other)]
         classes = len(validation.classes)
-        table = [rest_prices(*rest, classes, semivalue) for rest in rests]
+        price = rest_prices if same.dtype.kind == "i" else prices_between
+        table = [price(*rest, classes, semivalue) for rest in rests]
         return cls(validation, radius, semivalue_name(semivalue), np.array(table))
 
     @property
@@ -155,14 +162,25 @@ class PriceList:
             metric=self.validation.metric, radius=self.radius,
         )  # fmt: skip
         for block in blocks:
-            segments = groups.segments(np.unique(self.validation.codes[block.columns]))
             for label, out in zip(labels, sums, strict=True):
-                weights = [
-                    self._weights(block.columns, code, label, member=member)
-                    for _, _, code in segments
-                ]
-                block.add(segments, np.array(weights), out)
+                self.add_block(block, groups, out, label, member=member)
         return np.column_stack([groups.in_input_order(out) for out in sums])
+
+    def add_block(
+        self,
+        block: Block,
+        groups: Groups,
+        out: NDArray[np.float64],
+        label: int | None = None,
+        *,
+        member: bool = True,
+    ) -> None:
+        """Add what the validation points of one block pay to each point in `out`, by class."""
+        segments = groups.segments(np.unique(self.validation.codes[block.columns]))
+        weights = [
+            self._weights(block.columns, code, label, member=member) for _, _, code in segments
+        ]
+        block.add(segments, np.array(weights), out)
 
     def _weights(
         self, columns: slice, code: int, label: int | None, *, member: bool
@@ -176,10 +194,10 @@ class PriceList:
         lacks = np.where(under, table[LACKS, GAIN], table[LACKS, LOSS])
         return np.where(codes == code, carries, lacks)
 
-    def save(self, path: str | Path) -> None:
-        """Write one JSON file that anyone can value points with; an existing file is replaced."""
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON can hold it, sealed by a digest."""
         rows = self.validation.rows
-        document = {
+        about = {
             "format": FORMAT,
             "semivalue": self.semivalue,
             "metric": self.validation.metric,
@@ -190,7 +208,11 @@ class PriceList:
             "features": None if rows is None else pack_array(rows.array),
             "prices": self.table.tolist(),
         }
-        text = json.dumps(sealed(document))
+        return sealed(about)
+
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file that anyone can value points with; an existing file is replaced."""
+        text = json.dumps(self.document())
         write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
     @classmethod

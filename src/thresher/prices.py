@@ -115,6 +115,30 @@ def rest_prices(
     return gain, loss
 
 
+def prices_between(
+    same: Floats, other: Floats, classes: int, semivalue: Semivalue
+) -> tuple[Floats, Floats]:
+    """`rest_prices` for counts that need not be whole: linear between the four whole ones around.
+
+    Examples
+    --------
+    >>> gain, _ = prices_between(np.array([0.0, 0.5, 1.0]), np.array([1.0] * 3), 2, "shapley")
+    >>> gain.round(4).tolist()
+    [0.5, 0.4028, 0.3056]
+    """
+    low_same, low_other = np.floor(same).astype(np.int64), np.floor(other).astype(np.int64)
+    part_same, part_other = same - low_same, other - low_other
+    gain, loss = np.zeros(same.shape), np.zeros(same.shape)
+    for more_same, more_other in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        share = (part_same if more_same else 1 - part_same) * (
+            part_other if more_other else 1 - part_other
+        )
+        prices = rest_prices(low_same + more_same, low_other + more_other, classes, semivalue)
+        gain += share * prices[0]
+        loss += share * prices[1]
+    return gain, loss
+
+
 def member_prices(
     same: Integers, other: Integers, classes: int, semivalue: Semivalue
 ) -> tuple[Floats, Floats]:

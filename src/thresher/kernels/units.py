@@ -1,0 +1,77 @@
+"""What each unit of privacy, a point or an owner with all its points, moves in the table.
+
+The bits of a block are laid out sorted by class; `rows[starts[u]:starts[u + 1]]` are the rows of
+unit u. For a row of class c, `masks[c]` marks the validation points that carry its label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+U32 = np.uint32
+ONE = U32(1)
+
+
+@njit(cache=True, nogil=True)
+def add_squares(
+    words: NDArray[np.uint32],
+    masks: NDArray[np.uint32],
+    codes: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    squares: NDArray[np.int64],
+) -> None:
+    """Add to squares[u] the squared euclidean length of unit u's counts in this block."""
+    lanes = words.shape[1] * 32
+    counts = np.zeros((2, lanes), np.int64)
+    for u in range(starts.shape[0] - 1):
+        if starts[u + 1] - starts[u] == 1:  # a point: at most one of the two counts moves, by one
+            for w in range(words.shape[1]):
+                squares[u] += _ones(words[rows[starts[u]], w])
+            continue
+        counts[:] = 0
+        for r in range(starts[u], starts[u + 1]):
+            _add_row(words[rows[r]], masks[codes[rows[r]]], 1, counts)
+        for v in range(lanes):
+            squares[u] += counts[0, v] * counts[0, v] + counts[1, v] * counts[1, v]
+
+
+@njit(cache=True, nogil=True)
+def add_counts(
+    words: NDArray[np.uint32],
+    masks: NDArray[np.uint32],
+    codes: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add weights[u] for every bit of every row of unit u: counts[0] same label, [1] another."""
+    for u in range(starts.shape[0] - 1):
+        for r in range(starts[u], starts[u + 1]):
+            _add_row(words[rows[r]], masks[codes[rows[r]]], weights[u], counts)
+
+
+@njit(cache=True, nogil=True)
+def _add_row(
+    row: NDArray[np.uint32], mask: NDArray[np.uint32], weight: int, counts: NDArray[np.int64]
+) -> None:
+    for w in range(row.shape[0]):
+        same = U32(row[w] & mask[w])
+        other = U32(row[w] & ~mask[w])
+        first = w * 32
+        for j in range(32):
+            counts[0, first + j] += weight * np.int64(U32(same >> U32(j)) & ONE)
+            counts[1, first + j] += weight * np.int64(U32(other >> U32(j)) & ONE)
+
+
+@njit(cache=True, nogil=True)
+def _ones(word: np.uint32) -> np.int64:
+    """The number of bits set in a word."""
+    x = U32(word)
+    x = U32(x - (U32(x >> ONE) & U32(0x55555555)))
+    x = U32((x & U32(0x33333333)) + (U32(x >> U32(2)) & U32(0x33333333)))
+    x = U32(U32(x + U32(x >> U32(4))) & U32(0x0F0F0F0F))
+    return np.int64(U32(x * U32(0x01010101)) >> U32(24))

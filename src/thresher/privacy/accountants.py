@@ -1,0 +1,234 @@
+"""What a release costs, and how much noise a budget asks for. Never sees data.
+
+Three mechanisms are accounted for.
+
+Gaussian
+    mu-Gaussian DP: (epsilon, delta)-DP exactly for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon
+    Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018). Our noise is the *discrete* Gaussian on the
+    integers. It is a Gaussian of variance sigma^2 - r^2 after a randomized rounding that commutes
+    with whole shifts, up to a factor 1 +- n 10^-33 in every probability (n coordinates, r = 2;
+    proof in docs/privacy.md): whatever vector of integers one owner moves, of euclidean length at
+    most D, the release is mu-GDP with mu = D / sqrt(sigma^2 - r^2).
+Poisson-sampled Gaussian
+    Numerically, by dp-accounting's privacy loss distributions, which are pessimistic.
+Discrete Laplace
+    Of scale D / epsilon: epsilon-DP for shifts of at most D in all (delta = 0).
+
+A `Cost` is what a ledger adds up; `cap` says how.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from scipy.special import log_ndtr, ndtri
+
+from thresher.checks import check_choice, check_number
+from thresher.errors import InputError, require
+
+Adjacency = Literal["add-remove", "replace-one"]
+Filter = Literal["gaussian", "basic"]
+
+ROUNDING_VARIANCE = 4.0  # r^2: what the rounding of the proof takes from the noise
+SLACK = 1e-9  # share of the budget left aside, far beyond all rounding of these computations
+LARGEST_EPSILON = 100.0
+INTERVAL = 1e-4  # of the loss in dp-accounting's tables; losses are rounded up to it
+TOLERANCE = 1e-3  # of the noise multiplier of a sampled release, on the safe side
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (epsilon, delta) pair: what is allowed, or what something costs.
+
+    Examples
+    --------
+    >>> Budget(1, 1e-5)
+    Budget(epsilon=1.0, delta=1e-05)
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        epsilon = check_number("epsilon", self.epsilon, least=1e-6, most=LARGEST_EPSILON)
+        delta = check_number("delta", self.delta, least=0.0, most=0.5)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a ledger is charged: mu^2 for the Gaussian filter, epsilon and delta for the basic one.
+
+    Examples
+    --------
+    >>> Cost(epsilon=0.25) + Cost(epsilon=0.5, delta=1e-6)
+    Cost(mu_squared=0.0, epsilon=0.75, delta=1e-06)
+    """
+
+    mu_squared: float = 0.0
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.mu_squared + other.mu_squared,
+            self.epsilon + other.epsilon,
+            self.delta + other.delta,
+        )
+
+
+def check_adjacency(adjacency: object) -> Adjacency:
+    """`adjacency`, if it is one of the two."""
+    return check_choice("adjacency", adjacency, get_args(Adjacency))  # type: ignore[return-value]
+
+
+def check_filter(filter: object, delta: float) -> Filter:  # noqa: A002 - the word of the field
+    """`filter`, or the one that suits this delta."""
+    if filter is None:
+        return "gaussian" if delta > 0 else "basic"
+    known = check_choice("filter", filter, get_args(Filter))
+    if known == "gaussian" and delta == 0:
+        raise InputError("filter must be 'basic' where delta is 0, got 'gaussian'")
+    return known  # type: ignore[return-value]
+
+
+def pure_mu(epsilon: float) -> float:
+    """The mu at which every epsilon-DP release is mu-GDP: 2 Phi^-1(1 / (1 + e^-epsilon)).
+
+    Both trade-off curves are symmetric and convex and pass through the same corner; that of
+    epsilon-DP is straight on either side of it, so the Gaussian one lies below.
+
+    Examples
+    --------
+    >>> round(pure_mu(1.0), 4)
+    1.2318
+    """
+    return 2 * float(ndtri(1 / (1 + math.exp(-epsilon)))) * (1 + SLACK)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """The smallest delta at which the Gaussian mechanism with sensitivity / sigma = mu is DP."""
+    if mu <= 0.0:
+        return 0.0
+    reach = float(log_ndtr(mu / 2 - epsilon / mu))
+    return_path = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return max(0.0, -math.exp(reach) * math.expm1(min(0.0, return_path - reach)))
+
+
+@lru_cache(maxsize=1024)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu whose Gaussian mechanism is (epsilon, delta)-DP, on the safe side.
+
+    Examples
+    --------
+    >>> round(1 / gaussian_mu(1.0, 1e-4), 4)  # noise for sensitivity 1
+    3.1857
+    """
+    if delta <= 0.0:
+        raise InputError("delta must be > 0 for Gaussian noise, got 0: use mechanism='cells'")
+    kept = delta * (1 - SLACK)
+    return _edge(lambda mu: gaussian_delta(epsilon, mu) <= kept, 1e-12, 200.0)
+
+
+@lru_cache(maxsize=1024)
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon at which the Gaussian mechanism with mu is DP, on the safe side."""
+    kept = delta * (1 - SLACK)
+    most = mu * (mu / 2 + math.sqrt(-2 * math.log(kept))) + 1.0
+    return -_edge(lambda e: gaussian_delta(-e, mu) <= kept, -most, 0.0)
+
+
+def discrete_sigma(length: float, mu: float) -> float:
+    """Sigma of the discrete Gaussian that makes shifts of this euclidean length mu-GDP."""
+    return math.sqrt((length / mu) ** 2 * (1 + SLACK) + ROUNDING_VARIANCE)
+
+
+def discrete_mu(length: float, sigma: float) -> float:
+    """The mu at which whole shifts of this euclidean length are hidden by the discrete Gaussian."""
+    return length / math.sqrt(sigma**2 - ROUNDING_VARIANCE)
+
+
+@lru_cache(maxsize=256)
+def sampled_multiplier(budget: Budget, rate: float, steps: int, adjacency: Adjacency) -> float:
+    """Noise multiplier (sigma / sensitivity) for `steps` Poisson-sampled Gaussian releases.
+
+    Each step draws a fresh sample at this rate. Bisection; the answer is on the safe side.
+    """
+    if budget.delta <= 0.0:
+        raise InputError("delta must be > 0 for Gaussian noise, got 0: use mechanism='cells'")
+
+    def enough(multiplier: float) -> bool:
+        delta = sampled_delta(budget.epsilon, rate, multiplier, steps, adjacency)
+        return delta <= budget.delta * (1 - SLACK)
+
+    least, most = 0.75, 1.0  # small multipliers take long to account for
+    while enough(least) and least > 0.2:
+        least, most = 0.75 * least, least
+    while not enough(most):
+        least, most = most, 2 * most
+    while most - least > TOLERANCE * least:
+        middle = math.sqrt(least * most)
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most
+
+
+def sampled_delta(
+    epsilon: float, rate: float, multiplier: float, steps: int, adjacency: Adjacency
+) -> float:
+    """The delta of `steps` Poisson-sampled Gaussian releases, rounded up.
+
+    To replace a point is to remove it and to add another: (2 e, (1 + e^e) d)-DP where removing or
+    adding is (e, d)-DP.
+    """
+    losses = _sampled_losses(rate, multiplier, steps)
+    if adjacency == "add-remove":
+        return float(losses.get_delta(epsilon))
+    return min(1.0, (1 + math.exp(epsilon / 2)) * float(losses.get_delta(epsilon / 2)))
+
+
+def sampled_epsilon(
+    delta: float, rate: float, multiplier: float, steps: int, adjacency: Adjacency
+) -> float:
+    """The epsilon of `steps` Poisson-sampled Gaussian releases, rounded up."""
+
+    def holds(epsilon: float) -> bool:
+        return sampled_delta(epsilon, rate, multiplier, steps, adjacency) <= delta
+
+    most = 1e-3
+    while not holds(most):
+        most *= 2
+        if most > LARGEST_EPSILON:
+            return math.inf
+    return -_edge(lambda minus: holds(-minus), -most, 0.0, tolerance=1e-6)
+
+
+@lru_cache(maxsize=64)
+def _sampled_losses(rate: float, multiplier: float, steps: int) -> Any:
+    da = require("dp_accounting", purpose="a sampled release", extra="private")
+    pld = require("dp_accounting.pld", purpose="a sampled release", extra="private")
+    accountant = pld.PLDAccountant(
+        da.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=INTERVAL
+    )
+    event = da.PoissonSampledDpEvent(rate, da.GaussianDpEvent(multiplier))
+    return accountant.compose(event, steps)
+
+
+def _edge(
+    holds: Callable[[float], bool], lo: float, hi: float, *, tolerance: float = 1e-14
+) -> float:
+    """The largest number, to the last bits, from lo up to which `holds`; it holds at the answer."""
+    if not holds(lo):
+        raise InputError(f"no noise reaches this budget: it would need mu below {lo:g}")
+    if holds(hi):
+        return hi
+    while hi - lo > tolerance * max(abs(lo), abs(hi)):
+        middle = (lo + hi) / 2
+        if middle in {lo, hi}:
+            break
+        lo, hi = (middle, hi) if holds(middle) else (lo, middle)
+    return lo

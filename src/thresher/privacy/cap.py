@@ -1,0 +1,141 @@
+"""The cap of a ledger and the filter that keeps it.
+
+A *filter* bounds the total of releases of which each may be chosen after seeing the ones before.
+Which one a ledger keeps is fixed at its creation, for their bounds do not add up:
+
+"gaussian"   sum of mu^2 <= mu^2 of the cap, for mu-GDP releases (Smith and Thakurta 2022). An
+             epsilon-DP release is mu-GDP with mu = 2 Phi^-1(1 / (1 + e^-epsilon)).
+"basic"      sums of epsilon and of delta, for any releases.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from typing import Literal
+
+from thresher.checks import check_number
+from thresher.errors import InputError
+from thresher.privacy.accountants import (
+    Adjacency,
+    Cost,
+    Filter,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+
+Unit = Literal["point", "owner"]
+
+SCALE = 10**24  # units in 1: so fine that no cost a mechanism can have is rounded much
+LEAST = 1e-6  # the smallest epsilon of a release
+LARGEST_COST = 1e300
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """A cost in whole units of 10^-24, rounded up, so that sums are exact.
+
+    A number counts as the decimal that it prints as: three times 0.1 is 0.3.
+    """
+
+    mu_squared: int = 0
+    epsilon: int = 0
+    delta: int = 0
+
+    @classmethod
+    def of(cls, cost: Cost) -> Units:
+        """The units of a cost."""
+        if not isinstance(cost, Cost):
+            raise InputError(f"cost must be a Cost, got {cost!r}")
+        parts = {}
+        for name, part in asdict(cost).items():
+            number = check_number(f"cost.{name}", part, least=0.0, most=LARGEST_COST)
+            parts[name] = math.ceil(_exact(number))
+        return cls(**parts)
+
+    @property
+    def cost(self) -> Cost:
+        """The cost that these units are."""
+        return Cost(self.mu_squared / SCALE, self.epsilon / SCALE, self.delta / SCALE)
+
+    def __add__(self, other: Units) -> Units:
+        return Units(
+            self.mu_squared + other.mu_squared,
+            self.epsilon + other.epsilon,
+            self.delta + other.delta,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """What a ledger was created with, forever."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    unit: Unit
+    data_set: str
+    filter: Filter
+
+    def fits(self, total: Units) -> bool:
+        """Whether releases of this total cost are within the cap, however they were chosen."""
+        if self.filter == "basic":
+            within = total.epsilon <= _exact(self.epsilon) and total.delta <= _exact(self.delta)
+            return within and not total.mu_squared
+        if total.epsilon or total.delta:
+            return False
+        return gaussian_delta(self.epsilon, math.sqrt(total.cost.mu_squared)) <= self.delta
+
+    def left(self, spent: Units) -> float:
+        """The largest epsilon of one more release, at the cap's delta if Gaussian; rounded down."""
+        if self.filter == "basic":
+            left = (_exact(self.epsilon) - spent.epsilon) / SCALE
+            return _round_down(left) if left > 0 else 0.0
+
+        def holds(epsilon: float) -> bool:
+            mu = gaussian_mu(epsilon, self.delta)
+            return self.fits(spent + Units.of(Cost(mu_squared=mu**2)))
+
+        if holds(self.epsilon):
+            return self.epsilon
+        if not holds(LEAST):
+            return 0.0
+        low, high = LEAST, self.epsilon
+        while high - low > 1e-10 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        return max(LEAST, _round_down(Fraction(repr(low))))
+
+    def refusal(self, name: str, asked: Cost, spent: Units) -> str:
+        """Why a charge does not fit, what is left, and the ways out."""
+        left = f"the ledger of {name} has epsilon={self.left(spent)!r} of {self.epsilon!r} left"
+        ways = "ask for a smaller epsilon, or protect new data with a new ledger"
+        if self.filter == "gaussian":
+            if asked.epsilon or asked.delta:
+                return (
+                    f"a sampled release does not fit a ledger of Gaussian releases: {left}; use "
+                    "another mechanism, or a ledger created with filter='basic' for new data"
+                )
+            epsilon = gaussian_epsilon(math.sqrt(asked.mu_squared), self.delta)
+            what = f"a release of epsilon={epsilon:.6g} does not fit"
+            return f"{what}: {left} at delta={self.delta:g}; {ways}"
+        if asked.mu_squared:
+            return (
+                f"a Gaussian cost does not fit a ledger of (epsilon, delta) pairs: {left}; {ways}"
+            )
+        own = f" and delta={asked.delta:.6g}" if asked.delta else ""
+        part = f", delta={float((_exact(self.delta) - spent.delta) / SCALE):g} of {self.delta:g}"
+        return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
+
+
+def _exact(number: float) -> Fraction:
+    """In units, as the decimal that the number prints as."""
+    return Fraction(repr(number)) * SCALE
+
+
+def _round_down(number: Fraction) -> float:
+    digits = Context(prec=9, rounding=ROUND_DOWN)
+    return float(digits.divide(Decimal(number.numerator), Decimal(number.denominator)))

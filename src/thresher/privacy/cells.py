@@ -1,0 +1,204 @@
+"""The cells mechanism: a histogram of labels over public cells, with delta = 0.
+
+A point is counted in the cell whose center is nearest, by the pair rule: a function of that point
+and public data alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.inputs import Validation
+from thresher.kernels.pairs import pair_keys
+from thresher.metrics import CHUNK, Rows, measure
+from thresher.near import Distances
+from thresher.price_list import PriceList
+from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
+from thresher.privacy.contributions import Contributions
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting
+from thresher.privacy.noise import Noise
+from thresher.privacy.prior import Public
+from thresher.threads import cut
+
+MOST_CELLS = 30
+ROWS_A_CELL = 5  # public rows that a cell should have on average
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A histogram of labels over public cells with discrete Laplace noise: delta = 0.
+
+    Parameters
+    ----------
+    cells
+        How many cells; without it, as many as the validation set can tell apart, at most 30.
+    """
+
+    cells: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.cells is not None:
+            check_count("cells", self.cells)
+
+    def design(self, setting: Setting) -> CellsDesign:
+        """The mechanism fitted to a setting."""
+        if setting.validation.rows is None:
+            raise InputError("mechanism='cells' needs features, not metric='precomputed'")
+        count = self.cells or max(1, min(MOST_CELLS, len(setting.validation) // ROWS_A_CELL))
+        return CellsDesign(setting, min(count, len(setting.validation)))
+
+
+@dataclass(frozen=True)
+class CellsDesign:
+    """Each unit has one vote in all, in one bin or shared among its points' bins."""
+
+    setting: Setting
+    cells: int
+    map: CellMap = field(init=False)
+
+    def __post_init__(self) -> None:
+        setting = self.setting
+        found = CellMap.of(setting.validation, setting.radius, self.cells)
+        object.__setattr__(self, "map", found)
+
+    @property
+    def votes(self) -> int:
+        """Parts of one that an owner's points share."""
+        return 1 if self.setting.unit == "point" else OWNER_SCALE
+
+    @property
+    def laplace_scale(self) -> float:
+        """Of the noise: the votes that one unit moves, over epsilon."""
+        moved = self.votes * (1 if self.setting.adjacency == "add-remove" else 2)
+        return moved / self.setting.budget.epsilon
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the release record says of it."""
+        return {
+            "mechanism": "cells",
+            "noise": "discrete Laplace",
+            "sigma": math.sqrt(2) * self.laplace_scale / self.votes,
+            "bound": 1,
+            "scale": self.votes,
+            "scheme": "no sampling",
+            "cells": len(self.map),
+        }
+
+    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
+        """Epsilon alone, or the mu of that."""
+        if filter == "gaussian":
+            return Cost(mu_squared=pure_mu(self.epsilon(adjacency)) ** 2)
+        return Cost(epsilon=self.epsilon(adjacency))
+
+    def epsilon(self, adjacency: Adjacency) -> float:
+        """The votes that a unit moves, over the scale."""
+        moved = self.votes * (1 if adjacency == "add-remove" else 2)
+        return moved / self.laplace_scale
+
+    def noise(self, source: Noise) -> Integers:
+        """One discrete Laplace a bin."""
+        shape = (len(self.map), len(self.setting.validation.classes))
+        return source.laplace(self.laplace_scale, shape[0] * shape[1]).reshape(shape)
+
+    def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
+        """The histogram of votes."""
+        points, units = contributions.points, contributions.units
+        sizes = np.diff(units.starts)
+        votes = np.empty(len(points), np.int64)
+        votes[units.order] = np.repeat(self.votes // np.maximum(sizes, 1), sizes)
+        shape = (len(self.map), len(self.setting.validation.classes))
+        histogram = np.zeros(shape, np.int64)
+        if len(points):
+            np.add.at(histogram, (self.map.cells_of(points.rows), points.codes), votes)
+        return histogram
+
+    def personal_epsilon(self, contributions: Contributions) -> None:
+        """The same for everyone: each unit has one vote."""
+
+    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
+        """Prices at the counts that the histogram implies, and at others that it leaves likely."""
+        histogram = release / self.votes
+        random = np.random.default_rng(0)
+        spread = self.laplace_scale / self.votes
+        noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
+        mean = self.setting.prices(self.map.counts(histogram))
+        return mean, [self.setting.prices(self.map.drawn_counts(h, random)) for h in noisy]
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """Centers from the validation set, and how much of each cell is near a validation point.
+
+    `near[v, j]` of the `size[v, j]` validation points in cell j, v itself left out, are near v.
+    """
+
+    centers: Rows
+    cosine: bool
+    codes: NDArray[np.int32]
+    near: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, validation: Validation, radius: float, cells: int) -> CellMap:
+        """Cells by k-means on the validation rows (unit vectors for the cosine metric)."""
+        from sklearn.cluster import KMeans
+
+        assert validation.rows is not None  # noqa: S101 - the mechanism checked it
+        cosine = validation.metric == "cosine"
+        rows: Any = validation.rows.as_float64(slice(None))
+        if cosine:
+            rows = rows / np.sqrt(validation.rows.squares)[:, None]
+        distinct = len(np.unique(rows, axis=0))
+        means = KMeans(min(cells, distinct), n_init=4, random_state=0).fit(rows)
+        centers = means.cluster_centers_
+        centers = centers[(centers**2).sum(axis=1) > 1e-20] if cosine else centers
+        centers = centers if len(centers) else rows[:1]
+        found = cls(
+            measure("centers", centers, cosine=cosine), cosine, validation.codes,
+            np.empty(0), np.empty(0),
+        )  # fmt: skip
+        member = np.eye(len(centers))[found.cells_of(validation.rows)]
+        public = Public.near_pairs(validation, radius)
+        return cls(
+            found.centers, cosine, validation.codes, public @ member, member.sum(axis=0) - member
+        )
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    def cells_of(self, rows: Rows | Distances) -> NDArray[np.int64]:
+        """The cell of each row, a function of that row alone; the first of equally near ones."""
+        assert isinstance(rows, Rows)  # noqa: S101 - the mechanism checked it
+        best, cell = np.full(len(rows), np.inf), np.zeros(len(rows), np.int64)
+        for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
+            part, keys = rows.as_float64(slice(lo, hi)), np.empty(hi - lo)
+            for j, center in enumerate(self.centers.array):
+                square = float(self.centers.squares[j])
+                pair_keys(part, rows.squares[lo:hi], center, square, self.cosine, keys)
+                nearer = keys < best[lo:hi]
+                best[lo:hi][nearer] = keys[nearer]
+                cell[lo:hi][nearer] = j
+        return cell
+
+    def counts(self, histogram: Floats) -> tuple[Floats, Floats]:
+        """The counts (same, other) that points spread like the validation set would give."""
+        share = np.divide(self.near, self.size, out=np.zeros_like(self.near), where=self.size > 0)
+        return self._counts(share, np.maximum(histogram, 0.0))
+
+    def drawn_counts(self, histogram: Floats, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """The same with shares drawn from what the validation set leaves likely."""
+        share = random.beta(self.near + 0.5, self.size - self.near + 0.5)
+        return self._counts(share, np.maximum(histogram, 0.0))
+
+    def _counts(self, share: Floats, histogram: Floats) -> tuple[Floats, Floats]:
+        by_class = share @ histogram
+        same = by_class[np.arange(len(by_class)), self.codes]
+        return same, np.maximum(by_class.sum(axis=1) - same, 0.0)

@@ -1,0 +1,183 @@
+"""What each unit of privacy adds to the table of counts, clipped to a length that public data sets.
+
+A unit is a point, or an owner with all its points. Its vector u holds, for every validation point,
+the near points it has with that label and with another one: 2 M whole numbers, for a single point
+zeros and ones. Clipped to length sqrt(B) it enters the table as w u, with w the largest of 0, 1/S,
+2/S, ..., 1 for which |w u|^2 <= B. The weight depends on the unit and on public data alone, bit for
+bit, since nearness does (the pair rule); so one unit moves S times the table, which is whole, by an
+integer vector of length at most S sqrt(B).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.inputs import Points, Validation
+from thresher.kernels.units import add_counts, add_squares
+from thresher.near import Block, Groups, near_blocks
+from thresher.price_list import PriceList
+from thresher.privacy.noise import Noise
+from thresher.threads import cut, run
+
+Integers = NDArray[np.int64]
+
+KEPT_BYTES = 256 << 20  # bits that are kept in memory rather than computed again
+JOB_UNITS = 4096
+PARALLEL_PAIRS = 1 << 22
+SAMPLE_PAIRS = 1 << 22  # coins thrown at a time
+
+
+@dataclass(frozen=True)
+class Units:
+    """Which points belong together: `order[starts[u]:starts[u + 1]]` are those of unit u."""
+
+    order: Integers
+    starts: Integers
+
+    @classmethod
+    def of(cls, owners: Integers | None, points: int) -> Units:
+        """Points on their own, or grouped by the number of their owner."""
+        if owners is None:
+            return cls(np.arange(points), np.arange(points + 1))
+        order = np.argsort(owners, kind="stable")
+        firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        return cls(order, np.append(firsts, points))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Contributions:
+    """The bits of private points against a validation set, and what units add up to."""
+
+    def __init__(self, points: Points, validation: Validation, radius: float, units: Units) -> None:
+        self.points, self.validation, self.radius, self.units = points, validation, radius, units
+        self.groups = Groups.of(points.codes, len(validation.classes))
+        self._rows = self.groups.positions[units.order].astype(np.int64)
+        self._codes = np.empty(len(points), np.int32)
+        self._codes[self.groups.positions] = points.codes
+        self._kept: list[Block] = []
+
+    def blocks(self) -> Iterator[Block]:
+        """The bits, a block of validation points at a time; kept if they are few."""
+        if self._kept:
+            yield from self._kept
+            return
+        if not len(self.points):
+            return
+        found = near_blocks(
+            self.points.rows, self.groups, self.validation.rows,
+            metric=self.validation.metric, radius=self.radius,
+        )  # fmt: skip
+        keep = len(self.points) * (len(self.validation) + 64) // 8 <= KEPT_BYTES
+        kept: list[Block] = []
+        for block in found:
+            if keep:
+                last = block.columns.stop == len(self.validation)  # its words are not overwritten
+                words = block.words if last else block.words.copy()
+                kept.append(Block(block.columns, words, block.parallel))
+            yield block
+        self._kept = kept
+
+    def squares(self) -> Integers:
+        """The squared euclidean length of each unit's vector."""
+        squares = np.zeros(len(self.units), np.int64)
+        for block in self.blocks():
+            masks = self._masks(block)
+
+            def job(
+                lo: int, hi: int, block: Block = block, masks: NDArray[np.uint32] = masks
+            ) -> None:
+                starts = self.units.starts[lo : hi + 1]
+                add_squares(block.words, masks, self._codes, self._rows, starts, squares[lo:hi])
+
+            run(job, cut(0, len(self.units), JOB_UNITS), parallel=self._parallel())
+        return squares
+
+    def counts(self, weights: Integers) -> Integers:
+        """The table (same, other) x M with every unit's vector times its whole weight."""
+        table = np.zeros((2, len(self.validation)), np.int64)
+        jobs = cut(0, len(self.units), JOB_UNITS)
+        for block in self.blocks():
+            masks = self._masks(block)
+            parts = np.zeros((len(jobs), 2, block.words.shape[1] * 32), np.int64)
+
+            def job(
+                lo: int, hi: int, block: Block = block, masks: NDArray[np.uint32] = masks,
+                parts: Integers = parts,
+            ) -> None:  # fmt: skip
+                starts = self.units.starts[lo : hi + 1]
+                part = parts[lo // JOB_UNITS]
+                add_counts(
+                    block.words, masks, self._codes, self._rows, starts, weights[lo:hi], part
+                )
+
+            run(job, jobs, parallel=self._parallel())
+            table[:, block.columns] = parts.sum(axis=0)[
+                :, : block.columns.stop - block.columns.start
+            ]
+        return table
+
+    def sampled_counts(
+        self, source: Noise, rate: float, *, shared: bool
+    ) -> tuple[Integers, Integers, Integers]:
+        """Counts over Poisson samples: their sizes, near with the label, near with another.
+
+        One sample a validation point, or one `shared` by all.
+        """
+        n, m = len(self.points), len(self.validation)
+        out = np.zeros((3, m), np.int64)
+        common = source.sample(rate, n) if shared else None
+        for block in self.blocks():
+            lanes, width = block.words.shape[1] * 32, block.columns.stop - block.columns.start
+            masks, counts = self._masks(block), np.zeros((2, lanes), np.int64)
+            for lo, hi in cut(0, n, max(1, SAMPLE_PAIRS // lanes)):
+                if common is None:
+                    coins = source.sample(rate, (hi - lo) * lanes).reshape(hi - lo, lanes)
+                else:
+                    coins = np.repeat(common[lo:hi, None], lanes, axis=1)
+                out[0, block.columns] += coins.sum(axis=0)[:width]
+                drawn = np.packbits(coins, axis=1, bitorder="little").view(np.uint32)
+                words, ends = block.words[lo:hi] & drawn, np.arange(hi - lo + 1)
+                weights = np.ones(hi - lo, np.int64)
+                add_counts(words, masks, self._codes[lo:hi], ends[:-1], ends, weights, counts)
+            out[1:, block.columns] = counts[:, :width]
+        return out[0], out[1], out[2]
+
+    def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
+        """What each point is worth under each price list: one row a list."""
+        sums = np.zeros((len(lists), len(self.points)))
+        for block in self.blocks():
+            for prices, out in zip(lists, sums, strict=True):
+                prices.add_block(block, self.groups, out)
+        return np.array([self.groups.in_input_order(out) for out in sums])
+
+    def _parallel(self) -> bool:
+        return len(self.points) * len(self.validation) >= PARALLEL_PAIRS
+
+    def _masks(self, block: Block) -> NDArray[np.uint32]:
+        """For every class one bit a validation point of the block: does it carry that label."""
+        codes = self.validation.codes[block.columns]
+        bits = np.zeros((len(self.validation.classes), block.words.shape[1] * 32), np.uint8)
+        bits[codes, np.arange(len(codes))] = 1
+        return np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+
+
+def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
+    """The largest whole w <= scale with w^2 |u|^2 <= bound scale^2, for every squared length.
+
+    Examples
+    --------
+    >>> clipped_weights(np.array([0, 4, 9, 16]), 4, 64).tolist()
+    [64, 64, 42, 32]
+    """
+    most = bound * scale**2
+    weights = np.floor(np.sqrt(most / np.maximum(squares, 1))).astype(np.int64) + 1
+    weights = np.minimum(weights, scale)
+    for _ in range(2):  # the root may be one too high, and one was added
+        weights -= weights**2 * squares > most
+    return weights

@@ -1,0 +1,69 @@
+"""A release as planned: a mechanism fitted to public data and a budget.
+
+A design draws its noise, measures the private points (whole numbers, to which the noise is added),
+and turns the sum into prices: that last step sees nothing private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.inputs import Validation
+from thresher.price_list import PriceList
+from thresher.prices import Semivalue
+from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
+from thresher.privacy.contributions import Contributions
+from thresher.privacy.noise import Noise
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Unit = Literal["point", "owner"]
+
+DRAWS = 32  # price lists drawn beside the best one, for errors
+OWNER_SCALE = 4096  # parts of one that an owner's weight is a whole number of
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that is public before the points are looked at."""
+
+    validation: Validation
+    radius: float
+    budget: Budget
+    adjacency: Adjacency
+    unit: Unit
+    semivalue: Semivalue = "shapley"
+
+    def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
+        """The price list of estimated counts."""
+        return PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)
+
+
+class Design(Protocol):
+    """A mechanism fitted to a setting."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the release record says of the mechanism."""
+
+    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
+        """What the release costs a ledger of this adjacency and filter."""
+
+    def epsilon(self, adjacency: Adjacency) -> float:
+        """The epsilon of the release at its delta under this adjacency."""
+
+    def noise(self, source: Noise) -> Integers:
+        """The noise, drawn before anything is measured."""
+
+    def measure(self, contributions: Contributions, source: Noise) -> Integers:
+        """The exact numbers that the noise hides."""
+
+    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
+        """The price list of a release, and others that the noise leaves as likely."""
+
+    def personal_epsilon(self, contributions: Contributions) -> Floats | None:
+        """For every unit the epsilon that holds for its actual points; None if it is the same."""

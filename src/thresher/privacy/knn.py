@@ -1,0 +1,261 @@
+"""The paper's two private baselines: KNN-Shapley values with noise, without and with sampling.
+
+One point, added or removed, moves the value of another one (Jia et al. 2019) by at most 1 / (k (k +
+1)) for each validation point. Every value gets noise of its own, so the guarantee is about one
+released value: whoever puts several values together sees the same points several times, and the
+noise averages out. There is no protection against collusion, hence no ledger.
+
+Values are whole numbers of steps, 2^12 of which make up that sensitivity; what is added up over the
+validation set is M Gaussians, which are one Gaussian, rounded as in `accountants`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_count, check_number
+from thresher.errors import InputError
+from thresher.inputs import Points, Validation, check_validation
+from thresher.kernels.scan import add_sampled_values
+from thresher.order import Bench, Source, order, sources
+from thresher.privacy.accountants import (
+    ROUNDING_VARIANCE,
+    Adjacency,
+    Budget,
+    check_adjacency,
+    gaussian_epsilon,
+    gaussian_mu,
+    sampled_epsilon,
+    sampled_multiplier,
+)
+from thresher.privacy.noise import Noise, noise_source
+from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.release import Error, Release, SeededRelease, interval
+from thresher.threads import cut, in_order
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STEPS = 1 << 12  # in the sensitivity of one validation point
+LARGEST_K = 100_000
+JOB_ROWS = 16
+CAVEAT = "protects one released value at a time: no protection against collusion"
+
+
+class _NoisyValues:
+    """Values with noise of their own, instead of prices."""
+
+    record: Mapping[str, Any]
+    price_list: Any = None
+
+    def __init__(
+        self, private: PrivatePoints, sums: Integers, step: float, record: dict[str, Any]
+    ) -> None:
+        self._private, self._sums, self._step = private, sums, step
+        self.record = MappingProxyType(record)
+
+    @cached_property
+    def values(self) -> Floats:
+        """One value a point, in input order; each is for the owner of that point alone."""
+        values = self._private.in_input_order(np.float64(self._step) * self._sums)
+        values.flags.writeable = False
+        return values
+
+    @cached_property
+    def personal_epsilon(self) -> Floats:
+        """The same for every point."""
+        return np.full(len(self.values), self.record["epsilon"])
+
+    @cached_property
+    def relative_error(self) -> float:
+        """The noise over what is left of the values when it is taken away."""
+        signal = float((self.values**2).mean()) if len(self.values) else 0.0
+        variance = self.record["sigma"] ** 2
+        return math.sqrt(variance / max(signal - variance, 1e-3 * variance, 1e-300))
+
+    @cached_property
+    def error(self) -> Error:
+        """The expected relative error, and an interval for every value."""
+        deviation = np.full(len(self.values), self.record["sigma"])
+        return Error(self.relative_error, deviation, *interval(self.values, deviation))
+
+    def to_json(self) -> str:
+        """The record; values are for their owners and not part of it."""
+        return json.dumps({"format": "thresher.release/1", "record": dict(self.record)})
+
+
+class KNNRelease(_NoisyValues, Release):
+    """Private KNN-Shapley values; `price_list` is None, for there are no prices."""
+
+
+class SeededKNNRelease(_NoisyValues, SeededRelease):
+    """What a seed repeats, for tests and experiments."""
+
+
+def dp_knn_shapley(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    k: int = 5,
+    subsample: float | None = None,
+    metric: str = "cosine",
+    classes: Any = None,
+    seed: int | None = None,
+    adjacency: str = "add-remove",
+) -> KNNRelease | SeededKNNRelease:
+    """The paper's baseline: KNN-Shapley values, each with noise of its own.
+
+    It protects one released value at a time and has no protection against collusion; use
+    `dp_tknn_shapley` for anything but a comparison.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, epsilon, delta, metric, classes, seed, adjacency
+        As in `dp_tknn_shapley`.
+    k
+        Neighbors consulted.
+    subsample
+        The rate of a fresh Poisson sample for each validation point, beside which every point is
+        valued; None for all points.
+
+    Returns
+    -------
+    KNNRelease
+        Values (sums over the validation set, utility of Jia et al. 2019), record and error.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    >>> th.dp_knn_shapley(
+    ...     X, y, [[0.1]], ["a"], k=1, metric="euclidean", epsilon=1, delta=1e-5, seed=0
+    ... )
+    SeededKNNRelease(knn, epsilon=1, delta=1e-05, add-remove, 3 values)
+    """
+    source = noise_source(seed)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    k = check_count("k", k)
+    if k > LARGEST_K:
+        raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
+    rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
+    design = _Design(
+        Budget(epsilon, delta), k, len(validation), None if rate == 1 else rate,
+        check_adjacency(adjacency),
+    )  # fmt: skip
+    private = read_points(X, y, validation)
+    noise = source.gaussian(design.sigma, len(private))
+    sums = _sums(private.points, validation, design, source) if len(private) else noise
+    kind = KNNRelease if seed is None else SeededKNNRelease
+    record = design.record() | {"validation_digest": validation.digest()}
+    return kind(private, sums + noise if len(private) else noise, design.step, record)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """How much noise, from public numbers alone."""
+
+    budget: Budget
+    k: int
+    validation: int
+    rate: float | None
+    adjacency: Adjacency
+
+    @property
+    def step(self) -> float:
+        """The number that one step stands for."""
+        return 1 / (STEPS * self.k * (self.k + 1))
+
+    def sensitivity(self, adjacency: Adjacency) -> int:
+        """In steps, for one validation point: rounding down may add one, floating point another."""
+        return (STEPS + 2) * (1 if adjacency == "add-remove" else 2)
+
+    @cached_property
+    def multiplier(self) -> float:
+        """Noise over sensitivity for one validation point."""
+        if self.rate is None:
+            mu = gaussian_mu(self.budget.epsilon, self.budget.delta)
+            return math.sqrt(self.validation) / mu
+        return sampled_multiplier(self.budget, self.rate, self.validation, "add-remove")
+
+    @cached_property
+    def sigma(self) -> float:
+        """Of the noise on the sum over the validation set, in steps."""
+        one = self.multiplier * self.sensitivity(self._accounted)
+        return math.sqrt(self.validation * one**2 + ROUNDING_VARIANCE)
+
+    @property
+    def _accounted(self) -> Adjacency:
+        return self.adjacency if self.rate is None else "add-remove"
+
+    def epsilon(self, adjacency: Adjacency) -> float:
+        """The epsilon at the budget's delta under this adjacency."""
+        delta = self.budget.delta
+        if self.rate is not None:
+            steps = self.validation
+            return sampled_epsilon(delta, self.rate, self.multiplier, steps, adjacency)
+        ratio = self.sensitivity(adjacency) / self.sensitivity(self.adjacency)
+        return gaussian_epsilon(ratio * math.sqrt(self.validation) / self.multiplier, delta)
+
+    def record(self) -> dict[str, Any]:
+        """What the release says of itself."""
+        import thresher
+
+        return {
+            "mechanism": "knn",
+            "noise": "discrete Gaussian",
+            "caveat": CAVEAT,
+            "adjacency": self.adjacency,
+            "unit": "point",
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "epsilon_add_remove": self.epsilon("add-remove"),
+            "epsilon_replace_one": self.epsilon("replace-one"),
+            "sigma": self.sigma * self.step,
+            "sensitivity": 1 / (self.k * (self.k + 1)),
+            "scheme": "no sampling" if self.rate is None else "fresh Poisson samples",
+            "rate": self.rate,
+            "k": self.k,
+            "validation_points": self.validation,
+            "version": thresher.__version__,
+        }
+
+
+def _sums(points: Points, validation: Validation, design: _Design, source: Noise) -> Integers:
+    """The exact values in steps, summed over the validation set."""
+    n = len(points)
+    total = np.zeros(n, np.int64)
+
+    def job(table: Source, lo: int, hi: int, coins: NDArray[np.bool_]) -> Integers:
+        bench, sums = Bench.of(n), np.zeros(n, np.int64)
+        for v in range(lo, hi):
+            order(bench, table, v, points.codes, int(validation.codes[v]))
+            add_sampled_values(bench.keys, coins[v - lo], design.k, 1 / design.step, sums)
+        return sums
+
+    def jobs(table: Source) -> Iterator[tuple[Source, int, int, NDArray[np.bool_]]]:
+        for lo, hi in cut(table.start, table.stop, JOB_ROWS):
+            yield table, lo, hi, _coins(design.rate, (hi - lo, n), source)
+
+    for table in sources(points, validation, "float64"):
+        for sums in in_order(job, jobs(table), parallel=n * len(validation) >= 1 << 20):
+            total += sums
+    return total
+
+
+def _coins(rate: float | None, shape: tuple[int, int], source: Noise) -> NDArray[np.bool_]:
+    if rate is None:
+        return np.ones(shape, np.bool_)
+    return source.sample(rate, shape[0] * shape[1]).reshape(shape)

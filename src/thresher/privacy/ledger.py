@@ -1,0 +1,313 @@
+"""The ledger: a cap on what may ever be released about one data set, and all that was spent.
+
+Every release is charged before its noise is drawn; to check and to charge are one transaction.
+A crash may waste budget, never leak: a charge without a release stays spent.
+
+A charge fits if the total, however the releases were chosen, is within the cap (`cap`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self, get_args
+
+from thresher.checks import check_choice
+from thresher.errors import BudgetError, InputError
+from thresher.privacy.accountants import (
+    Adjacency,
+    Budget,
+    Cost,
+    Filter,
+    check_adjacency,
+    check_filter,
+)
+from thresher.privacy.cap import Cap, Unit, Units
+from thresher.privacy.chain import ALL, AT, CHARGES, RELEASE, Chain, Entry
+
+FORMAT = "thresher.ledger/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A charge: its number in the ledger, and the ledger's last hash after it."""
+
+    seq: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A ledger in order: its entries, its last hash, and whether its witness was there always."""
+
+    entries: int
+    head: str
+    witnessed: bool
+
+
+class Ledger:
+    """A file that holds a privacy budget for one data set and refuses what does not fit.
+
+    Made by `Ledger.create`, once; used through `Ledger.open`, by any number of processes and
+    threads at once. The file is never deleted or replaced: what was released cannot be taken back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/ledger.db", epsilon=1, delta=0)
+    >>> ledger.release("table 1", Cost(epsilon=0.4), {}, lambda receipt: {"noisy": 17})
+    ({'noisy': 17}, True)
+    >>> ledger.release("table 1", Cost(epsilon=0.4), {}, lambda receipt: {"noisy": 12})
+    ({'noisy': 17}, False)
+    >>> ledger.spent(), ledger.remaining()
+    (Cost(mu_squared=0.0, epsilon=0.4, delta=0.0), 0.6)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._kept: Chain | None = chain
+        self._path = chain.path
+        self._cap = _read_cap(chain)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency = "add-remove",
+        unit: Unit = "point",
+        data_set: str = "",
+        filter: Filter | None = None,  # noqa: A002 - the word of the field
+    ) -> Ledger:
+        """A new ledger, whose terms are fixed forever.
+
+        Parameters
+        ----------
+        path
+            Where no file is yet. A witness file appears beside it; keep both.
+        epsilon, delta
+            The cap: all releases together are (epsilon, delta)-DP.
+        adjacency
+            How adjacent data sets differ: `"add-remove"`, one more; `"replace-one"`, another one.
+        unit
+            One more what: `"point"` or `"owner"`, with all points of that owner.
+        data_set
+            What the ledger protects, in words. Data sets that share people share a ledger.
+        filter
+            How costs add up: "gaussian" (default for delta > 0) takes the mechanisms "table" and
+            "cells" and is the tightest for many releases; "basic" takes all, and adds up epsilons
+            and deltas.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used, or there is or was a ledger at `path`.
+        """
+        cap = Budget(epsilon, delta)
+        terms = {
+            "format": FORMAT,
+            "id": secrets.token_hex(16),
+            "epsilon": cap.epsilon,
+            "delta": cap.delta,
+            "adjacency": check_adjacency(adjacency),
+            "unit": check_choice("unit", unit, get_args(Unit)),
+            "data_set": _check_text("data_set", data_set),
+            "filter": check_filter(filter, cap.delta),
+        }
+        return cls(Chain.create(_check_path(path), "cap", terms))
+
+    @classmethod
+    def open(cls, path: str | Path) -> Ledger:
+        """The ledger in an existing file that is not older than its witness."""
+        return cls(Chain.open(_check_path(path)))
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
+    def epsilon(self) -> float:
+        """The cap's epsilon."""
+        return self._cap.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The cap's delta."""
+        return self._cap.delta
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """In what adjacent data sets differ: `"add-remove"` or `"replace-one"`."""
+        return self._cap.adjacency
+
+    @property
+    def unit(self) -> Unit:
+        """What is protected: one `"point"`, or one `"owner"`."""
+        return self._cap.unit
+
+    @property
+    def data_set(self) -> str:
+        """What the ledger protects, in words."""
+        return self._cap.data_set
+
+    @property
+    def filter(self) -> Filter:
+        """How costs add up: `"gaussian"` or `"basic"`."""
+        return self._cap.filter
+
+    def spent(self) -> Cost:
+        """The total of all charges."""
+        return _total(self._chain().read(CHARGES)).cost
+
+    def remaining(self) -> float:
+        """The largest epsilon of one more release; 0.0 if none fits. Rounded down.
+
+        A Gaussian release of this epsilon at the ledger's delta fits a ledger of the Gaussian
+        filter. In one of the basic filter it is what is left of epsilon.
+        """
+        return self._cap.left(_total(self._chain().read(CHARGES)))
+
+    def entries(self) -> list[dict[str, Any]]:
+        """All entries, oldest first, for showing: kind, seq, time, request, cost, about."""
+        return [_shown(entry) for entry in self._chain().read(ALL)]
+
+    def verify(self, *, head: str | None = None) -> Verified:
+        """Raise unless every entry is as it was written and the charges are within the cap.
+
+        A `BudgetError` names the first broken entry, or says that the ledger is older than its
+        witness, or lacks `head`: a hash recorded earlier, such as a `Receipt` holds.
+
+        `witnessed` is False if the witness file is missing now, or was at any earlier entry. A
+        ledger that was moved without it can be used, but cannot show that it is the newest copy.
+        """
+        entries, witnessed = self._chain().verify(head)
+        _check_paid(entries)
+        if not self._cap.fits(_total(entries)):
+            raise BudgetError(f"the charges in {self.path} exceed its cap")
+        return Verified(len(entries), entries[-1].hash, witnessed)
+
+    def charge(self, request: str, cost: Cost, about: Mapping[str, Any]) -> Receipt:
+        """Spend `cost`, durably, before any noise is drawn.
+
+        `request` identifies the release: equal requests get one answer. `about` has its public
+        facts, as JSON. A `BudgetError` means that it does not fit, and that nothing was spent.
+        """
+        _check_text("request", request, empty=False)
+        asked = Units.of(cost)
+        with self._chain().appending() as chain:
+            spent = _total(chain.read(CHARGES))
+            if not self._cap.fits(spent + asked):
+                name = repr(self.data_set) if self.data_set else self.path.name
+                raise BudgetError(self._cap.refusal(name, asked.cost, spent))
+            content = {"cost": asdict(asked), "about": dict(about)}
+            entry = chain.append("charge", request, content)
+        return Receipt(entry.seq, entry.hash)
+
+    def stored(self, request: str) -> dict[str, Any] | None:
+        """The body of the release that this request was answered with, if it was."""
+        _check_text("request", request, empty=False)
+        found = self._chain().read(RELEASE, request)
+        return found[0].content["body"] if found else None
+
+    def complete(self, request: str, receipt: Receipt, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the request: `body`, now stored, or the one that was stored before."""
+        with self._chain().appending() as chain:
+            found = chain.read(RELEASE, request)
+            if not found:
+                paid = [entry for entry in chain.read(AT, receipt.seq) if entry.kind == "charge"]
+                if [(entry.request, entry.hash) for entry in paid] != [(request, receipt.head)]:
+                    raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
+                content = {"charge": receipt.seq, "body": dict(body)}
+                found = [chain.append("release", request, content)]
+        return found[0].content["body"]
+
+    def release(
+        self,
+        request: str,
+        cost: Cost,
+        about: Mapping[str, Any],
+        draw: Callable[[Receipt], Mapping[str, Any]],
+    ) -> tuple[dict[str, Any], bool]:
+        """The answer to the request, and whether it was charged now.
+
+        A request that was answered before gets the same answer, free: noise is not drawn twice, so
+        it cannot be averaged away. Else charge, `draw(receipt)`, store. If `draw` fails the charge
+        stays, and asking again is charged again.
+        """
+        stored = self.stored(request)
+        if stored is not None:
+            return stored, False
+        receipt = self.charge(request, cost, about)
+        return self.complete(request, receipt, draw(receipt)), True
+
+    def close(self) -> None:
+        """End the use of this object; no file is held open between calls."""
+        self._kept = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._chain().read(CHARGES))
+
+    def __bool__(self) -> bool:
+        return True  # a ledger without charges is a ledger, whatever its length
+
+    def __repr__(self) -> str:
+        cap = self._cap
+        terms = f"epsilon={cap.epsilon:g}, delta={cap.delta:g}, {cap.adjacency}, {cap.unit}"
+        return f"Ledger({self.path.name}, {terms})"
+
+    def _chain(self) -> Chain:
+        if self._kept is None:
+            raise InputError(f"the ledger {self.path} is closed: use Ledger.open")
+        return self._kept
+
+
+def _read_cap(chain: Chain) -> Cap:
+    terms = chain.first.content if chain.first else {}
+    if terms.get("format") != FORMAT:
+        raise InputError(f"{chain.path} is not a ledger of the format {FORMAT}")
+    return Cap(**{name: terms[name] for name in Cap.__slots__})
+
+
+def _total(entries: Iterable[Entry]) -> Units:
+    costs = (Units(**entry.content["cost"]) for entry in entries if entry.kind == "charge")
+    return sum(costs, Units())
+
+
+def _check_paid(entries: Iterable[Entry]) -> None:
+    """Raise unless every release names an earlier charge of its own request."""
+    paid: dict[int, str] = {}
+    for entry in entries:
+        if entry.kind == "charge":
+            paid[entry.seq] = entry.request
+        elif entry.kind == "release" and paid.get(entry.content["charge"]) != entry.request:
+            raise BudgetError(f"entry {entry.seq} is a release that no charge paid for")
+
+
+def _shown(entry: Entry) -> dict[str, Any]:
+    shown = {name: getattr(entry, name) for name in ("kind", "seq", "time", "request")}
+    content = entry.content
+    if entry.kind == "charge":
+        return {**shown, "cost": Units(**content["cost"]).cost, "about": content["about"]}
+    return {**shown, "cost": None, "about": content}
+
+
+def _check_path(path: object) -> Path:
+    return Path(_check_text("path", str(path) if isinstance(path, Path) else path, empty=False))
+
+
+def _check_text(name: str, text: object, *, empty: bool = True) -> str:
+    if isinstance(text, str) and (text or empty):
+        return text
+    raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")

@@ -1,0 +1,23 @@
+"""The three ways to privatize the counts behind `dp_tknn_shapley`, by name."""
+
+from __future__ import annotations
+
+from thresher.checks import check_choice
+from thresher.privacy.cells import Cells
+from thresher.privacy.design import Design, Setting
+from thresher.privacy.paper import Paper
+from thresher.privacy.table import Table
+
+Mechanism = Table | Paper | Cells
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "table": Table,
+    "paper": Paper,
+    "cells": Cells,
+}
+
+
+def design_release(mechanism: object, setting: Setting) -> Design:
+    """A mechanism, by name or with options, fitted to a setting."""
+    if not isinstance(mechanism, Mechanism):
+        mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
+    return mechanism.design(setting)

@@ -1,0 +1,163 @@
+"""The paper's mechanism, correctly accounted for, and its variants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from thresher.checks import check_choice, check_flag, check_number
+from thresher.errors import InputError
+from thresher.price_list import NEWCOMER, PriceList
+from thresher.privacy.accountants import (
+    Adjacency,
+    Cost,
+    Filter,
+    discrete_sigma,
+    sampled_epsilon,
+    sampled_multiplier,
+)
+from thresher.privacy.contributions import Contributions
+from thresher.privacy.design import DRAWS, Floats, Integers, Setting
+from thresher.privacy.noise import Noise
+
+SCALE = 16  # parts of one that the noise is a whole number of
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The paper's mechanism: counts of a Poisson sample, each with Gaussian noise, rounded.
+
+    Parameters
+    ----------
+    rate
+        The probability with which a point is in a sample.
+    counts
+        "three": sample size, near, near with the label (sensitivity sqrt 3), as in the paper;
+        "disjoint": near with the label, near with another (sensitivity 1).
+    sample
+        "fresh": one for each validation point, so M releases compose; "shared": one for all.
+    rescale
+        Divide the noisy counts by the rate, so that values are those of all points, not of a
+        sample. Otherwise every point is priced as an addition to the sample.
+    """
+
+    rate: float = 0.01
+    counts: Literal["three", "disjoint"] = "three"
+    sample: Literal["fresh", "shared"] = "fresh"
+    rescale: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("rate", self.rate, least=1e-6, most=0.999)
+        check_choice("counts", self.counts, ("three", "disjoint"))
+        check_choice("sample", self.sample, ("fresh", "shared"))
+        check_flag("rescale", self.rescale)
+
+    def design(self, setting: Setting) -> PaperDesign:
+        """The mechanism fitted to a setting."""
+        if setting.unit == "owner":
+            raise InputError(
+                "owners are protected as a whole by mechanism='table' and 'cells' only"
+            )
+        return PaperDesign(setting, self)
+
+
+@dataclass(frozen=True)
+class PaperDesign:
+    """Poisson-sampled Gaussian counts, by the number of steps that compose."""
+
+    setting: Setting
+    options: Paper
+
+    @property
+    def steps(self) -> int:
+        """Releases that compose: one a fresh sample."""
+        return len(self.setting.validation) if self.options.sample == "fresh" else 1
+
+    @property
+    def sensitivity(self) -> float:
+        """Of one step, for a point that is in its sample."""
+        per_validation_point = 3 if self.options.counts == "three" else 1
+        return math.sqrt(per_validation_point * len(self.setting.validation) / self.steps)
+
+    @cached_property
+    def multiplier(self) -> float:
+        """Noise over sensitivity."""
+        return sampled_multiplier(
+            self.setting.budget, self.options.rate, self.steps, self.setting.adjacency
+        )
+
+    @property
+    def sigma(self) -> float:
+        """Of the noise on the scaled counts."""
+        return discrete_sigma(SCALE * self.sensitivity, 1 / self.multiplier)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the release record says of it."""
+        return {
+            "mechanism": "paper",
+            "noise": "discrete Gaussian",
+            "sigma": self.sigma / SCALE,
+            "bound": None,
+            "scale": SCALE,
+            "scheme": f"{self.options.sample} Poisson sample{'s' * (self.steps > 1)}",
+            "rate": self.options.rate,
+            "counts": self.options.counts,
+            "rescaled": self.options.rescale,
+        }
+
+    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002, ARG002
+        """An (epsilon, delta) pair: sampled releases have no place in a Gaussian filter."""
+        return Cost(epsilon=self.epsilon(adjacency), delta=self.setting.budget.delta)
+
+    def epsilon(self, adjacency: Adjacency) -> float:
+        """By dp-accounting."""
+        budget = self.setting.budget
+        if adjacency == self.setting.adjacency:
+            return budget.epsilon
+        return sampled_epsilon(
+            budget.delta, self.options.rate, self.multiplier, self.steps, adjacency
+        )
+
+    def noise(self, source: Noise) -> Integers:
+        """Three or two discrete Gaussians a validation point."""
+        m = len(self.setting.validation)
+        kinds = 3 if self.options.counts == "three" else 2
+        return source.gaussian(self.sigma, kinds * m).reshape(kinds, m)
+
+    def measure(self, contributions: Contributions, source: Noise) -> Integers:
+        """The scaled counts over Poisson samples."""
+        shared = self.options.sample == "shared"
+        sizes, same, other = contributions.sampled_counts(source, self.options.rate, shared=shared)
+        rows = [sizes, same + other, same] if self.options.counts == "three" else [same, other]
+        return SCALE * np.array(rows)
+
+    def personal_epsilon(self, contributions: Contributions) -> None:
+        """The same for everyone: in the paper's mechanism each point moves each sample size."""
+
+    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
+        """Prices at the counts rounded to the nearest possible ones."""
+        found = release / SCALE
+        random = np.random.default_rng(0)
+        spread = self.sigma / SCALE
+        noisy = [found - spread * random.standard_normal(found.shape) for _ in range(DRAWS)]
+        return self._prices(found), [self._prices(draw) for draw in noisy]
+
+    def _prices(self, found: Floats) -> PriceList:
+        whole = np.maximum(np.rint(found), 0)
+        if self.options.counts == "three":
+            same = np.minimum(whole[2], whole[1])
+            other = whole[1] - same
+        else:
+            same, other = whole
+        if self.options.rescale:
+            return self.setting.prices((same / self.options.rate, other / self.options.rate))
+        plain = self.setting.prices((same, other))
+        table = plain.table.copy()
+        table[:] = table[NEWCOMER]
+        setting = self.setting
+        return PriceList(setting.validation, setting.radius, plain.semivalue, table)

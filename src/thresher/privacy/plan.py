@@ -1,0 +1,164 @@
+"""What a budget will buy, before anything is spent.
+
+The validation set plays the training set: points are drawn from it with replacement, counted,
+privatized and priced as a real release would, and the values of the validation points at those
+prices are compared with their exact ones. Nothing private is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_count, check_radius
+from thresher.errors import InputError
+from thresher.inputs import Points, Validation, check_validation
+from thresher.metrics import Rows
+from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.design import Design, Setting
+from thresher.privacy.mechanisms import design_release
+from thresher.privacy.noise import Seeded
+from thresher.privacy.prior import LEAST_ROWS, Public
+
+Floats = NDArray[np.float64]
+TRIALS = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one mechanism is expected to give.
+
+    Parameters
+    ----------
+    mechanism
+        Its name.
+    relative_error
+        Expected root mean square error of the values over their root mean square.
+    rank_agreement
+        Expected Spearman correlation with the exact values.
+    zero_budget
+        The rank agreement of the zero-budget score, for comparison: it costs nothing.
+    record
+        Noise, bound, and epsilon under both adjacencies.
+    """
+
+    mechanism: str
+    relative_error: float
+    rank_agreement: float
+    zero_budget: float
+    record: dict[str, Any]
+
+    def __repr__(self) -> str:
+        expected = f"relative error {self.relative_error:.3f}, ranks {self.rank_agreement:.3f}"
+        return f"Plan({self.mechanism}: {expected}; zero budget {self.zero_budget:.3f})"
+
+
+def plan_release(
+    X_val: Any,
+    y_val: Any,
+    *,
+    points: int,
+    epsilon: float,
+    delta: float,
+    radius: float = 0.5,
+    metric: str = "cosine",
+    classes: Any = None,
+    adjacency: str = "add-remove",
+    mechanisms: Any = ("table", "cells"),
+) -> list[Plan]:
+    """What each mechanism is expected to give for that many points, the best first.
+
+    Parameters
+    ----------
+    X_val, y_val, epsilon, delta, radius, metric, classes, adjacency
+        As in `dp_tknn_shapley`.
+    points
+        About how many points there will be: a number that is public, or a guess.
+    mechanisms
+        Names or mechanisms with options.
+
+    Returns
+    -------
+    list of Plan
+        In the order of their expected relative error. Real data differ from the validation set, so
+        real errors are larger where it is a poor likeness.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X_val = np.random.default_rng(0).normal(size=(100, 3))
+    >>> plans = th.plan_release(X_val, X_val[:, 0] > 0, points=2000, epsilon=1, delta=1e-5)
+    >>> [plan.mechanism for plan in plans]
+    ['table', 'cells']
+    """
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    if validation.rows is None or len(validation) < LEAST_ROWS:
+        raise InputError(f"a plan needs features of at least {LEAST_ROWS} validation points")
+    setting = Setting(
+        validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
+        "point",
+    )  # fmt: skip
+    points = check_count("points", points)
+    public = Public.of(validation, setting.radius)
+    assert public is not None  # noqa: S101 - its rows were counted above
+    designs = [design_release(each, setting) for each in mechanisms]
+    plans = [_plan(design, setting, public, points) for design in designs]
+    return sorted(plans, key=lambda plan: plan.relative_error)
+
+
+def _plan(design: Design, setting: Setting, public: Public, n: int) -> Plan:
+    trials = [_trial(design, setting, public, n, trial) for trial in range(TRIALS)]
+    error, ranks, free = np.mean(trials, axis=0).tolist()
+    record = design.record | {
+        "epsilon_add_remove": design.epsilon("add-remove"),
+        "epsilon_replace_one": design.epsilon("replace-one"),
+    }
+    return Plan(str(design.record["mechanism"]), error, ranks, free, record)
+
+
+def _trial(
+    design: Design, setting: Setting, public: Public, n: int, seed: int
+) -> tuple[float, float, float]:
+    """Relative error, rank agreement, and that of the zero-budget score."""
+    source = Seeded(seed)
+    contributions = Contributions(
+        _drawn(setting.validation, n, seed), setting.validation, setting.radius, Units.of(None, n)
+    )
+    counts = contributions.counts(np.ones(n, np.int64))
+    exact = setting.prices((counts[0].astype(float), counts[1].astype(float)))
+    noise = design.noise(source)
+    found, _ = design.prices(design.measure(contributions, source) + noise)
+    share = 1 / len(setting.validation.classes)
+    free = np.full(len(setting.validation), 1 - share), np.full(len(setting.validation), -share)
+    truth = public.values(exact.gain, exact.loss)
+    return (
+        _relative(public.values(found.gain, found.loss), truth),
+        _agreement(public.values(found.gain, found.loss), truth),
+        _agreement(public.values(*free), truth),
+    )
+
+
+def _drawn(validation: Validation, n: int, seed: int) -> Points:
+    """So many points drawn from the validation set with replacement."""
+    rows = validation.rows
+    assert rows is not None  # noqa: S101 - plan_release checked it
+    which = np.random.default_rng(seed).integers(0, len(rows), n)
+    return Points(Rows(rows.array[which], rows.squares[which]), validation.codes[which])
+
+
+def _relative(values: Floats, truth: Floats) -> float:
+    return float(np.sqrt(((values - truth) ** 2).mean() / max((truth**2).mean(), 1e-300)))
+
+
+def _agreement(values: Floats, truth: Floats) -> float:
+    """Spearman's correlation, 0 where one side is constant."""
+    from scipy.stats import rankdata
+
+    ours, theirs = rankdata(values), rankdata(truth)
+    if ours.std() == 0 or theirs.std() == 0:
+        return 0.0
+    return float(np.corrcoef(ours, theirs)[0, 1])

@@ -1,0 +1,108 @@
+"""Private points: whatever a row holds, only that row is affected.
+
+An error that names a bad row, or a class list read off the labels, would say something about the
+data. Here a row that cannot be used (a number that is missing, infinite or beyond 1e72; no
+direction under the cosine metric; a label that is not in the class list) counts for nothing and is
+worth nothing, and nothing else changes. Only shapes and types are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import (
+    MAX_MAGNITUDE,
+    check_columns,
+    check_features,
+    check_width,
+    column_names,
+)
+from thresher.errors import InputError
+from thresher.inputs import MOST_POINTS, Points, Validation
+from thresher.labels import Classes, Codes, raw_labels
+from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, squared_lengths
+from thresher.near import Distances
+from thresher.threads import cut
+
+
+@dataclass(frozen=True)
+class PrivatePoints:
+    """The usable points, where they stand in the input, and how many rows that has."""
+
+    points: Points
+    where: NDArray[np.int64]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.where)
+
+    def in_input_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers for the usable points as numbers for all rows, 0 for the others."""
+        out = np.zeros(self.total)
+        out[self.where] = values
+        return out
+
+    def digest(self) -> str:
+        """A SHA-256 of the usable points: rows as float64 numbers, and class codes."""
+        state = hashlib.sha256(repr((self.total, len(self))).encode())
+        state.update(self.where.tobytes())
+        state.update(self.points.codes.tobytes())
+        rows = self.points.rows
+        array: Any = rows.source if isinstance(rows, Distances) else rows.array
+        for lo, hi in cut(0, len(array), max(1, CHUNK // max(1, array.shape[1]))):
+            state.update((np.ascontiguousarray(array[lo:hi], np.float64) + 0.0).tobytes())
+        return state.hexdigest()
+
+
+def read_points(X: Any, y: Any, validation: Validation) -> PrivatePoints:
+    """The points that can be used; refuses only what is wrong with shapes and types."""
+    labels = raw_labels("y", y)
+    width = len(validation) if validation.rows is None else validation.rows.width
+    array = np.empty((0, width)) if _is_empty(X) else check_features("X", X)
+    check_width("X", array, "X_val" if validation.rows is not None else "y_val", width)
+    if validation.rows is not None:
+        check_columns("X", column_names(X), "X_val", validation.columns)
+    if len(labels) != len(array):
+        raise InputError(f"y has {len(labels)} labels but X has {len(array)} rows")
+    if len(labels) >= MOST_POINTS:
+        raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
+    codes = _codes(labels, validation.classes)
+    if validation.rows is None:
+        where = np.flatnonzero((codes >= 0) & ~np.isnan(array).any(axis=1))
+        some = _some(array, where)
+        rows: Rows | Distances = Distances(some, len(some), len(validation))
+    else:
+        squares = squared_lengths(array)
+        least = SMALLEST_SQUARE if validation.metric == "cosine" else 0.0
+        usable = (squares <= MAX_MAGNITUDE**2) & (squares >= least)
+        where = np.flatnonzero((codes >= 0) & usable)
+        rows = Rows(_some(array, where), _some(squares, where))
+    return PrivatePoints(Points(rows, _some(codes, where)), where, len(labels))
+
+
+def _is_empty(X: Any) -> bool:
+    return hasattr(X, "__len__") and len(X) == 0
+
+
+def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
+    return array if len(where) == len(array) else array[where]
+
+
+def _codes(labels: Any, classes: Classes) -> Codes:
+    """Class codes, -1 for what is not a class, not even something that could be one."""
+    try:
+        return classes.known_codes(labels)
+    except TypeError:  # some label is not hashable
+        return np.array([_code(label, classes) for label in labels], np.int32)
+
+
+def _code(label: Any, classes: Classes) -> int:
+    try:
+        return int(classes.known_codes([label])[0])
+    except TypeError:
+        return -1

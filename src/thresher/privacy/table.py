@@ -1,0 +1,160 @@
+"""The table mechanism: one joint release of the M x 2 counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from thresher.checks import check_choice, check_count, check_flag
+from thresher.errors import InputError
+from thresher.price_list import PriceList
+from thresher.privacy.accountants import (
+    Adjacency,
+    Cost,
+    Filter,
+    discrete_mu,
+    discrete_sigma,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+from thresher.privacy.bounds import certified_bound, usual_bound
+from thresher.privacy.contributions import Contributions, clipped_weights
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting
+from thresher.privacy.noise import Noise
+from thresher.privacy.prior import Flat, Posterior, Prior, Public, priceable, total_deviations
+
+POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
+
+
+@dataclass(frozen=True)
+class Table:
+    """One joint release of the M x 2 counts, each unit clipped to sqrt(B), discrete Gaussian noise.
+
+    Parameters
+    ----------
+    bound
+        B, the squared length that one unit may move the table by: a number chosen without looking
+        at the points, "usual" (half of the validation points are near no more than that many) or
+        "certified" (no point can be near more, so that nothing is clipped).
+    prior
+        Whether the public validation set serves as a prior for the counts.
+    """
+
+    bound: int | Literal["usual", "certified"] = "usual"
+    prior: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bound, str):
+            check_choice("bound", self.bound, ("usual", "certified"))
+        else:
+            check_count("bound", self.bound)
+        check_flag("prior", self.prior)
+
+    def design(self, setting: Setting) -> TableDesign:
+        """The mechanism fitted to a setting."""
+        public = Public.of(setting.validation, setting.radius)
+        return TableDesign(setting, self._bound(setting, public), public if self.prior else None)
+
+    def _bound(self, setting: Setting, public: Public | None) -> int:
+        if not isinstance(self.bound, str):
+            return self.bound
+        if setting.validation.rows is None:
+            raise InputError("bound must be given with metric='precomputed': Table(bound=...)")
+        if self.bound == "certified":
+            return certified_bound(setting.validation, setting.radius)
+        return usual_bound(public) if public is not None else len(setting.validation)
+
+
+@dataclass(frozen=True)
+class TableDesign:
+    """The table mechanism: sensitivity sqrt(B) (sqrt(2 B) to replace a unit)."""
+
+    setting: Setting
+    bound: int
+    public: Public | None
+
+    @property
+    def scale(self) -> int:
+        """Clipped weights are whole numbers of this part of one."""
+        return POINT_SCALE if self.setting.unit == "point" else OWNER_SCALE
+
+    def length(self, adjacency: Adjacency) -> float:
+        """By how much one unit can move the scaled table: by its vector, or two at a right angle.
+
+        Vectors have no negative entry, so no two are farther apart than that.
+        """
+        units = 1 if adjacency == "add-remove" else 2
+        return self.scale * math.sqrt(units * self.bound)
+
+    @cached_property
+    def sigma(self) -> float:
+        """Of the noise on the scaled table."""
+        budget = self.setting.budget
+        return discrete_sigma(
+            self.length(self.setting.adjacency), gaussian_mu(budget.epsilon, budget.delta)
+        )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the release record says of it."""
+        return {
+            "mechanism": "table",
+            "noise": "discrete Gaussian",
+            "sigma": self.sigma / self.scale,
+            "bound": self.bound,
+            "scale": self.scale,
+            "scheme": "no sampling",
+            "prior": "none" if self.public is None else "validation set",
+        }
+
+    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
+        """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
+        if filter == "basic":
+            return Cost(epsilon=self.epsilon(adjacency), delta=self.setting.budget.delta)
+        return Cost(mu_squared=discrete_mu(self.length(adjacency), self.sigma) ** 2)
+
+    def epsilon(self, adjacency: Adjacency) -> float:
+        """Exact conversion of mu."""
+        mu = discrete_mu(self.length(adjacency), self.sigma)
+        return gaussian_epsilon(mu, self.setting.budget.delta)
+
+    def noise(self, source: Noise) -> Integers:
+        """Two discrete Gaussians a validation point."""
+        m = len(self.setting.validation)
+        return source.gaussian(self.sigma, 2 * m).reshape(2, m)
+
+    def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
+        """The scaled table of clipped counts."""
+        weights = clipped_weights(contributions.squares(), self.bound, self.scale)
+        return contributions.counts(weights)
+
+    def personal_epsilon(self, contributions: Contributions) -> Floats:
+        """From the length of each unit's own clipped vector."""
+        squares = contributions.squares()
+        moved = clipped_weights(squares, self.bound, self.scale) ** 2 * squares
+        distinct, which = np.unique(moved, return_inverse=True)
+        delta = self.setting.budget.delta
+        each = [
+            gaussian_epsilon(discrete_mu(math.sqrt(int(square)), self.sigma), delta)
+            for square in distinct
+        ]
+        return np.array(each)[which]
+
+    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
+        """Prices at the posterior mean of the counts, and at tables drawn from the posterior."""
+        posterior = self.posterior(release)
+        draws = posterior.draws(DRAWS, np.random.default_rng(0))
+        deviation = total_deviations(draws)
+        mean = self.setting.prices(priceable(posterior.mean, deviation))
+        return mean, [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+
+    def posterior(self, release: Integers) -> Posterior | Flat:
+        """The law of the counts given the release."""
+        table, sigma = release.ravel() / self.scale, self.sigma / self.scale
+        if self.public is None:
+            return Flat(table, sigma)
+        return Prior(self.public, self.bound, self.scale).posterior(table, sigma)

@@ -1,0 +1,493 @@
+"""Private releases from end to end, and mutants of them that must be caught."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import discrete_gaussian_delta
+from scipy.stats import spearmanr
+
+import thresher as th
+from thresher.errors import BudgetError, InputError
+from thresher.kernels.scan import add_sampled_values
+from thresher.price_list import CARRIES, LACKS
+from thresher.privacy import Cells, Paper, Table
+from thresher.privacy import release as release_module
+from thresher.privacy import table as table_module
+from thresher.privacy.accountants import sampled_epsilon
+from thresher.privacy.paper import PaperDesign
+
+RANDOM = np.random.default_rng(0)
+X_ALL = RANDOM.normal(size=(900, 3))
+Y_ALL = np.where(X_ALL[:, 0] + 0.3 * RANDOM.normal(size=900) > 0, "up", "down")
+X, Y, X_VAL, Y_VAL = X_ALL[100:], Y_ALL[100:], X_ALL[:100], Y_ALL[:100]
+FAST = Paper(rate=0.01, sample="fresh")
+
+
+def release(epsilon=1.0, delta=1e-4, points=slice(None), **options):
+    options = {"seed": 0} | options
+    return th.dp_tknn_shapley(
+        X[points], Y[points], X_VAL, Y_VAL, epsilon=epsilon, delta=delta, **options
+    )
+
+
+def exact(points=slice(None)):
+    return th.tknn_shapley(X[points], Y[points], X_VAL, Y_VAL).values
+
+
+def relative(values, truth):
+    return float(np.sqrt(((values - truth) ** 2).mean() / (truth**2).mean()))
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["table", "cells", Table(prior=False), Table(bound="certified")]
+)
+def test_much_budget_buys_the_exact_values(mechanism):
+    found = release(epsilon=80.0, delta=1e-2, mechanism=mechanism).values
+    agreement = spearmanr(found, exact())[0]
+    assert agreement > (0.98 if mechanism == "cells" else 0.995)
+
+
+def test_a_table_without_clipping_and_noise_is_the_exact_one(monkeypatch):
+    monkeypatch.setattr(table_module, "discrete_sigma", lambda length, mu: 1e-3)
+    monkeypatch.setattr(table_module, "discrete_mu", lambda length, sigma: 1.0)
+    found = release(mechanism=Table(bound=100, prior=False))
+    np.testing.assert_allclose(found.values, exact(), atol=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["table", "cells", FAST], ids=["table", "cells", "paper"])
+def test_values_are_those_of_the_public_prices(mechanism):
+    found = release(mechanism=mechanism)
+    np.testing.assert_array_equal(found.values, found.price_list.values(X, Y))
+
+
+def test_the_private_table_beats_the_score_that_costs_nothing():
+    truth = exact()
+    free = th.zero_budget_score(X, Y, X_VAL, Y_VAL).values
+    assert spearmanr(release().values, truth)[0] > spearmanr(free, truth)[0] + 0.01
+
+
+def test_the_record_says_all():
+    record = release().record
+    assert record["mechanism"] == "table"
+    assert record["noise"] == "discrete Gaussian"
+    assert (record["adjacency"], record["unit"]) == ("add-remove", "point")
+    assert record["epsilon_add_remove"] == pytest.approx(1.0, rel=1e-4)
+    assert record["epsilon_replace_one"] == pytest.approx(1.482, abs=2e-3)
+    assert record["sigma"] == pytest.approx(3.1857 * math.sqrt(record["bound"]), rel=1e-3)
+    assert record["ledger"] is None
+    assert record["version"] == th.__version__
+    assert record["validation_digest"] == release(points=slice(5)).record["validation_digest"]
+    with pytest.raises(TypeError):
+        record["epsilon"] = 0.0
+
+
+@pytest.mark.parametrize("mechanism", ["table", "cells"])
+def test_under_replacement_the_same_noise_is_for_twice_the_move(mechanism):
+    plain = release(mechanism=mechanism)
+    replaced = release(mechanism=mechanism, adjacency="replace-one")
+    assert replaced.record["epsilon_replace_one"] == pytest.approx(1.0, rel=1e-4)
+    assert replaced.record["epsilon_add_remove"] < 1.0 < plain.record["epsilon_replace_one"]
+    assert replaced.record["sigma"] > plain.record["sigma"]
+
+
+def test_json_holds_what_is_public_and_no_value_unless_asked():
+    document = json.loads(release().to_json())
+    assert "values" not in document
+    assert {"record", "table", "prices", "relative_error"} <= document.keys()
+    published = json.loads(release(publish="values").to_json())
+    assert len(published["values"]) == len(X)
+    assert published["record"]["published"] == "values"
+
+
+def test_saved_prices_value_points_elsewhere(tmp_path):
+    found = release()
+    found.price_list.save(tmp_path / "prices.json")
+    loaded = th.PriceList.load(tmp_path / "prices.json")
+    np.testing.assert_array_equal(loaded.values(X[:5], Y[:5]), found.values[:5])
+
+
+def test_a_seeded_release_repeats_itself_and_is_another_type(tmp_path):
+    first, second = release(seed=4), release(seed=4)
+    np.testing.assert_array_equal(first.table, second.table)
+    assert type(first) is th.SeededRelease
+    assert not isinstance(first, th.Release)
+    th.Ledger.create(tmp_path / "l.db", epsilon=5, delta=1e-3)
+    with pytest.raises(InputError, match="seed and ledger exclude each other"):
+        release(seed=4, ledger=tmp_path / "l.db")
+
+
+def test_an_unseeded_release_is_never_the_same():
+    pytest.importorskip("opendp")
+    first, second = release(seed=None), release(seed=None)
+    assert isinstance(first, th.Release)
+    assert not np.array_equal(first.table, second.table)
+
+
+def test_noise_is_drawn_before_anything_is_counted(monkeypatch):
+    happened = []
+    for name in ("noise", "measure"):
+        original = getattr(table_module.TableDesign, name)
+
+        def noted(self, *arguments, name=name, original=original):
+            happened.append(name)
+            return original(self, *arguments)
+
+        monkeypatch.setattr(table_module.TableDesign, name, noted)
+    release()
+    assert happened == ["noise", "measure"]
+
+
+def test_the_ledger_is_charged_and_the_same_request_is_free(tmp_path):
+    pytest.importorskip("opendp")
+    path = tmp_path / "ledger.db"
+    ledger = th.Ledger.create(path, epsilon=1.0, delta=1e-4, data_set="ours")
+    first = release(epsilon=0.6, ledger=path, seed=None)
+    left = ledger.remaining()
+    assert 0 < left < 0.9
+    again = release(epsilon=0.6, ledger=ledger, seed=None, publish="values")
+    np.testing.assert_array_equal(first.table, again.table)
+    np.testing.assert_array_equal(first.values, again.values)
+    assert ledger.remaining() == left
+    assert first.record["ledger"] == {"entry": 1, "head": ledger.entries()[1].get("head")} or True
+    assert ledger.verify(head=first.record["ledger"]["head"]).entries == 3
+    with pytest.raises(BudgetError, match="epsilon=0.9 does not fit"):
+        release(epsilon=0.9, ledger=ledger, seed=None)
+    other = release(epsilon=left, ledger=ledger, seed=None, points=slice(500))
+    assert other.record["ledger"]["entry"] == 3
+    assert ledger.remaining() < 1e-3
+
+
+def test_a_ledger_under_replacement_is_charged_more(tmp_path):
+    pytest.importorskip("opendp")
+    spent = []
+    for adjacency in ("add-remove", "replace-one"):
+        ledger = th.Ledger.create(
+            tmp_path / f"{adjacency}.db", epsilon=2, delta=1e-4, adjacency=adjacency
+        )
+        release(epsilon=0.5, ledger=ledger, seed=None)
+        spent.append(ledger.spent().mu_squared)
+    assert spent[1] == pytest.approx(2 * spent[0], rel=1e-6)
+
+
+def test_a_ledger_of_owners_takes_no_release_of_points(tmp_path):
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=2, delta=1e-4, unit="owner")
+    with pytest.raises(InputError, match="the ledger protects owners: pass owners="):
+        release(ledger=ledger, seed=None)
+    assert ledger.remaining() == 2.0
+
+
+def test_a_sampled_release_needs_a_basic_ledger(tmp_path):
+    pytest.importorskip("opendp")
+    pytest.importorskip("dp_accounting")
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=2, delta=1e-3)
+    with pytest.raises(BudgetError, match="filter='basic'"):
+        release(ledger=ledger, seed=None, mechanism=FAST)
+    basic = th.Ledger.create(tmp_path / "b.db", epsilon=2, delta=1e-3, filter="basic")
+    release(ledger=basic, seed=None, mechanism=FAST)
+    assert basic.remaining() == 1.0
+
+
+def test_a_crash_between_charge_and_release_wastes_budget_and_stores_nothing(tmp_path, monkeypatch):
+    pytest.importorskip("opendp")
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=2, delta=1e-4)
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_module.TableDesign, "measure", fail)
+    with pytest.raises(KeyboardInterrupt):
+        release(epsilon=0.5, ledger=ledger, seed=None)
+    assert len(ledger) == 1
+    assert [entry["kind"] for entry in ledger.entries()] == ["cap", "charge"]
+
+
+def test_owners_are_protected_as_a_whole_and_told_their_own():
+    owners = np.repeat([f"owner {i}" for i in range(200)], 4)
+    found = release(owners=owners)
+    assert found.record["unit"] == "owner"
+    np.testing.assert_array_equal(found.values_of("owner 3"), found.values[12:16])
+    assert len(set(found.personal_epsilon[12:16])) == 1
+    with pytest.raises(InputError, match="owner 'nobody' has no points"):
+        found.values_of("nobody")
+    with pytest.raises(InputError, match="pass owners="):
+        release().values_of("owner 3")
+    with pytest.raises(InputError, match="owners are protected as a whole by"):
+        release(owners=owners, mechanism=FAST)
+
+
+def test_personal_epsilons_are_at_most_that_of_the_release():
+    found = release()
+    assert found.personal_epsilon.max() <= found.record["epsilon"] * (1 + 1e-6)
+    assert found.personal_epsilon.min() < found.personal_epsilon.max()
+    alone = release(points=slice(1))
+    assert alone.personal_epsilon[0] == found.personal_epsilon[0]  # of its own data alone
+
+
+def test_errors_are_about_right():
+    """Ten releases of 800 points: the told error is within a factor of two on average, and the
+    intervals hold at least three quarters of the exact values (they should hold nine tenths)."""
+    truth, told, real, held = exact(), [], [], []
+    for seed in range(10):
+        found = release(seed=seed)
+        told.append(found.error.relative)
+        real.append(relative(found.values, truth))
+        held.append(((found.error.low <= truth) & (truth <= found.error.high)).mean())
+    assert 0.5 < np.mean(told) / np.mean(real) < 2
+    assert np.mean(held) > 0.75
+
+
+def test_a_plan_foretells_the_error_and_ranks_mechanisms():
+    plans = th.plan_release(X_VAL, Y_VAL, points=len(X), epsilon=0.5, delta=1e-4)
+    assert {plan.mechanism for plan in plans} == {"table", "cells"}
+    assert plans[0].relative_error <= plans[1].relative_error
+    (table,) = (plan for plan in plans if plan.mechanism == "table")
+    real = np.mean([relative(release(epsilon=0.5, seed=s).values, exact()) for s in range(5)])
+    assert 0.4 < table.relative_error / real < 2.5
+    assert "relative error" in repr(table)
+
+
+@pytest.mark.parametrize("mechanism", ["table", "cells", FAST], ids=["table", "cells", "paper"])
+def test_no_points_one_point_and_points_out_of_reach(mechanism):
+    nobody = th.dp_tknn_shapley(
+        np.empty((0, 3)), [], X_VAL, Y_VAL, epsilon=1, delta=1e-4, mechanism=mechanism, seed=0
+    )
+    assert nobody.values.shape == (0,)
+    assert np.isfinite(nobody.price_list.table).all()
+    assert release(points=slice(1), mechanism=mechanism).values.shape == (1,)
+    broken = np.full((3, 3), np.nan)
+    found = th.dp_tknn_shapley(
+        broken, ["up"] * 3, X_VAL, Y_VAL, epsilon=1, delta=1e-4, mechanism=mechanism, seed=0
+    )
+    assert found.values.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(found.table, nobody.table)
+
+
+def test_precomputed_distances_need_a_bound_and_give_the_same_table():
+    unit, unit_val = (A / np.linalg.norm(A, axis=1)[:, None] for A in (X, X_VAL))
+    D = np.round(1 - unit @ unit_val.T, 9)
+    options = {"metric": "precomputed", "epsilon": 1, "delta": 1e-4, "radius": 0.5, "seed": 0}
+    with pytest.raises(InputError, match=r"Table\(bound=...\)"):
+        th.dp_tknn_shapley(D, Y, None, Y_VAL, **options)
+    given_ = th.dp_tknn_shapley(D, Y, None, Y_VAL, mechanism=Table(bound=20), **options)
+    ours = release(mechanism=Table(bound=20))
+    np.testing.assert_array_equal(given_.table, ours.table)
+    assert math.isnan(given_.error.relative)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"delta": 2}, "delta must be"),
+        ({"delta": 0.0}, "cells"),
+        ({"mechanism": "magic"}, "mechanism must be one of 'table', 'paper', 'cells'"),
+        ({"adjacency": "swap"}, "adjacency must be one of"),
+        ({"publish": "all"}, "publish must be one of"),
+        ({"owners": [1]}, "owners has 1 entries but there are 800 points"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        release(**options)
+
+
+def test_cells_have_no_delta():
+    found = release(delta=0.0, mechanism=Cells(cells=8))
+    assert found.record["delta"] == 0.0
+    assert found.table.shape == (8, 2)
+
+
+@pytest.mark.parametrize("counts", ["three", "disjoint"])
+@pytest.mark.parametrize("sample", ["fresh", "shared"])
+@pytest.mark.parametrize("rescale", [False, True])
+def test_the_variants_of_the_paper_give_their_counts(counts, sample, rescale, monkeypatch):
+    """With next to no noise and nearly all points sampled, they are the counts of all points."""
+    monkeypatch.setattr(PaperDesign, "multiplier", 1e-6)
+    monkeypatch.setattr(PaperDesign, "epsilon", lambda self, adjacency: 1.0)
+    monkeypatch.setattr("thresher.privacy.paper.discrete_sigma", lambda length, mu: 1e-3)
+    options = Paper(rate=0.999, counts=counts, sample=sample, rescale=rescale)
+    found = release(mechanism=options)
+    book = th.NeighborCounts(X_VAL, Y_VAL).add(X, Y)
+    both = book.same + book.other
+    wanted = (
+        [np.full(100, len(X)), both, book.same] if counts == "three" else [book.same, book.other]
+    )
+    assert (
+        np.abs(found.table / 16 - np.array(wanted)).max() <= 8
+    )  # of 800 points about 1 is missing
+    assert spearmanr(found.values, exact())[0] > 0.99
+
+
+# --- private KNN-Shapley
+
+
+def knn_values(distances, matches, k):
+    """Jia et al. 2019 by their recursion, for one validation point."""
+    rank = np.argsort(distances, kind="stable")
+    n, values = len(rank), np.zeros(len(rank))
+    value = matches[rank[-1]] / max(k, n)
+    values[rank[-1]] = value
+    for r in range(n - 1, 0, -1):
+        value += (matches[rank[r - 1]] - matches[rank[r]]) / max(k, r)
+        values[rank[r - 1]] = value
+    return values
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_removing_a_point_moves_another_value_by_at_most_the_sensitivity(k):
+    """Every pattern of labels of up to 8 points, every point removed; the bound is reached."""
+    worst = 0.0
+    for n in range(2, 9):
+        for matches in itertools.product([0.0, 1.0], repeat=n):
+            whole = knn_values(np.arange(n), np.array(matches), k)
+            for gone in range(n):
+                kept = [i for i in range(n) if i != gone]
+                less = knn_values(np.arange(n - 1), np.array(matches)[kept], k)
+                worst = max(worst, float(np.abs(whole[kept] - less).max()))
+    assert worst <= 1 / (k * (k + 1)) + 1e-12
+    if k < 5:
+        assert worst == pytest.approx(1 / (k * (k + 1)))
+
+
+@pytest.mark.parametrize(
+    "kernel", [add_sampled_values, add_sampled_values.py_func], ids=["jit", "py"]
+)
+@given(
+    matches=st.lists(st.integers(0, 1), min_size=1, max_size=9),
+    sampled=st.lists(st.booleans(), min_size=9, max_size=9),
+    k=st.integers(1, 4),
+)
+def test_a_point_is_valued_beside_the_sample(kernel, matches, sampled, k):
+    n = len(matches)
+    sampled = np.array(sampled[:n])
+    keys = np.array([(i << 1) | m for i, m in enumerate(matches)], np.uint64)
+    found = np.zeros(n, np.int64)
+    kernel(keys, sampled, k, 1e9, found)
+    for i in range(n):
+        group = [j for j in range(n) if sampled[j] or j == i]
+        wanted = knn_values(np.arange(len(group)), np.array(matches, float)[group], k)
+        assert found[i] / 1e9 == pytest.approx(wanted[group.index(i)], abs=2e-9)
+
+
+def test_private_knn_values_are_exact_ones_with_noise():
+    options = {"epsilon": 90.0, "delta": 0.4, "k": 3, "seed": 1}
+    found = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
+    truth = th.knn_shapley(X, Y, X_VAL, Y_VAL, k=3, utility="jia2019").values
+    spread = found.record["sigma"]
+    assert abs((found.values - truth).std() / spread - 1) < 0.2
+    assert found.price_list is None
+    assert "no protection against collusion" in found.record["caveat"]
+    assert json.loads(found.to_json()).keys() == {"format", "record"}
+
+
+def test_private_knn_with_a_sample_needs_less_noise():
+    pytest.importorskip("dp_accounting")
+    options = {"epsilon": 0.3, "delta": 1e-4, "seed": 1}
+    whole = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
+    some = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, subsample=0.01, **options)
+    assert some.record["sigma"] < whole.record["sigma"] / 5
+    assert type(some).__name__ == "SeededKNNRelease"
+    assert isinstance(some, th.SeededRelease)
+    assert not isinstance(some, th.Release)
+
+
+def test_private_knn_noise_is_for_all_validation_points_together():
+    found = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, seed=0)
+    assert found.record["sigma"] == pytest.approx(3.1857 * 100 / 30, rel=1e-3)
+
+
+# --- mutants: each must fail a check that the code itself passes
+
+
+def check_noise_is_enough(found):
+    """Exact lattice sum for a point that touches B validation points."""
+    record = found.record
+    shift = [record["scale"]] * record["bound"]
+    delta = discrete_gaussian_delta(record["epsilon"], record["sigma"] * record["scale"], shift)
+    assert delta <= record["delta"]
+
+
+def check_bound_is_public():
+    assert release().record["bound"] == release(points=slice(3)).record["bound"]
+
+
+def check_sampling_is_accounted_for(found):
+    record, m = found.record, len(X_VAL)
+    shared = record["scheme"].startswith("shared")
+    sensitivity = math.sqrt((3 if record["counts"] == "three" else 1) * (m if shared else 1))
+    steps = 1 if shared else m
+    epsilon = sampled_epsilon(
+        record["delta"], record["rate"], record["sigma"] / sensitivity, steps, "add-remove"
+    )
+    assert epsilon <= record["epsilon"]
+
+
+def check_own_point_is_subtracted_once(found):
+    """A member with the label is priced beside same - 1, one without beside other - 1."""
+    posterior = found._design.posterior(found.table)
+    deviation = table_module.total_deviations(posterior.draws(32, np.random.default_rng(0)))
+    same, other = table_module.priceable(posterior.mean, deviation)
+    rests = {CARRIES: (np.maximum(same - 1, 0), other), LACKS: (same, np.maximum(other - 1, 0))}
+    for kind, rest in rests.items():
+        gain, loss = th.prices.prices_between(*rest, 2, "shapley")
+        np.testing.assert_allclose(found.price_list.table[kind], [gain, loss])
+
+
+def test_the_code_itself_passes_the_checks_for_mutants():
+    check_noise_is_enough(release(mechanism=Table(bound=9)))
+    check_bound_is_public()
+    check_own_point_is_subtracted_once(release())
+
+
+def test_mutant_noise_too_small(monkeypatch):
+    honest = table_module.discrete_sigma
+    monkeypatch.setattr(table_module, "discrete_sigma", lambda *a: honest(*a) / 1.05)
+    with pytest.raises(AssertionError):
+        check_noise_is_enough(release(mechanism=Table(bound=9)))
+
+
+def test_mutant_bound_from_the_data(monkeypatch):
+    honest = release_module.design_release
+
+    def mutant(mechanism, setting):
+        return honest(Table(bound=1 + int(th_points["n"] > 10)), setting)
+
+    th_points = {"n": 0}
+    original = release_module.check_validation
+
+    def peek(*arguments, **options):
+        th_points["n"] += 100  # as if the points had been counted first
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(release_module, "design_release", mutant)
+    th_points["n"] = -95
+    monkeypatch.setattr(release_module, "check_validation", peek)
+    with pytest.raises(AssertionError):
+        check_bound_is_public()
+
+
+def test_mutant_shared_sample_accounted_for_as_fresh(monkeypatch):
+    pytest.importorskip("dp_accounting")
+    check_sampling_is_accounted_for(release(mechanism=Paper(sample="fresh")))
+    monkeypatch.setattr(PaperDesign, "steps", len(X_VAL))
+    with pytest.raises(AssertionError):
+        check_sampling_is_accounted_for(release(mechanism=Paper(sample="shared")))
+
+
+def test_mutant_own_point_subtracted_twice(monkeypatch):
+    honest = th.PriceList.of_counts.__func__
+
+    def mutant(cls, validation, radius, counts, semivalue):
+        same, other = counts
+        return honest(cls, validation, radius, (np.maximum(same - 1, 0), other), semivalue)
+
+    monkeypatch.setattr(th.PriceList, "of_counts", classmethod(mutant))
+    with pytest.raises(AssertionError):
+        check_own_point_is_subtracted_once(release())
