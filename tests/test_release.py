@@ -155,7 +155,7 @@ def test_the_ledger_is_charged_and_the_same_request_is_free(tmp_path):
     np.testing.assert_array_equal(first.table, again.table)
     np.testing.assert_array_equal(first.values, again.values)
     assert ledger.remaining() == left
-    assert first.record["ledger"] == {"entry": 1, "head": ledger.entries()[1].get("head")} or True
+    assert first.record["ledger"]["entry"] == 1
     assert ledger.verify(head=first.record["ledger"]["head"]).entries == 3
     with pytest.raises(BudgetError, match="epsilon=0.9 does not fit"):
         release(epsilon=0.9, ledger=ledger, seed=None)
@@ -231,8 +231,8 @@ def test_personal_epsilons_are_at_most_that_of_the_release():
 
 
 def test_errors_are_about_right():
-    """Ten releases of 800 points: the told error is within a factor of two on average, and the
-    intervals hold at least three quarters of the exact values (they should hold nine tenths)."""
+    """Ten seeded releases of 800 points: the told error is within a factor of two on average, and
+    the intervals hold at least four fifths of the exact values (about nine tenths are usual)."""
     truth, told, real, held = exact(), [], [], []
     for seed in range(10):
         found = release(seed=seed)
@@ -240,7 +240,7 @@ def test_errors_are_about_right():
         real.append(relative(found.values, truth))
         held.append(((found.error.low <= truth) & (truth <= found.error.high)).mean())
     assert 0.5 < np.mean(told) / np.mean(real) < 2
-    assert np.mean(held) > 0.75
+    assert np.mean(held) > 0.8
 
 
 def test_a_plan_foretells_the_error_and_ranks_mechanisms():
@@ -454,21 +454,22 @@ def test_mutant_noise_too_small(monkeypatch):
 
 
 def test_mutant_bound_from_the_data(monkeypatch):
-    honest = release_module.design_release
+    """As if the largest number of validation points that a training point is near were taken."""
+    honest, seen = release_module.read_points, {}
 
-    def mutant(mechanism, setting):
-        return honest(Table(bound=1 + int(th_points["n"] > 10)), setting)
+    def peek(*arguments):
+        seen["points"] = honest(*arguments)
+        return seen["points"]
 
-    th_points = {"n": 0}
-    original = release_module.check_validation
+    class Mutant(table_module.TableDesign):
+        @property
+        def record(self):
+            points = len(seen["points"]) if seen else 0
+            return super().record | {"bound": self.bound + points // 100}
 
-    def peek(*arguments, **options):
-        th_points["n"] += 100  # as if the points had been counted first
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(release_module, "design_release", mutant)
-    th_points["n"] = -95
-    monkeypatch.setattr(release_module, "check_validation", peek)
+    monkeypatch.setattr(release_module, "read_points", peek)
+    monkeypatch.setattr(table_module, "TableDesign", Mutant)
+    release()  # looks at the points before the next design is made
     with pytest.raises(AssertionError):
         check_bound_is_public()
 

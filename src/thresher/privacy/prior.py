@@ -8,14 +8,15 @@ public row r, m their mean and K their covariance, n training points give a tabl
     release =  clipped counts + noise of variance sigma^2
 
 The unknown n, the factor kappa (how far the training set may differ from the public one) and tau
-(by how much each count on its own) maximize the likelihood of the release. Means and shares are
-first drawn towards their averages, as few public rows say little about one small neighborhood.
+(by how much each count on its own) are weighed by the likelihood of the release. Means and shares
+are first drawn towards their averages: few public rows say little about one small neighborhood.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from thresher.threads import cut
 
 Floats = NDArray[np.float64]
 
+UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
 MOST_ROWS = 600  # public rows that the covariance is taken from
 KAPPAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -103,66 +105,98 @@ class Prior:
         return Posterior(self, release, sigma)
 
 
+@dataclass(frozen=True)
+class Fit:
+    """One guess at n, kappa and tau, and how likely it is beside the others."""
+
+    weight: float
+    n: float
+    n_deviation: float
+    common: float  # kappa n (1 + n / R)
+    tau: float
+
+
 class Posterior:
-    """The law of the counts given a release: a mean, standard deviations, and draws."""
+    """The law of the counts given a release: a mean, and tables drawn from it.
+
+    It is a mixture over guesses at kappa and tau, weighted by their likelihood; n given those is a
+    regression with an error of its own.
+    """
 
     def __init__(self, prior: Prior, release: Floats, sigma: float) -> None:
-        self.prior, self.sigma = prior, sigma
-        A = prior.clipped_spread / sigma  # whitened: noise has variance 1
-        lam, U = np.linalg.eigh(A @ A.T)
-        lam = np.maximum(lam, 0.0)
+        self._prior, self._sigma = prior, sigma
+        self._A = prior.clipped_spread / sigma  # whitened: noise has variance 1
+        lam, U = np.linalg.eigh(self._A @ self._A.T)
         used = lam > 1e-12 * max(lam[-1], 1e-300)
-        self._lam, self._axes = lam[used], (U[:, used].T @ A) / np.sqrt(lam[used])[:, None]
-        self._A = A
-        self._fit(release / sigma, prior.clipped_mean / sigma)
-        seen = release / sigma - self.n * prior.clipped_mean / sigma
-        self.mean = self.n * prior.mean + self._deviation(seen)
+        self._lam = lam[used]
+        self._axes = (U[:, used].T @ self._A) / np.sqrt(self._lam)[:, None]
+        self._seen, self._usual = release / sigma, prior.clipped_mean / sigma
+        self._fits = self._fit()
+        self._means = [
+            fit.n * prior.mean + self._deviation(fit, self._seen - fit.n * self._usual)
+            for fit in self._fits
+        ]
+        weights = np.array([fit.weight for fit in self._fits])
+        self.mean: Floats = weights @ np.array(self._means)
 
-    def _fit(self, y: Floats, m: Floats) -> None:
-        """n, kappa and tau of the largest likelihood; n given the others is a regression."""
+    def _fit(self) -> list[Fit]:
+        """The likely guesses."""
+        y, m = self._seen, self._usual
         z, mz = self._axes @ y, self._axes @ m
         y2, m2, ym = y @ y - z @ z, m @ m - mz @ mz, y @ m - z @ mz
-        rest = len(y) - len(z)
         n = max(1.0, float(y @ m) / max(float(m @ m), 1e-300))
-        for _ in range(2):
-            best = -math.inf
-            base = n * (1 + n / self.prior.rows)
-            for kappa in KAPPAS:
-                for tau in TAUS:
-                    outside = tau / self.sigma**2 + 1.0
-                    inside = kappa * base * self._lam + outside
-                    top = (mz * z / inside).sum() + ym / outside
-                    bottom = (mz * mz / inside).sum() + m2 / outside
-                    fitted = max(1.0, float(top / max(bottom, 1e-300)))
-                    squares = ((z - fitted * mz) ** 2 / inside).sum()
-                    squares += max(y2 - 2 * fitted * ym + fitted**2 * m2, 0.0) / outside
-                    score = -0.5 * (np.log(inside).sum() + rest * math.log(outside) + squares)
-                    if score > best:
-                        best, found = float(score), (fitted, kappa, tau)
-            n = found[0]
-        self.n, self.kappa, self.tau = found
-        self.base = self.kappa * base
+        for _ in range(2):  # the covariance depends on n, so n is found twice
+            found = []
+            for kappa, tau in itertools.product(KAPPAS, TAUS):
+                common = kappa * n * (1 + n / self._prior.rows)
+                outside = tau / self._sigma**2 + 1.0
+                inside = common * self._lam + outside
+                bottom = float((mz * mz / inside).sum() + m2 / outside)
+                best = max(1.0, float((mz * z / inside).sum() + ym / outside) / max(bottom, 1e-300))
+                squares = ((z - best * mz) ** 2 / inside).sum()
+                squares += max(y2 - 2 * best * ym + best**2 * m2, 0.0) / outside
+                logs = np.log(inside).sum() + (len(y) - len(z)) * math.log(outside)
+                score = -0.5 * float(logs + squares + math.log(max(bottom, 1e-300)))
+                found.append(Fit(score, best, 1 / math.sqrt(max(bottom, 1e-300)), common, tau))
+            n = max(found, key=lambda fit: fit.weight).n
+        return _weighted(found)
 
-    def _deviation(self, seen: Floats) -> Floats:
+    def _deviation(self, fit: Fit, seen: Floats) -> Floats:
         """The expected deviation of the counts from n m, given the whitened one of the release."""
-        outside = self.tau / self.sigma**2 + 1.0
+        outside = fit.tau / self._sigma**2 + 1.0
         z = self._axes @ seen
-        inside = z / (self.base * self._lam + outside)
-        apart = (seen - self._axes.T @ z) / outside
-        solved = self._axes.T @ inside + apart
-        common = self.prior.spread.T @ (self._A @ (self._axes.T @ inside))
-        return self.base * common + self.tau / self.sigma * solved
+        inside = self._axes.T @ (z / (fit.common * self._lam + outside))
+        solved = inside + (seen - self._axes.T @ z) / outside
+        shared = self._prior.spread.T @ (self._A @ inside)
+        return fit.common * shared + fit.tau / self._sigma * solved
 
     def draws(self, count: int, random: np.random.Generator) -> Floats:
         """Tables drawn from the posterior, one a row."""
-        spread, (rows, cells) = self.prior.spread, self.prior.spread.shape
-        tables = np.empty((count, cells))
-        for table in tables:
-            common = math.sqrt(self.base) * random.standard_normal(rows)
-            own = math.sqrt(self.tau) * random.standard_normal(cells)
-            seen = common @ self._A + own / self.sigma + random.standard_normal(cells)
-            table[:] = self.mean + common @ spread + own - self._deviation(seen)
-        return tables
+        weights = [fit.weight for fit in self._fits]
+        which = random.choice(len(weights), count, p=weights)
+        return np.array([self._draw(int(i), random) for i in which])
+
+    def _draw(self, which: int, random: np.random.Generator) -> Floats:
+        """A table and a release drawn from the prior; how far the one is missed by the other."""
+        fit, (rows, cells) = self._fits[which], self._prior.spread.shape
+        common = math.sqrt(fit.common) * random.standard_normal(rows)
+        own = math.sqrt(fit.tau) * random.standard_normal(cells)
+        more = min(fit.n_deviation, fit.n) * random.standard_normal()
+        table = common @ self._prior.spread + own + more * self._prior.mean
+        seen = common @ self._A + own / self._sigma + more * self._usual
+        missed = table - self._deviation(fit, seen + random.standard_normal(cells))
+        return np.asarray(self._means[which] + missed)
+
+
+def _weighted(fits: list[Fit]) -> list[Fit]:
+    """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
+    best = max(fit.weight for fit in fits)
+    likely = [fit for fit in fits if fit.weight > best - UNLIKELY]
+    weights = [math.exp(fit.weight - best) for fit in likely]
+    total = sum(weights)
+    return [
+        replace(fit, weight=weight / total) for fit, weight in zip(likely, weights, strict=True)
+    ]
 
 
 def _shrunk(raw: Floats, rows: int) -> Floats:
