@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 # slow to import, or not needed by all: only when asked for
-LATER = {
+_LATER = {
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
     "Plan": "thresher.privacy.plan",
@@ -82,7 +82,7 @@ LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return getattr(import_module(LATER[name]), name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     message = f"module 'thresher' has no attribute {name!r}"
     raise AttributeError(message)

@@ -97,9 +97,17 @@ def kept(validation: Validation) -> Validation:
 
 
 def check_points(
-    X: object, y: object, validation: Validation, labels: RawLabels | None = None
+    X: object,
+    y: object,
+    validation: Validation,
+    labels: RawLabels | None = None,
+    *,
+    strangers: bool = False,
 ) -> Points:
-    """Points that match the validation set in width and classes."""
+    """Points that match the validation set in width and classes.
+
+    Labels that are no class are an error, or with `strangers` get the code behind the last class.
+    """
     if labels is None:
         labels = check_labels("y", y)
     if validation.rows is None:
@@ -112,6 +120,9 @@ def check_points(
     labels = check_labels("y", labels, len(rows))
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows: value them in parts, with NeighborCounts")
+    if strangers:
+        codes = validation.classes.known_codes(labels)
+        return Points(rows, np.where(codes < 0, np.int32(len(validation.classes)), codes))
     return Points(rows, validation.classes.encode("y", labels))
 
 

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_flag, check_radius
 from thresher.errors import ReachWarning
-from thresher.inputs import Points, Validation, check_pair
+from thresher.inputs import (
+    Points,
+    Validation,
+    check_pair,
+    check_points,
+    check_validation,
+    warn_of_twins,
+)
 from thresher.labels import check_owners
 from thresher.near import Groups, near_blocks
 from thresher.prices import Semivalue, check_semivalue, member_prices, semivalue_name, utility
@@ -122,13 +129,15 @@ def zero_budget_score(
 
     The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
     -1/C where they do not. It costs no privacy budget at all, and is the baseline that every
-    private valuation has to beat. `utility_all` is NaN: it would depend on everybody. So does a
-    class list that is read off the data: where the data is private, pass `classes`.
+    private valuation has to beat. `utility_all` is NaN: it would depend on everybody.
 
     Parameters
     ----------
-    X, y, X_val, y_val, radius, metric, classes, owners, mean
+    X, y, X_val, y_val, radius, metric, owners, mean
         As in `tknn_shapley`.
+    classes
+        All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
+        label that is not among those of `y_val` agrees with none.
 
     Examples
     --------
@@ -138,10 +147,12 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    points = check_points(X, y, validation, strangers=classes is None)
+    warn_of_twins(points, validation, stacklevel=3)
     known_owners = check_owners(owners, len(points))
     share = 1 / len(validation.classes)
-    groups = Groups.of(points.codes, len(validation.classes))
+    groups = Groups.of(points.codes, len(validation.classes) + 1)
     sums = np.zeros(len(points))
     for block in _blocks(points, groups, validation, radius):
         codes = validation.codes[block.columns]

@@ -7,9 +7,11 @@ public row r, m their mean and K their covariance, n training points give a tabl
     counts  ~  Normal(n m, kappa n (1 + n / R) K + tau I)          R public rows
     release =  clipped counts + noise of variance sigma^2
 
-The unknown n, the factor kappa (how far the training set may differ from the public one) and tau
-(by how much each count on its own) are weighed by the likelihood of the release. Means and shares
-are first drawn towards their averages: few public rows say little about one small neighborhood.
+K also has the directions in which the table moves when the classes have other shares, or labels
+are wrong more often. The unknown n, the factor kappa (how far the training set may differ from the
+public one) and tau (by how much each count on its own) are weighed by the likelihood of the
+release. Means and shares are first drawn towards their averages: few public rows say little about
+one small neighborhood.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from thresher.threads import cut
 
 Floats = NDArray[np.float64]
 
+SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
+LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
+FLOOR = 2.0  # standard deviations
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
 MOST_ROWS = 600  # public rows that the covariance is taken from
@@ -40,6 +45,7 @@ class Public:
 
     near: NDArray[np.bool_]  # R x M, without the row itself
     same: NDArray[np.bool_]
+    codes: NDArray[np.int32]
     squares: NDArray[np.int64]  # near validation points of each row, itself left out
 
     @classmethod
@@ -49,7 +55,7 @@ class Public:
             return None
         near = cls.near_pairs(validation, radius)
         same = validation.codes[:, None] == validation.codes[None, :]
-        return cls(near, same, near.sum(axis=1))
+        return cls(near, same, validation.codes, near.sum(axis=1))
 
     @staticmethod
     def near_pairs(validation: Validation, radius: float) -> NDArray[np.bool_]:
@@ -96,8 +102,10 @@ class Prior:
         some = slice(None, None, -(-rows // MOST_ROWS))
         vectors = public.vectors(some)
         root = math.sqrt(len(vectors) - 1)
-        self.spread = (vectors - raw) / root  # its square is K
-        self.clipped_spread = (vectors * weights[some, None] - raw_clipped) / root
+        shifts = [_shifts(public, part) * math.sqrt(rows) for part in (np.ones(rows), weights)]
+        self.spread = np.concatenate([(vectors - raw) / root, shifts[0]])  # its square is K
+        clipped = (vectors * weights[some, None] - raw_clipped) / root
+        self.clipped_spread = np.concatenate([clipped, shifts[1]])
         self.rows = rows
 
     def posterior(self, release: Floats, sigma: float) -> Posterior:
@@ -199,6 +207,24 @@ def _weighted(fits: list[Fit]) -> list[Fit]:
     ]
 
 
+def _shifts(public: Public, weights: Floats) -> Floats:
+    """How the table moves if there are more points of one class, or more of it mislabeled.
+
+    Two rows a class: the mean vector of its validation points, and the mean vector they would have
+    under a random other label.
+    """
+    classes, codes = np.unique(public.codes, return_inverse=True)
+    rows = []
+    for a in range(len(classes)):
+        inside = codes == a
+        near = (weights * inside) @ public.near / max(int(inside.sum()), 1)
+        same = np.where(inside, near, 0.0)  # validation points of the class itself
+        wrong = np.where(inside, 0.0, near / max(len(classes) - 1, 1))
+        rows.append(SHARE_SHIFT * np.concatenate([same, near - same]))
+        rows.append(LABEL_SHIFT * np.concatenate([wrong, near - wrong]))
+    return np.array(rows)
+
+
 def _shrunk(raw: Floats, rows: int) -> Floats:
     """The mean vector, with each neighborhood's mass and label share drawn to their averages."""
     half = len(raw) // 2
@@ -244,11 +270,11 @@ def total_deviations(draws: Floats) -> Floats:
 def priceable(table: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     """Counts (same, other) that can be priced, from an estimated table.
 
-    A total is at least 1.5 of its standard deviations: prices rise steeply towards zero points.
+    A total is at least two of its standard deviations: prices rise steeply towards zero points.
     """
     half = len(table) // 2
     total = table[:half] + table[half:]
-    floored = np.maximum(np.maximum(total, 1.5 * deviation), 0.0)
+    floored = np.maximum(np.maximum(total, FLOOR * deviation), 0.0)
     safe = np.maximum(total, np.maximum(0.5 * deviation, 1e-12))
     share = np.clip(table[:half] / safe, 0.0, 1.0)
     return share * floored, (1 - share) * floored

@@ -36,7 +36,7 @@ from thresher.privacy.prior import Public
 
 FORMAT = "thresher.release/1"
 Publish = Literal["prices", "values"]
-STEPS = 3.0  # expected errors on each side of an interval; measured to hold about 9 in 10
+STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 Floats = NDArray[np.float64]
 
 
@@ -52,7 +52,7 @@ class Error:
     deviation
         The expected error of each value.
     low, high
-        The ends of an interval of three expected errors on each side; on the paper's data sets it
+        The ends of an interval of two expected errors on each side; on the paper's data sets it
         held the exact value about 9 times in 10 (docs/privacy.md).
     """
 
@@ -296,7 +296,7 @@ def dp_tknn_shapley(
 
 
 def interval(values: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """The ends of intervals: three expected errors on each side."""
+    """The ends of intervals: two expected errors on each side."""
     return values - STEPS * deviation, values + STEPS * deviation
 
 

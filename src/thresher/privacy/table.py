@@ -38,7 +38,7 @@ class Table:
     ----------
     bound
         B, the squared length that one unit may move the table by: a number chosen without looking
-        at the points, "usual" (half of the validation points are near no more than that many) or
+        at the points, "usual" (a quarter of the validation points are near no more than that) or
         "certified" (no point can be near more, so that nothing is clipped).
     prior
         Whether the public validation set serves as a prior for the counts.

@@ -1,0 +1,191 @@
+"""What a privacy budget buys: private values against exact ones, on the paper's tabular data sets.
+
+.venv/bin/python benchmarks/privacy.py [--data FOLDER] [--seeds 5]
+
+For every data set and seed 200 rows are the public validation set and at most 2,000 others, as many
+of each class, the private points, a tenth of them with a flipped label. Columns are scaled by the
+validation set alone. Files NAME.npz (X, y) come from --data, else THRESHER_DATA, else OpenML.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+from tqdm import tqdm
+
+import thresher as th
+from thresher.inputs import check_validation
+from thresher.privacy.prior import Prior, Public
+
+HERE = Path(__file__).parent
+OPENML = {
+    "2dplanes": 727, "phoneme": 1489, "cpu": 761, "fraud": 42397, "creditcard": 42477,
+    "apsfail": 41138, "click": 1218, "wind": 847, "pol": 722,
+}  # fmt: skip
+EPSILONS = (0.1, 0.5, 1.0)
+DELTA = 1e-4
+POINTS, VALIDATION = 2000, 200
+
+
+def load(name, folder):
+    """Features and labels 0 and 1."""
+    if folder and (Path(folder) / f"{name}.npz").is_file():
+        with np.load(Path(folder) / f"{name}.npz") as stored:
+            return stored["X"].astype(np.float64), stored["y"].astype(int)
+    from sklearn.datasets import fetch_openml
+
+    found = fetch_openml(data_id=OPENML[name], as_frame=True, parser="auto")
+    X = found.data.select_dtypes("number").fillna(-1000).to_numpy(np.float64)
+    return X, (found.target == found.target.unique()[0]).to_numpy().astype(int)
+
+
+def problem(X, y, seed):
+    """Points with flipped labels, validation set, and which labels were flipped."""
+    random = np.random.default_rng([seed, 7])
+    order = random.permutation(len(y))
+    val, rest = order[:VALIDATION], order[VALIDATION:]
+    size = min(POINTS // 2, *(int((y[rest] == label).sum()) for label in (0, 1)))
+    chosen = random.permutation(np.concatenate([rest[y[rest] == label][:size] for label in (0, 1)]))
+    mean, deviation = X[val].mean(axis=0), X[val].std(axis=0)
+    deviation = np.where(deviation > 1e-9, deviation, 1.0)
+    scaled = np.clip((X - mean) / deviation, -10, 10)
+    labels, flipped = th.flip_labels(y[chosen], fraction=0.1, seed=seed)
+    return scaled[chosen], labels, scaled[val], y[val], flipped
+
+
+def public_prior(points, y, X_val, y_val):
+    """Values at the counts that the validation set alone predicts for so many points."""
+    validation = check_validation(X_val, y_val, metric="cosine", classes=[0, 1])
+    prior = Prior(Public.of(validation, 0.5), len(validation), 64)
+    same, other = np.split(prior.mean * len(points), 2)
+    prices = th.PriceList.of_counts(validation, 0.5, (same, other), "shapley")
+    return prices.values(points, y)
+
+
+def contenders(epsilon):
+    """Name and values of everything that spends epsilon."""
+    budget = {"epsilon": epsilon, "delta": DELTA, "classes": [0, 1]}
+    return {
+        "table": lambda *d, seed: th.dp_tknn_shapley(*d, **budget, seed=seed),
+        "cells": lambda *d, seed: th.dp_tknn_shapley(*d, **budget, mechanism="cells", seed=seed),
+        "paper": lambda *d, seed: th.dp_tknn_shapley(*d, **budget, mechanism="paper", seed=seed),
+        "knn": lambda *d, seed: th.dp_knn_shapley(*d, **budget, seed=seed),
+        "knn sampled": lambda *d, seed: th.dp_knn_shapley(*d, **budget, subsample=0.01, seed=seed),
+    }
+
+
+def scores(values, exact, flipped):
+    """Spearman with the exact values, relative error, AUROC of finding flipped labels."""
+    constant = np.ptp(values) == 0
+    return {
+        "spearman": 0.0 if constant else float(spearmanr(values, exact)[0]),
+        "relative error": float(np.sqrt(((values - exact) ** 2).mean() / (exact**2).mean())),
+        "AUROC": float(roc_auc_score(flipped, -values)),
+    }
+
+
+def measure(name, seed, folder):
+    """All scores of one data set and seed."""
+    *data, flipped = problem(*load(name, folder), seed)
+    exact = th.tknn_shapley(*data, classes=[0, 1]).values
+    rows = [("exact", 0.0, scores(exact, exact, flipped))]
+    free = th.zero_budget_score(*data, classes=[0, 1]).values
+    rows.append(("zero-budget score", 0.0, scores(free, exact, flipped)))
+    rows.append(("public prior", 0.0, scores(public_prior(*data), exact, flipped)))
+    truth = {"knn": th.knn_shapley(*data, classes=[0, 1], utility="jia2019").values}
+    truth["knn sampled"] = truth["knn"]
+    for epsilon in EPSILONS:
+        for mechanism, run in contenders(epsilon).items():
+            release = run(*data, seed=1000 * seed + round(100 * epsilon))
+            found = scores(release.values, truth.get(mechanism, exact), flipped)
+            if mechanism in ("table", "cells"):
+                error = release.error
+                found["told error"] = error.relative
+                found["held"] = float(((error.low <= exact) & (exact <= error.high)).mean())
+            rows.append((mechanism, epsilon, found))
+    return [
+        {"set": name, "seed": seed, "mechanism": mechanism, "epsilon": epsilon, **found}
+        for mechanism, epsilon, found in rows
+    ]
+
+
+def average(rows, mechanism, epsilon, column):
+    """Mean over data sets and seeds."""
+    found = [
+        row[column]
+        for row in rows
+        if row["mechanism"] == mechanism and row["epsilon"] == epsilon and column in row
+    ]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def render(result):
+    """A Markdown page."""
+    rows = result["rows"]
+    sets = sorted({row["set"] for row in rows})
+    seeds = len({row["seed"] for row in rows})
+    lines = [
+        "# What a privacy budget buys",
+        "",
+        f"`make bench`, or `benchmarks/privacy.py`; {result['date']}. {len(sets)} data sets "
+        f"({', '.join(sets)}), {seeds} seeds, delta = {DELTA:g}, seeded noise. Spearman and "
+        "relative error are against the exact values of the same method.",
+        "",
+    ]
+    for title, column, digits in (
+        ("Spearman with the exact values", "spearman", 3),
+        ("Relative error", "relative error", 3),
+        ("AUROC of finding flipped labels", "AUROC", 3),
+        ("Relative error that the release tells of itself", "told error", 3),
+        ("Share of exact values inside their intervals", "held", 2),
+    ):
+        lines += [f"## {title}", "", "| | epsilon 0.1 | 0.5 | 1 |", "|---|---|---|---|"]
+        for mechanism in ("exact", "zero-budget score", "public prior"):
+            found = average(rows, mechanism, 0.0, column)
+            if not np.isnan(found):
+                lines.append(f"| {mechanism} (no budget) | {found:.{digits}f} | | |")
+        for mechanism in contenders(1.0):
+            found = [average(rows, mechanism, epsilon, column) for epsilon in EPSILONS]
+            if not np.isnan(found).any():
+                shown = " | ".join(f"{each:.{digits}f}" for each in found)
+                lines.append(f"| {mechanism} | {shown} |")
+        lines.append("")
+    lines += ["## The table mechanism, by data set: Spearman and relative error", ""]
+    lines += ["| | epsilon 0.1 | 0.5 | 1 |", "|---|---|---|---|"]
+    for name in sets:
+        own = [row for row in rows if row["set"] == name]
+        pairs = [
+            f"{average(own, 'table', e, 'spearman'):.3f}, "
+            f"{average(own, 'table', e, 'relative error'):.2f}"
+            for e in EPSILONS
+        ]
+        lines.append(f"| {name} | {' | '.join(pairs)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Measure and write results/privacy.json and .md."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default=os.environ.get("THRESHER_DATA"))
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", th.TwinWarning)
+    jobs = [(name, seed) for name in OPENML for seed in range(arguments.seeds)]
+    rows = [row for job in tqdm(jobs) for row in measure(*job, arguments.data)]
+    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
+    folder = HERE / "results"
+    (folder / "privacy.json").write_text(json.dumps(result, indent=1) + "\n")
+    (folder / "privacy.md").write_text(render(result))
+    print(render(result))
+
+
+if __name__ == "__main__":
+    main()

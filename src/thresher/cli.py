@@ -1,0 +1,135 @@
+"""The command `thresher`: parse, call one function, print.
+
+Data go to stdout, words to stderr. Exit codes: 0 done, 1 refused, 2 usage, 3 budget.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.errors import BudgetError, ThresherError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="What each training point is worth: exactly, fast, and privately.",
+    pretty_exceptions_enable=False,
+)
+ledger_app = typer.Typer(no_args_is_help=True, help="Privacy budgets: create, show, verify.")
+app.add_typer(ledger_app, name="ledger")
+
+LedgerPath = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+
+
+@ledger_app.command("create")
+def create(
+    path: LedgerPath,
+    epsilon: Annotated[float, typer.Option(help="The cap's epsilon.")],
+    delta: Annotated[float, typer.Option(help="The cap's delta; 0 for pure releases only.")],
+    adjacency: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
+    unit: Annotated[str, typer.Option(help="What is protected: point or owner.")] = "point",
+    data_set: Annotated[str, typer.Option(help="What it protects, in words.")] = "",
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="How costs add up: gaussian or basic.")
+    ] = None,
+) -> None:
+    """Create a ledger, whose terms are fixed forever.
+
+    Example: thresher ledger create ledger.db --epsilon 1 --delta 1e-6 --data-set "clinic 2026"
+    """
+    from thresher.privacy.ledger import Ledger
+
+    terms: Any = {"adjacency": adjacency, "unit": unit, "data_set": data_set, "filter": filter_}
+    with Ledger.create(path, epsilon=epsilon, delta=delta, **terms) as ledger:
+        _say(f"created {ledger}")
+
+
+@ledger_app.command("show")
+def show(path: LedgerPath) -> None:
+    """Print the cap, what is left, and every entry, as JSON.
+
+    Example: thresher ledger show ledger.db
+    """
+    from thresher.privacy.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        terms = ("epsilon", "delta", "adjacency", "unit", "data_set", "filter")
+        shown = {name: getattr(ledger, name) for name in terms}
+        shown |= {"remaining": ledger.remaining(), "entries": ledger.entries()}
+        _print(shown)
+
+
+@ledger_app.command("verify")
+def verify(
+    path: LedgerPath,
+    head: Annotated[
+        str | None, typer.Option(help="A hash that a release recorded: it must be in the ledger.")
+    ] = None,
+) -> None:
+    """Check that no entry was changed, dropped or put in, and that the cap was kept.
+
+    Example: thresher ledger verify ledger.db
+    """
+    from thresher.privacy.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        found = ledger.verify(head=head)
+        left = ledger.remaining()
+    witness = "" if found.witnessed else "; its witness file was missing: it may be an older copy"
+    _say(f"{found.entries} entries in order, epsilon={left:g} left{witness}")
+    _print({"entries": found.entries, "head": found.head, "witnessed": found.witnessed})
+
+
+@app.command("release")
+def release(
+    points: Annotated[Path, typer.Argument(help="Private points: .csv, .parquet or .npz.")],
+    validation: Annotated[Path, typer.Option(help="The public validation set.")],
+    epsilon: Annotated[float, typer.Option(help="The budget's epsilon.")],
+    delta: Annotated[float, typer.Option(help="The budget's delta.")],
+    ledger: Annotated[Path, typer.Option(help="The ledger that is charged.")],
+    out_prices: Annotated[Path, typer.Option(help="Where the public price list is written.")],
+    label: Annotated[str, typer.Option(help="The column of labels.")] = "y",
+    radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
+    metric: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    mechanism: Annotated[str, typer.Option(help="table, cells or paper.")] = "table",
+) -> None:
+    """Release a private price list, charged to a ledger.
+
+    Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
+    --ledger ledger.db --out-prices prices.json
+    """
+    from thresher.privacy.release import dp_tknn_shapley
+    from thresher.tables import read_labeled
+
+    found = dp_tknn_shapley(
+        *read_labeled(points, label), *read_labeled(validation, label),
+        epsilon=epsilon, delta=delta, radius=radius, metric=metric, mechanism=mechanism,
+        ledger=ledger,
+    )  # fmt: skip
+    found.price_list.save(out_prices)
+    _say(f"wrote {out_prices}; expected relative error {found.relative_error:.3g}")
+    _print(dict(found.record))
+
+
+def main() -> None:
+    """Run the command; errors of ours are one line and an exit code."""
+    try:
+        app()
+    except BudgetError as refused:
+        _say(f"thresher: {refused}")
+        sys.exit(3)
+    except ThresherError as refused:
+        _say(f"thresher: {refused}")
+        sys.exit(1)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _print(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, indent=1, default=vars) + "\n")
