@@ -42,9 +42,9 @@ def test_delta_is_that_of_the_gaussian_mechanism(epsilon, mu):
 def test_calibration_is_never_below_target_and_hardly_above(epsilon, delta):
     mu = gaussian_mu(epsilon, delta)
     assert gaussian_delta(epsilon, mu) <= delta
-    assert gaussian_delta(epsilon, mu * (1 + 1e-7)) > delta * (1 - 1e-6)
+    assert gaussian_delta(epsilon, mu * (1 + 1e-4)) > delta * (1 - 1e-6)
     assert gaussian_delta(gaussian_epsilon(mu, delta), mu) <= delta
-    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-6)
+    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_noise_for_sensitivity_one_is_the_known_one(epsilon, delta, sigma):
 def test_noise_agrees_with_dp_accounting(epsilon, delta):
     dp_accounting = pytest.importorskip("dp_accounting")
     theirs = dp_accounting.get_sigma_gaussian(epsilon, delta)
-    assert 1 / gaussian_mu(epsilon, delta) == pytest.approx(theirs, rel=1e-6)
+    assert 1 / gaussian_mu(epsilon, delta) == pytest.approx(theirs, rel=1e-5)
 
 
 SHIFTS = [
@@ -130,6 +130,29 @@ def test_a_shared_sample_costs_more_than_fresh_ones():
     fresh = 1.165  # what fresh samples need for epsilon 0.5
     true = sampled_epsilon(1e-4, 0.01, fresh / math.sqrt(17), 1, "add-remove")
     assert true > 5  # one that touches 17 validation points
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("delta", [1e-30, 1e-20, 1e-9])
+def test_calibration_holds_in_high_precision_where_floats_cancel(epsilon, delta):
+    with mpmath.workdps(80):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(gaussian_mu(epsilon, delta))
+        exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert exact <= delta
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 35.0, 60.0, 100.0])
+def test_the_mu_of_a_pure_release_is_right_to_the_last_digits(epsilon):
+    with mpmath.workdps(80):
+        mu = mpmath.mpf(pure_mu(epsilon))
+        share = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        assert mpmath.ncdf(-mu / 2) <= share
+        assert mpmath.ncdf(-mu * (1 - mpmath.mpf(3e-5)) / 2) >= share
+
+
+def test_a_sampled_release_needs_a_delta_that_can_be_computed():
+    with pytest.raises(InputError, match="delta must be at least 1e-12 for a sampled release"):
+        sampled_multiplier(Budget(1.0, 1e-15), 0.01, 20, "add-remove")
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
 
@@ -21,7 +22,7 @@ from thresher.privacy.bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
 from thresher.privacy.noise import Seeded
-from thresher.privacy.points import read_points
+from thresher.privacy.points import read_owners, read_points
 from thresher.privacy.prior import Public
 
 NOISE = Seeded(0)
@@ -240,9 +241,48 @@ def test_rows_that_cannot_be_used_count_for_nothing():
     np.testing.assert_array_equal(private.in_input_order(np.ones(1)), [0, 0, 0, 1, 0, 0])
 
 
+BAD = [[math.nan, 1], [None, 1], ["1", 2], [1j, 1], [2**2000, 1], [1], [1, 2, 3], "ab", None, 7]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+def test_a_bad_row_of_a_list_changes_no_other(bad):
+    validation = check_validation(V, W, metric="cosine", classes=None)
+    good = [[1, 2], [2**60, 1], [0.5, 0.25]]
+    alone = read_points(good, ["a", "b", "a"], validation)
+    found = read_points([*good[:1], bad, *good[1:]], ["a", "a", "b", "a"], validation)
+    assert found.where.tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(found.points.rows.array, alone.points.rows.array)
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, "x", ("a",), ["l"], {}, math.nan, 2**70])
+@pytest.mark.parametrize("kind", [list, tuple, collections.deque])
+def test_a_bad_label_changes_no_other(odd, kind):
+    validation = check_validation(V, [1, 0, 1, 0], metric="cosine", classes=None)
+    found = read_points([[1, 2]] * 4, kind([0, 1, odd, 1]), validation)
+    assert found.where.tolist() == [0, 1, 3]
+    assert found.points.codes.tolist() == [0, 1, 1]
+
+
+def test_masked_and_null_entries_cannot_be_used():
+    validation = check_validation(V, W, metric="cosine", classes=None)
+    masked = np.ma.MaskedArray([[1.0, 2.0]] * 3, mask=[[0, 0], [1, 0], [0, 0]])
+    labels = np.ma.MaskedArray(["a", "b", "a"], mask=[0, 0, 1])
+    assert read_points(masked, labels, validation).where.tolist() == [0]
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"p": [1, 2, None], "q": [1, 2**60, 3]}).astype("Int64")
+    assert read_points(frame, ["a", "b", "a"], validation).where.tolist() == [0, 1]
+
+
+def test_owners_that_are_missing_or_no_names_are_none():
+    found = read_owners(["a", None, math.nan, ["list"], 3], 5)
+    assert found == ("a", None, None, None, 3)
+    with pytest.raises(InputError, match="owners has 1 entries but there are 5 points"):
+        read_owners(["a"], 5)
+
+
 def test_shapes_are_refused():
     validation = check_validation(V, W, metric="cosine", classes=None)
     with pytest.raises(InputError, match="X has 3 features but X_val has 2"):
-        read_points([[1, 2, 3]], ["a"], validation)
+        read_points(np.ones((1, 3)), ["a"], validation)
     with pytest.raises(InputError, match="y has 2 labels but X has 1 rows"):
         read_points([[1, 2]], ["a", "b"], validation)

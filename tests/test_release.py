@@ -152,6 +152,9 @@ def test_the_ledger_is_charged_and_the_same_request_is_free(tmp_path):
     left = ledger.remaining()
     assert 0 < left < 0.9
     again = release(epsilon=0.6, ledger=ledger, seed=None, publish="values")
+    assert (first.stored, again.stored) == (False, True)
+    plain = release(epsilon=0.6, ledger=ledger, seed=None)
+    assert "values" not in json.loads(plain.to_json())
     np.testing.assert_array_equal(first.table, again.table)
     np.testing.assert_array_equal(first.values, again.values)
     assert ledger.remaining() == left
@@ -159,7 +162,7 @@ def test_the_ledger_is_charged_and_the_same_request_is_free(tmp_path):
     assert ledger.verify(head=first.record["ledger"]["head"]).entries == 3
     with pytest.raises(BudgetError, match="epsilon=0.9 does not fit"):
         release(epsilon=0.9, ledger=ledger, seed=None)
-    other = release(epsilon=left, ledger=ledger, seed=None, points=slice(500))
+    other = release(epsilon=left, ledger=ledger, seed=None)
     assert other.record["ledger"]["entry"] == 3
     assert ledger.remaining() < 1e-3
 
@@ -174,6 +177,40 @@ def test_a_ledger_under_replacement_is_charged_more(tmp_path):
         release(epsilon=0.5, ledger=ledger, seed=None)
         spent.append(ledger.spent().mu_squared)
     assert spent[1] == pytest.approx(2 * spent[0], rel=1e-6)
+
+
+def test_a_ledger_never_looks_whether_the_points_changed(tmp_path):
+    """What is charged, stored and hashed is the same for any points: only their noisy table differs."""
+    pytest.importorskip("opendp")
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=1.0, delta=1e-4)
+    first = release(epsilon=0.5, ledger=ledger, seed=None)
+    changed = release(epsilon=0.5, ledger=ledger, seed=None, points=slice(1, None))
+    np.testing.assert_array_equal(first.table, changed.table)
+    assert changed.stored
+    renewed = release(epsilon=0.5, ledger=ledger, seed=None, points=slice(1, None), version="2")
+    assert not renewed.stored
+    others = th.Ledger.create(tmp_path / "m.db", epsilon=1.0, delta=1e-4)
+    release(epsilon=0.5, ledger=others, seed=None, points=slice(300))
+    requests = [book.entries()[1]["request"] for book in (ledger, others)]
+    assert requests[0] == requests[1]
+
+
+def test_a_ledger_of_points_is_charged_for_owners_as_for_their_replacement(tmp_path):
+    """One point more may turn the whole of its owner's clipped vector."""
+    pytest.importorskip("opendp")
+    owners, spent = np.arange(800) // 2, []
+    for unit in ("owner", "point"):
+        ledger = th.Ledger.create(tmp_path / f"{unit}.db", epsilon=3, delta=1e-4, unit=unit)
+        release(epsilon=0.5, ledger=ledger, seed=None, owners=owners)
+        spent.append(ledger.spent().mu_squared)
+    assert spent[1] == pytest.approx(2 * spent[0], rel=1e-6)
+
+
+def test_points_without_an_owner_count_for_nothing():
+    owners = [None if i % 2 else "one" for i in range(800)]
+    found = release(owners=owners)
+    assert np.all(found.values[1::2] == 0)
+    assert np.any(found.values[::2] != 0)
 
 
 def test_a_ledger_of_owners_takes_no_release_of_points(tmp_path):
@@ -228,6 +265,12 @@ def test_personal_epsilons_are_at_most_that_of_the_release():
     assert found.personal_epsilon.min() < found.personal_epsilon.max()
     alone = release(points=slice(1))
     assert alone.personal_epsilon[0] == found.personal_epsilon[0]  # of its own data alone
+
+
+def test_personal_epsilons_under_replacement_are_of_replacement():
+    found = release(adjacency="replace-one")
+    assert found.personal_epsilon.max() <= 1 + 1e-6
+    assert found.personal_epsilon.min() >= found.record["epsilon_add_remove"] - 1e-6
 
 
 def test_errors_are_about_right():
@@ -296,6 +339,14 @@ def test_precomputed_distances_need_a_bound_and_give_the_same_table():
 def test_arguments_that_cannot_be_used_are_named(options, message):
     with pytest.raises(InputError, match=message):
         release(**options)
+
+
+@pytest.mark.parametrize("epsilon", [0.41, 0.47, 0.73, 0.11])
+def test_cells_take_the_whole_cap_and_not_more(epsilon, tmp_path):
+    pytest.importorskip("opendp")
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=epsilon, delta=0)
+    release(epsilon=epsilon, delta=0.0, mechanism="cells", seed=None, ledger=ledger)
+    assert ledger.remaining() == 0.0
 
 
 def test_cells_have_no_delta():
@@ -396,6 +447,17 @@ def test_private_knn_with_a_sample_needs_less_noise():
     assert type(some).__name__ == "SeededKNNRelease"
     assert isinstance(some, th.SeededRelease)
     assert not isinstance(some, th.Release)
+
+
+def test_private_knn_under_replacement_needs_more_noise():
+    pytest.importorskip("dp_accounting")
+    for subsample in (None, 0.05):
+        options = {"epsilon": 1, "delta": 1e-4, "seed": 0, "subsample": subsample}
+        plain = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
+        other = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, adjacency="replace-one", **options)
+        assert other.record["sigma"] > 1.2 * plain.record["sigma"]
+        assert other.record["epsilon_replace_one"] == 1.0
+        assert other.record["epsilon_add_remove"] < 1.0 < plain.record["epsilon_replace_one"]
 
 
 def test_private_knn_noise_is_for_all_validation_points_together():

@@ -237,3 +237,13 @@ def test_a_progress_bar_goes_to_standard_error(rng, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "tknn-shapley: 100%" in captured.err
+
+
+def test_the_zero_budget_score_takes_its_classes_from_the_validation_set():
+    X, X_val = [[1.0], [1.0], [1.0]], [[1.0], [1.0]]
+    few = th.zero_budget_score(X, ["a", "b", "c"], X_val, ["a", "b"], metric="euclidean").values
+    assert few.tolist() == [0.0, 0.0, -1.0]  # C = 2, whatever labels the points have
+    with pytest.raises(InputError, match="labels not in classes"):
+        th.zero_budget_score(
+            X, ["a", "b", "c"], X_val, ["a", "b"], metric="euclidean", classes=["a", "b"]
+        )

@@ -82,15 +82,29 @@ def check_flag(name: str, value: object) -> bool:
     raise InputError(f"{name} must be True or False, got {value!r}")
 
 
-def check_features(name: str, table: object) -> Features:
+def check_text(name: str, text: object, *, empty: bool = True) -> str:
+    """`text`, if it is a string, and not an empty one unless it may be."""
+    if isinstance(text, str) and (text or empty):
+        return text
+    raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
+
+
+def check_features(name: str, table: object, *, width: int | None = None) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 
     NumPy arrays and memmaps, pandas and polars frames, Arrow tables and nested lists are taken.
     float16, float32 and float64 stay what they are; booleans and short integers become float32,
     long integers float64, always exactly. NaN and infinity are found later, in the one pass over
     the rows that computes their norms (`metrics.measure`).
+
+    With a `width` each row is read for itself: long integers are rounded, entries that are missing
+    or no numbers become NaN, and so do rows of a list that have another width.
     """
-    array = _frame_to_array(name, table) if _is_frame(table) else _plain_array(name, table)
+    exact = width is None
+    if _is_frame(table):
+        array = _frame_to_array(name, table, exact=exact)
+    else:
+        array = _plain_array(name, table) if width is None else _row_by_row(table, width)
     if array.ndim != 2:
         hint = f"; for one feature use {name}.reshape(-1, 1)" if array.ndim == 1 else ""
         raise InputError(
@@ -100,7 +114,7 @@ def check_features(name: str, table: object) -> Features:
         raise InputError(f"{name} is empty: at least one row is needed")
     if array.shape[1] == 0:
         raise InputError(f"{name} has no columns: at least one feature is needed")
-    return _as_floats(name, array)
+    return _as_floats(name, array, exact=exact)
 
 
 def check_width(name: str, array: Features, reference: str, width: int) -> None:
@@ -168,7 +182,38 @@ def _plain_array(name: str, table: object) -> NDArray[Any]:
         raise InputError(f"{name} is not a rectangular table of numbers: {ragged}") from ragged
 
 
-def _frame_to_array(name: str, table: object) -> NDArray[Any]:
+def _row_by_row(table: Any, width: int) -> NDArray[Any]:
+    """A plain table in which what one row holds changes nothing in another."""
+    if isinstance(table, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(table.astype(np.float64), math.nan))
+    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and table.dtype.itemsize <= 8:
+        return table
+    if not hasattr(table, "__len__") or isinstance(table, str | bytes):
+        return np.asarray(table)
+    array = np.full((len(table), width), math.nan)
+    for target, row in zip(array, table, strict=True):
+        numbers = _numbers(row)
+        if numbers is not None and len(numbers) == width:
+            target[:] = numbers
+    return array
+
+
+def _numbers(row: Any) -> NDArray[np.float64] | None:
+    """One row as numbers; None where it is no row at all."""
+    try:
+        return np.array([_number(entry) for entry in row], np.float64)
+    except TypeError:
+        return None
+
+
+def _number(entry: Any) -> float:
+    try:
+        return math.nan if isinstance(entry, str | bytes) else float(entry)
+    except Exception:  # noqa: BLE001 - whatever it is, it is not a number
+        return math.nan
+
+
+def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     import narwhals as nw
 
     if type(table).__name__ in {"Series", "Array", "ChunkedArray", "Index"}:
@@ -183,20 +228,12 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
         frame: Any = nw.from_native(table, eager_only=True)
     except (TypeError, ValueError, nw.exceptions.NarwhalsError) as unfit:
         raise InputError(f"{name} cannot be read as a table: {unfit}") from None
-    wrong = [
-        f"{column!r} ({dtype})"
-        for column, dtype in frame.schema.items()
-        if not (dtype.is_numeric() or dtype == nw.Boolean) or dtype.is_decimal()
-    ]
-    if wrong:
-        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        raise InputError(
-            f"{name} has non-numeric columns: {shown}; drop them or encode them as numbers"
-        )
+    _check_numeric(name, frame, nw.Boolean)
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         return np.empty(frame.shape, np.float32)
     single = {nw.Float32, nw.Boolean, nw.Int8, nw.UInt8, nw.Int16, nw.UInt16}
-    _check_long_integers(name, frame, {nw.Int64, nw.UInt64, nw.Int128, nw.UInt128})
+    if exact:
+        _check_long_integers(name, frame, {nw.Int64, nw.UInt64, nw.Int128, nw.UInt128})
     target = nw.Float32 if all(dtype in single for dtype in frame.schema.values()) else nw.Float64
     array = frame.select(nw.all().cast(target)).to_numpy()
     if array.dtype.kind == "O":  # nullable columns: missing entries become NaN, found later
@@ -204,12 +241,25 @@ def _frame_to_array(name: str, table: object) -> NDArray[Any]:
     return np.asarray(array)
 
 
+def _check_numeric(name: str, frame: Any, boolean: Any) -> None:
+    wrong = [
+        f"{column!r} ({dtype})"
+        for column, dtype in frame.schema.items()
+        if not (dtype.is_numeric() or dtype == boolean) or dtype.is_decimal()
+    ]
+    if wrong:
+        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise InputError(
+            f"{name} has non-numeric columns: {shown}; drop them or encode them as numbers"
+        )
+
+
 def _check_long_integers(name: str, frame: Any, kinds: set[Any]) -> None:
     for column, dtype in frame.schema.items():
         if dtype in kinds:
             entries = frame.get_column(column)
-            largest = max(abs(int(entries.max() or 0)), abs(int(entries.min() or 0)))
-            if largest > MAX_INTEGER:
+            ends = [end for end in (entries.min(), entries.max()) if not _is_na(end)]
+            if any(abs(int(end)) > MAX_INTEGER for end in ends):
                 raise InputError(_too_long(f"{name} column {column!r}"))
 
 
@@ -221,14 +271,18 @@ def _is_na(entry: object) -> bool:
     return entry is None or type(entry).__name__ in {"NAType", "NaTType"}
 
 
-def _as_floats(name: str, array: NDArray[Any]) -> Features:
+def _as_floats(name: str, array: NDArray[Any], *, exact: bool) -> Features:
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "f" and size in {2, 4, 8}:
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if kind == "b" or (kind in "iu" and size <= 2):
         return array.astype(np.float32)
     if kind in "iu":
-        if size == 8 and (int(array.max()) > MAX_INTEGER or int(array.min()) < -MAX_INTEGER):
+        if (
+            exact
+            and size == 8
+            and (int(array.max()) > MAX_INTEGER or int(array.min()) < -MAX_INTEGER)
+        ):
             raise InputError(_too_long(name))
         return array.astype(np.float64)
     if kind == "O":

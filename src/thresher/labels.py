@@ -186,7 +186,7 @@ def _series_to_array(name: str, labels: Any) -> NDArray[Any]:
         return np.asarray(labels.to_numpy()) if integers else _object_array(labels.to_list())
     if hasattr(labels, "columns") or hasattr(labels, "schema"):
         raise InputError(f"{name} is a table: pass one column of it")
-    return np.asarray(labels)
+    return np.asarray(labels) if hasattr(labels, "__array__") else _object_array(list(labels))
 
 
 def _object_array(entries: list[Any]) -> NDArray[Any]:

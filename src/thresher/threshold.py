@@ -143,7 +143,8 @@ def zero_budget_score(
     --------
     >>> import thresher as th
     >>> X, y = [[1.0, 0.1], [0.9, 0.0]], ["cat", "dog"]
-    >>> th.zero_budget_score(X, y, [[1.0, 0.0], [0.9, 0.2]], ["cat", "cat"]).values.tolist()
+    >>> X_val, y_val = [[1.0, 0.0], [0.9, 0.2], [0.0, 1.0]], ["cat", "cat", "dog"]
+    >>> th.zero_budget_score(X, y, X_val, y_val).values.tolist()
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)

@@ -34,8 +34,10 @@ Adjacency = Literal["add-remove", "replace-one"]
 Filter = Literal["gaussian", "basic"]
 
 ROUNDING_VARIANCE = 4.0  # r^2: what the rounding of the proof takes from the noise
-SLACK = 1e-9  # share of the budget left aside, far beyond all rounding of these computations
+ROUNDING = 1e-12  # relative, beyond that of a few float operations
+SLACK = 1e-5  # share of delta left aside: small epsilons cancel to six digits
 LARGEST_EPSILON = 100.0
+LEAST_SAMPLED_DELTA = 1e-12  # below, the numbers behind dp-accounting's tables are rounding
 INTERVAL = 1e-4  # of the loss in dp-accounting's tables; losses are rounded up to it
 TOLERANCE = 1e-3  # of the noise multiplier of a sampled release, on the safe side
 
@@ -106,9 +108,9 @@ def pure_mu(epsilon: float) -> float:
     Examples
     --------
     >>> round(pure_mu(1.0), 4)
-    1.2318
+    1.232
     """
-    return 2 * float(ndtri(1 / (1 + math.exp(-epsilon)))) * (1 + SLACK)
+    return -2 * float(ndtri(1 / (1 + math.exp(epsilon)))) * (1 + ROUNDING)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -145,7 +147,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 def discrete_sigma(length: float, mu: float) -> float:
     """Sigma of the discrete Gaussian that makes shifts of this euclidean length mu-GDP."""
-    return math.sqrt((length / mu) ** 2 * (1 + SLACK) + ROUNDING_VARIANCE)
+    return math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + ROUNDING_VARIANCE)
 
 
 def discrete_mu(length: float, sigma: float) -> float:
@@ -159,8 +161,11 @@ def sampled_multiplier(budget: Budget, rate: float, steps: int, adjacency: Adjac
 
     Each step draws a fresh sample at this rate. Bisection; the answer is on the safe side.
     """
-    if budget.delta <= 0.0:
-        raise InputError("delta must be > 0 for Gaussian noise, got 0: use mechanism='cells'")
+    if budget.delta < LEAST_SAMPLED_DELTA:
+        raise InputError(
+            f"delta must be at least {LEAST_SAMPLED_DELTA:g} for a sampled release, "
+            f"got {budget.delta:g}: use mechanism='table' or 'cells'"
+        )
 
     def enough(multiplier: float) -> bool:
         delta = sampled_delta(budget.epsilon, rate, multiplier, steps, adjacency)
@@ -187,8 +192,9 @@ def sampled_delta(
     """
     losses = _sampled_losses(rate, multiplier, steps)
     if adjacency == "add-remove":
-        return float(losses.get_delta(epsilon))
-    return min(1.0, (1 + math.exp(epsilon / 2)) * float(losses.get_delta(epsilon / 2)))
+        return max(0.0, float(losses.get_delta(epsilon)))
+    half = max(0.0, float(losses.get_delta(epsilon / 2)))
+    return min(1.0, (1 + math.exp(epsilon / 2)) * half)
 
 
 def sampled_epsilon(

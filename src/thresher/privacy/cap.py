@@ -19,6 +19,7 @@ from typing import Literal
 from thresher.checks import check_number
 from thresher.errors import InputError
 from thresher.privacy.accountants import (
+    SLACK,
     Adjacency,
     Cost,
     Filter,
@@ -87,7 +88,8 @@ class Cap:
             return within and not total.mu_squared
         if total.epsilon or total.delta:
             return False
-        return gaussian_delta(self.epsilon, math.sqrt(total.cost.mu_squared)) <= self.delta
+        kept = self.delta * (1 - SLACK / 2)  # mu of a release leaves all of SLACK aside
+        return gaussian_delta(self.epsilon, math.sqrt(total.cost.mu_squared)) <= kept
 
     def left(self, spent: Units) -> float:
         """The largest epsilon of one more release, at the cap's delta if Gaussian; rounded down."""
@@ -120,7 +122,7 @@ class Cap:
                     "another mechanism, or a ledger created with filter='basic' for new data"
                 )
             epsilon = gaussian_epsilon(math.sqrt(asked.mu_squared), self.delta)
-            what = f"a release of epsilon={epsilon:.6g} does not fit"
+            what = f"a release of epsilon={epsilon:.5g} does not fit"
             return f"{what}: {left} at delta={self.delta:g}; {ways}"
         if asked.mu_squared:
             return (

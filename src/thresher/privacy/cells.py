@@ -99,9 +99,11 @@ class CellsDesign:
         return Cost(epsilon=self.epsilon(adjacency))
 
     def epsilon(self, adjacency: Adjacency) -> float:
-        """The votes that a unit moves, over the scale."""
-        moved = self.votes * (1 if adjacency == "add-remove" else 2)
-        return moved / self.laplace_scale
+        """What was asked for; replacing moves twice as many votes as adding."""
+        epsilon, ours = self.setting.budget.epsilon, self.setting.adjacency
+        if adjacency == ours:
+            return epsilon
+        return 2 * epsilon if ours == "add-remove" else epsilon / 2
 
     def noise(self, source: Noise) -> Integers:
         """One discrete Laplace a bin."""

@@ -26,6 +26,7 @@ from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_validation
 from thresher.kernels.scan import add_sampled_values
+from thresher.metrics import SMALLEST_SQUARE, Rows
 from thresher.order import Bench, Source, order, sources
 from thresher.privacy.accountants import (
     ROUNDING_VARIANCE,
@@ -143,7 +144,7 @@ def dp_knn_shapley(
     >>> th.dp_knn_shapley(
     ...     X, y, [[0.1]], ["a"], k=1, metric="euclidean", epsilon=1, delta=1e-5, seed=0
     ... )
-    SeededKNNRelease(knn, epsilon=1, delta=1e-05, add-remove, 3 values)
+    SeededKNNRelease(knn, epsilon=1, delta=1e-05, add-remove, point)
     """
     source = noise_source(seed)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
@@ -155,7 +156,7 @@ def dp_knn_shapley(
         Budget(epsilon, delta), k, len(validation), None if rate == 1 else rate,
         check_adjacency(adjacency),
     )  # fmt: skip
-    private = read_points(X, y, validation)
+    private = _within_range(read_points(X, y, validation), validation)
     noise = source.gaussian(design.sigma, len(private))
     sums = _sums(private.points, validation, design, source) if len(private) else noise
     kind = KNNRelease if seed is None else SeededKNNRelease
@@ -188,7 +189,7 @@ class _Design:
         if self.rate is None:
             mu = gaussian_mu(self.budget.epsilon, self.budget.delta)
             return math.sqrt(self.validation) / mu
-        return sampled_multiplier(self.budget, self.rate, self.validation, "add-remove")
+        return sampled_multiplier(self.budget, self.rate, self.validation, self.adjacency)
 
     @cached_property
     def sigma(self) -> float:
@@ -203,6 +204,8 @@ class _Design:
     def epsilon(self, adjacency: Adjacency) -> float:
         """The epsilon at the budget's delta under this adjacency."""
         delta = self.budget.delta
+        if adjacency == self.adjacency:
+            return self.budget.epsilon
         if self.rate is not None:
             steps = self.validation
             return sampled_epsilon(delta, self.rate, self.multiplier, steps, adjacency)
@@ -231,6 +234,24 @@ class _Design:
             "validation_points": self.validation,
             "version": thresher.__version__,
         }
+
+
+def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoints:
+    """The points, without those whose distances are too small to be ordered."""
+    rows = private.points.rows
+    if not isinstance(rows, Rows) or validation.rows is None or validation.metric == "cosine":
+        return private
+    if 0 < validation.rows.largest_norm() ** 2 < SMALLEST_SQUARE:
+        raise InputError("X_val has no value beyond 1e-72: rescale the features")
+    tiny = np.flatnonzero(rows.squares < SMALLEST_SQUARE)
+    wrong = tiny[[bool(np.any(rows.array[row])) for row in tiny]] if len(tiny) else tiny
+    if not len(wrong):
+        return private
+    kept = np.delete(np.arange(len(rows)), wrong)
+    some = Rows(rows.array[kept], rows.squares[kept])
+    return PrivatePoints(
+        Points(some, private.points.codes[kept]), private.where[kept], private.total
+    )
 
 
 def _sums(points: Points, validation: Validation, design: _Design, source: Noise) -> Integers:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from thresher.checks import check_choice
+from thresher.checks import check_choice, check_text
 from thresher.errors import BudgetError, InputError
 from thresher.privacy.accountants import (
     Adjacency,
@@ -116,7 +116,7 @@ class Ledger:
             "delta": cap.delta,
             "adjacency": check_adjacency(adjacency),
             "unit": check_choice("unit", unit, get_args(Unit)),
-            "data_set": _check_text("data_set", data_set),
+            "data_set": check_text("data_set", data_set),
             "filter": check_filter(filter, cap.delta),
         }
         return cls(Chain.create(_check_path(path), "cap", terms))
@@ -198,7 +198,7 @@ class Ledger:
         `request` identifies the release: equal requests get one answer. `about` has its public
         facts, as JSON. A `BudgetError` means that it does not fit, and that nothing was spent.
         """
-        _check_text("request", request, empty=False)
+        check_text("request", request, empty=False)
         asked = Units.of(cost)
         with self._chain().appending() as chain:
             spent = _total(chain.read(CHARGES))
@@ -211,7 +211,7 @@ class Ledger:
 
     def stored(self, request: str) -> dict[str, Any] | None:
         """The body of the release that this request was answered with, if it was."""
-        _check_text("request", request, empty=False)
+        check_text("request", request, empty=False)
         found = self._chain().read(RELEASE, request)
         return found[0].content["body"] if found else None
 
@@ -304,10 +304,4 @@ def _shown(entry: Entry) -> dict[str, Any]:
 
 
 def _check_path(path: object) -> Path:
-    return Path(_check_text("path", str(path) if isinstance(path, Path) else path, empty=False))
-
-
-def _check_text(name: str, text: object, *, empty: bool = True) -> str:
-    if isinstance(text, str) and (text or empty):
-        return text
-    raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
+    return Path(check_text("path", str(path) if isinstance(path, Path) else path, empty=False))

@@ -8,7 +8,6 @@ worth nothing, and nothing else changes. Only shapes and types are refused.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +23,9 @@ from thresher.checks import (
 )
 from thresher.errors import InputError
 from thresher.inputs import MOST_POINTS, Points, Validation
-from thresher.labels import Classes, Codes, raw_labels
-from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, squared_lengths
+from thresher.labels import Classes, Codes, is_missing, raw_labels
+from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
 from thresher.near import Distances
-from thresher.threads import cut
 
 
 @dataclass(frozen=True)
@@ -47,23 +45,17 @@ class PrivatePoints:
         out[self.where] = values
         return out
 
-    def digest(self) -> str:
-        """A SHA-256 of the usable points: rows as float64 numbers, and class codes."""
-        state = hashlib.sha256(repr((self.total, len(self))).encode())
-        state.update(self.where.tobytes())
-        state.update(self.points.codes.tobytes())
-        rows = self.points.rows
-        array: Any = rows.source if isinstance(rows, Distances) else rows.array
-        for lo, hi in cut(0, len(array), max(1, CHUNK // max(1, array.shape[1]))):
-            state.update((np.ascontiguousarray(array[lo:hi], np.float64) + 0.0).tobytes())
-        return state.hexdigest()
 
+def read_points(
+    X: Any, y: Any, validation: Validation, owned: NDArray[np.bool_] | None = None
+) -> PrivatePoints:
+    """The points that can be used; refuses only what is wrong with shapes and types.
 
-def read_points(X: Any, y: Any, validation: Validation) -> PrivatePoints:
-    """The points that can be used; refuses only what is wrong with shapes and types."""
-    labels = raw_labels("y", y)
+    A point that is not `owned`, where that matters, cannot be used either.
+    """
+    labels = _labels(y)
     width = len(validation) if validation.rows is None else validation.rows.width
-    array = np.empty((0, width)) if _is_empty(X) else check_features("X", X)
+    array = np.empty((0, width)) if _is_empty(X) else check_features("X", X, width=width)
     check_width("X", array, "X_val" if validation.rows is not None else "y_val", width)
     if validation.rows is not None:
         check_columns("X", column_names(X), "X_val", validation.columns)
@@ -72,6 +64,8 @@ def read_points(X: Any, y: Any, validation: Validation) -> PrivatePoints:
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
     codes = _codes(labels, validation.classes)
+    if owned is not None:
+        codes = np.where(owned, codes, np.int32(-1))
     if validation.rows is None:
         where = np.flatnonzero((codes >= 0) & ~np.isnan(array).any(axis=1))
         some = _some(array, where)
@@ -85,6 +79,31 @@ def read_points(X: Any, y: Any, validation: Validation) -> PrivatePoints:
     return PrivatePoints(Points(rows, _some(codes, where)), where, len(labels))
 
 
+def read_owners(owners: Any, total: int) -> tuple[Any, ...] | None:
+    """The owner of each point, None where it is missing or could not be told from others."""
+    if owners is None:
+        return None
+    raw = list(_labels(owners))
+    if len(raw) != total:
+        raise InputError(f"owners has {len(raw)} entries but there are {total} points")
+    return tuple(None if is_missing(owner) or not _hashable(owner) else owner for owner in raw)
+
+
+def _labels(labels: Any) -> Any:
+    """Labels as a sequence; masked ones are None."""
+    if isinstance(labels, np.ma.MaskedArray):
+        return np.ma.filled(labels.astype(object), None).tolist()
+    return raw_labels("y", labels)
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except Exception:  # noqa: BLE001 - whatever it is, it is not a name
+        return False
+    return True
+
+
 def _is_empty(X: Any) -> bool:
     return hasattr(X, "__len__") and len(X) == 0
 
@@ -95,14 +114,7 @@ def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
 
 def _codes(labels: Any, classes: Classes) -> Codes:
     """Class codes, -1 for what is not a class, not even something that could be one."""
-    try:
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return classes.known_codes(labels)
-    except TypeError:  # some label is not hashable
-        return np.array([_code(label, classes) for label in labels], np.int32)
-
-
-def _code(label: Any, classes: Classes) -> int:
-    try:
-        return int(classes.known_codes([label])[0])
-    except TypeError:
-        return -1
+    usable = [label if _hashable(label) else None for label in labels]
+    return np.array([-1 if x is None else classes.known_codes([x])[0] for x in usable], np.int32)

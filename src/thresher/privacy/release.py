@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +20,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_radius
+from thresher.checks import check_choice, check_radius, check_text
 from thresher.errors import InputError
 from thresher.files import write_whole
 from thresher.inputs import check_validation, kept
-from thresher.labels import check_owners
 from thresher.prices import Semivalue, check_semivalue, semivalue_name
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
@@ -31,7 +31,7 @@ from thresher.privacy.design import Design, Setting
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import noise_source
-from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.points import PrivatePoints, read_owners, read_points
 from thresher.privacy.prior import Public
 
 FORMAT = "thresher.release/1"
@@ -79,7 +79,10 @@ class _Outcome:
         private: PrivatePoints,
         contributions: Contributions,
         owners: tuple[Hashable, ...] | None,
+        *,
+        stored: bool = False,
     ) -> None:
+        self.stored = stored
         self._design, self._private, self._contributions = design, private, contributions
         self._owners = owners
         self.table = table
@@ -89,8 +92,8 @@ class _Outcome:
     def __repr__(self) -> str:
         about = self.record
         budget = f"epsilon={about['epsilon']:g}, delta={about['delta']:g}"
-        what = f"{about['mechanism']}, {budget}, {about['adjacency']}"
-        return f"{type(self).__name__}({what}, {len(self.values)} values)"
+        what = f"{about['mechanism']}, {budget}, {about['adjacency']}, {about['unit']}"
+        return f"{type(self).__name__}({what})"
 
     @cached_property
     def values(self) -> Floats:
@@ -210,6 +213,7 @@ def dp_tknn_shapley(
     adjacency: str = "add-remove",
     semivalue: Semivalue = "shapley",
     publish: Publish = "prices",
+    version: str = "",
 ) -> Release | SeededRelease:
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -231,7 +235,7 @@ def dp_tknn_shapley(
         The owner of each point: then an owner with all its points is what is protected.
     ledger
         A `Ledger` or its path: it is charged before noise is drawn, and refuses what does not fit.
-        The same request again returns the stored release at no cost.
+        The same request again returns the stored release at no cost (`stored` is then True).
     seed
         For tests and experiments: the result is a `SeededRelease`, which protects nobody.
     adjacency
@@ -240,6 +244,9 @@ def dp_tknn_shapley(
         As in `tknn_shapley`.
     publish
         "values" puts all values into `to_json()`; that list is not covered by the guarantee.
+    version
+        A public name for the state of the points and owners. To the ledger a request with another
+        version is another request; it never looks at the points to see whether they have changed.
 
     Returns
     -------
@@ -261,7 +268,7 @@ def dp_tknn_shapley(
     ...     X[100:], y[100:], X[:100], y[:100], epsilon=1, delta=1e-5, seed=0
     ... )
     >>> release
-    SeededRelease(table, epsilon=1, delta=1e-05, add-remove, 300 values)
+    SeededRelease(table, epsilon=1, delta=1e-05, add-remove, point)
     >>> exact = th.tknn_shapley(X[100:], y[100:], X[:100], y[:100])
     >>> bool(np.corrcoef(release.values, exact.values)[0, 1] > 0.98)
     True
@@ -276,11 +283,12 @@ def dp_tknn_shapley(
         "point" if owners is None else "owner", check_semivalue(semivalue),
     )  # fmt: skip
     design = design_release(mechanism, setting)
-    private = read_points(X, y, validation)
-    known_owners = check_owners(owners, private.total)
+    known_owners = read_owners(owners, len(y))
+    owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
+    private = read_points(X, y, validation, owned)
     units = Units.of(_owner_numbers(known_owners, private), len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
-    record = _record(setting, design, publish)
+    record = _record(setting, design, version)
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
         noise = design.noise(source)  # before anything is counted
@@ -289,10 +297,10 @@ def dp_tknn_shapley(
         whole = record | {"ledger": entry, "table_digest": _digest(table)}
         return {"record": whole, "table": table.tolist()}
 
-    body = _through(ledger, setting, design, record, private, draw)
+    body, new = _through(ledger, setting, design, record, draw)
     kind = Release if seed is None else SeededRelease
-    table = np.array(body["table"], np.int64)
-    return kind(design, table, body["record"], private, contributions, known_owners)
+    table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
+    return kind(design, table, whole, private, contributions, known_owners, stored=not new)
 
 
 def interval(values: Floats, deviation: Floats) -> tuple[Floats, Floats]:
@@ -306,11 +314,11 @@ def _owner_numbers(
     if owners is None:
         return None
     numbers: dict[Hashable, int] = {}
-    each = [numbers.setdefault(owner, len(numbers)) for owner in owners]
+    each = [numbers.setdefault(owner, len(numbers)) for owner in owners]  # None: left out below
     return np.array(each, np.int64)[private.where]
 
 
-def _record(setting: Setting, design: Design, publish: str) -> dict[str, Any]:
+def _record(setting: Setting, design: Design, version: str) -> dict[str, Any]:
     """What is known before the points are counted."""
     import thresher
 
@@ -321,15 +329,15 @@ def _record(setting: Setting, design: Design, publish: str) -> dict[str, Any]:
         "unit": setting.unit,
         "epsilon": setting.budget.epsilon,
         "delta": 0.0 if pure else setting.budget.delta,
-        "epsilon_add_remove": design.epsilon("add-remove"),
-        "epsilon_replace_one": design.epsilon("replace-one"),
+        "epsilon_add_remove": _finite(design.epsilon("add-remove")),
+        "epsilon_replace_one": _finite(design.epsilon("replace-one")),
         "radius": setting.radius,
         "metric": setting.validation.metric,
         "semivalue": semivalue_name(setting.semivalue),
         "classes": len(setting.validation.classes),
         "validation_points": len(setting.validation),
         "validation_digest": setting.validation.digest(),
-        "published": publish,
+        "data_version": check_text("version", version),
         "version": thresher.__version__,
     }
 
@@ -339,30 +347,33 @@ def _through(
     setting: Setting,
     design: Design,
     record: dict[str, Any],
-    private: PrivatePoints,
-    draw: Any,
-) -> dict[str, Any]:
-    """What `draw` gives, charged to the ledger if there is one."""
+    draw: Callable[[Receipt | None], dict[str, Any]],
+) -> tuple[dict[str, Any], bool]:
+    """What `draw` gives, charged to the ledger if there is one, and whether it is new.
+
+    A point of an owner may turn the whole of that owner's clipped vector, so that to a ledger of
+    points a release that protects owners costs what replacing an owner costs.
+    """
     if ledger is None:
-        return draw(None)
+        return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     try:
         if book.unit == "owner" and setting.unit == "point":
             raise InputError("the ledger protects owners: pass owners=")
-        about = record | {"data_set": book.data_set}
-        request = _request(record, private)
-        body, _ = book.release(request, design.cost(book.adjacency, book.filter), about, draw)
-        return body
+        adjacency = book.adjacency if book.unit == setting.unit else "replace-one"
+        return book.release(_request(record), design.cost(adjacency, book.filter), record, draw)
     finally:
         if book is not ledger:
             book.close()
 
 
-def _request(record: dict[str, Any], private: PrivatePoints) -> str:
-    """The same for the same question about the same points, whatever is published of it."""
-    question = {name: entry for name, entry in record.items() if name != "published"}
-    text = json.dumps([question, private.digest()], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _request(record: dict[str, Any]) -> str:
+    """A name for the question. Nothing private is in it: it becomes part of published hashes."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _finite(epsilon: float) -> float | None:
+    return epsilon if math.isfinite(epsilon) else None
 
 
 def _digest(table: NDArray[np.int64]) -> str:

@@ -118,7 +118,9 @@ class TableDesign:
         return Cost(mu_squared=discrete_mu(self.length(adjacency), self.sigma) ** 2)
 
     def epsilon(self, adjacency: Adjacency) -> float:
-        """Exact conversion of mu."""
+        """Exact conversion of mu; for the adjacency of the budget, what was asked for."""
+        if adjacency == self.setting.adjacency:
+            return self.setting.budget.epsilon
         mu = discrete_mu(self.length(adjacency), self.sigma)
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
@@ -133,9 +135,11 @@ class TableDesign:
         return contributions.counts(weights)
 
     def personal_epsilon(self, contributions: Contributions) -> Floats:
-        """From the length of each unit's own clipped vector."""
+        """From the length of each unit's own clipped vector, and that of a worst replacement."""
         squares = contributions.squares()
         moved = clipped_weights(squares, self.bound, self.scale) ** 2 * squares
+        if self.setting.adjacency == "replace-one":
+            moved = moved + self.bound * self.scale**2
         distinct, which = np.unique(moved, return_inverse=True)
         delta = self.setting.budget.delta
         each = [
