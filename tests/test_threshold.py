@@ -240,10 +240,10 @@ def test_a_progress_bar_goes_to_standard_error(rng, capsys):
 
 
 def test_the_zero_budget_score_takes_its_classes_from_the_validation_set():
-    X, X_val = [[1.0], [1.0], [1.0]], [[1.0], [1.0]]
+    X, X_val = [[1.1], [1.2], [1.3]], [[1.0], [0.9]]
     few = th.zero_budget_score(X, ["a", "b", "c"], X_val, ["a", "b"], metric="euclidean").values
     assert few.tolist() == [0.0, 0.0, -1.0]  # C = 2, whatever labels the points have
-    with pytest.raises(InputError, match="labels not in classes"):
+    with pytest.raises(th.InputError, match="labels not in classes"):
         th.zero_budget_score(
             X, ["a", "b", "c"], X_val, ["a", "b"], metric="euclidean", classes=["a", "b"]
         )
