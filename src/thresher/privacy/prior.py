@@ -34,6 +34,7 @@ LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
 FLOOR = 2.0  # standard deviations
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
+CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
 KAPPAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 TAUS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
@@ -79,13 +80,18 @@ class Public:
     def total(self, weights: Floats) -> Floats:
         """The sum of all vectors, each times its weight."""
         total = np.zeros(2 * self.near.shape[1])
-        for lo, hi in cut(0, len(weights), 512):
+        for lo, hi in cut(0, len(weights), CHUNK_ROWS):
             total += weights[lo:hi] @ self.vectors(slice(lo, hi))
         return total
 
     def values(self, gain: Floats, loss: Floats) -> Floats:
-        """What each row would be worth at these prices."""
-        return (self.near & self.same) @ gain + (self.near & ~self.same) @ loss
+        """What each row would be worth at these prices; several price lists may be columns."""
+        parts = [
+            (self.near[lo:hi] & self.same[lo:hi]) @ gain
+            + (self.near[lo:hi] & ~self.same[lo:hi]) @ loss
+            for lo, hi in cut(0, len(self.near), CHUNK_ROWS)
+        ]
+        return np.concatenate(parts)
 
 
 class Prior:
@@ -217,7 +223,7 @@ def _shifts(public: Public, weights: Floats) -> Floats:
     rows = []
     for a in range(len(classes)):
         inside = codes == a
-        near = (weights * inside) @ public.near / max(int(inside.sum()), 1)
+        near = weights[inside] @ public.near[inside] / max(int(inside.sum()), 1)
         same = np.where(inside, near, 0.0)  # validation points of the class itself
         wrong = np.where(inside, 0.0, near / max(len(classes) - 1, 1))
         rows.append(SHARE_SHIFT * np.concatenate([same, near - same]))

@@ -129,8 +129,12 @@ class _Outcome:
         if public is None:
             return float("nan")
         values = public.values(self.price_list.gain, self.price_list.loss)
-        drawn = np.array([public.values(prices.gain, prices.loss) for prices in self._drawn])
-        return float(np.sqrt(((drawn - values) ** 2).mean() / max((values**2).mean(), 1e-300)))
+        gains, losses = (
+            np.array([getattr(prices, side) for prices in self._drawn]).T
+            for side in ("gain", "loss")
+        )
+        missed = public.values(gains, losses) - values[:, None]
+        return float(np.sqrt((missed**2).mean() / max((values**2).mean(), 1e-300)))
 
     def values_of(self, owner: Hashable) -> Floats:
         """The values of one owner's points, in input order."""
