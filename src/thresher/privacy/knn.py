@@ -57,19 +57,14 @@ class _NoisyValues:
 
     record: Mapping[str, Any]
     price_list: Any = None
+    values: Floats
 
     def __init__(
         self, private: PrivatePoints, sums: Integers, step: float, record: dict[str, Any]
     ) -> None:
-        self._private, self._sums, self._step = private, sums, step
         self.record = MappingProxyType(record)
-
-    @cached_property
-    def values(self) -> Floats:
-        """One value a point, in input order; each is for the owner of that point alone."""
-        values = self._private.in_input_order(np.float64(self._step) * self._sums)
-        values.flags.writeable = False
-        return values
+        self.values = private.in_input_order(np.float64(step) * sums)
+        self.values.flags.writeable = False
 
     @cached_property
     def personal_epsilon(self) -> Floats:

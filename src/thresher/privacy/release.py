@@ -70,6 +70,7 @@ class _Outcome:
 
     record: Mapping[str, Any]
     price_list: Any
+    values: Floats  # one a point, in input order; each is for the owner of that point alone
 
     def __init__(
         self,
@@ -85,20 +86,17 @@ class _Outcome:
         self.stored = stored
         self._design, self._private, self._contributions = design, private, contributions
         self._owners = owners
+        table.flags.writeable = False
         self.table = table
         self.record = MappingProxyType(record)
         self.price_list, self._drawn = design.prices(table)
+        self.values = self._frozen(contributions.values([self.price_list])[0])
 
     def __repr__(self) -> str:
         about = self.record
         budget = f"epsilon={about['epsilon']:g}, delta={about['delta']:g}"
         what = f"{about['mechanism']}, {budget}, {about['adjacency']}, {about['unit']}"
         return f"{type(self).__name__}({what})"
-
-    @cached_property
-    def values(self) -> Floats:
-        """One value a point, in input order; each is for the owner of that point alone."""
-        return self._frozen(self._contributions.values([self.price_list])[0])
 
     @cached_property
     def personal_epsilon(self) -> Floats:
