@@ -24,7 +24,7 @@ from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Public
+from thresher.privacy.prior import CHUNK_ROWS, Public
 from thresher.threads import cut
 
 MOST_CELLS = 30
@@ -168,10 +168,13 @@ class CellMap:
             np.empty(0), np.empty(0),
         )  # fmt: skip
         member = np.eye(len(centers))[found.cells_of(validation.rows)]
-        public = Public.near_pairs(validation, radius)
-        return cls(
-            found.centers, cosine, validation.codes, public @ member, member.sum(axis=0) - member
-        )
+        public = Public.seen(validation, radius)
+        near = np.zeros((len(member), len(centers)))
+        for lo, hi in cut(0, len(public.rows), CHUNK_ROWS):
+            near += public.near[lo:hi].T @ member[public.rows[lo:hi]]
+        size = np.tile(member[public.rows].sum(axis=0), (len(member), 1))
+        size[public.rows] -= member[public.rows]
+        return cls(found.centers, cosine, validation.codes, near, size)
 
     def __len__(self) -> int:
         return len(self.centers)

@@ -19,11 +19,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.inputs import Points, Validation
+from thresher.metrics import Rows
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.threads import cut
 
@@ -34,6 +36,7 @@ LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
 FLOOR = 2.0  # standard deviations
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
+PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
 CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
 KAPPAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -42,35 +45,44 @@ TAUS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 
 @dataclass(frozen=True)
 class Public:
-    """The validation set seen as points: who of them is near whom."""
+    """Validation points seen as points: which validation points each of these rows is near."""
 
-    near: NDArray[np.bool_]  # R x M, without the row itself
-    same: NDArray[np.bool_]
-    codes: NDArray[np.int32]
-    squares: NDArray[np.int64]  # near validation points of each row, itself left out
+    rows: NDArray[np.int64]  # R of the M validation points
+    codes: NDArray[np.int32]  # of all M
+    near: NDArray[np.bool_]  # R x M, each row itself left out
 
     @classmethod
     def of(cls, validation: Validation, radius: float) -> Public | None:
         """None where distances are precomputed, or rows are too few to say anything."""
         if validation.rows is None or len(validation) < LEAST_ROWS:
             return None
-        near = cls.near_pairs(validation, radius)
-        same = validation.codes[:, None] == validation.codes[None, :]
-        return cls(near, same, validation.codes, near.sum(axis=1))
+        return cls.seen(validation, radius)
 
-    @staticmethod
-    def near_pairs(validation: Validation, radius: float) -> NDArray[np.bool_]:
-        """Which validation rows are near which, themselves left out."""
+    @classmethod
+    def seen(cls, validation: Validation, radius: float) -> Public:
+        """All validation points, or some of them, evenly spaced, where there are many."""
         assert validation.rows is not None  # noqa: S101 - checked by those who call
-        points = Points(validation.rows, validation.codes)
+        rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
+        some = Rows(validation.rows.array[rows], validation.rows.squares[rows])
+        points = Points(some, validation.codes[rows])
         bits = Contributions(points, validation, radius, Units.of(None, len(points)))
-        near = np.empty((len(points), len(points)), np.bool_)
+        near = np.empty((len(rows), len(validation)), np.bool_)
         for block in bits.blocks():
             unpacked = np.unpackbits(block.words.view(np.uint8), axis=1, bitorder="little")
             width = block.columns.stop - block.columns.start
             near[:, block.columns] = unpacked[bits.groups.positions, :width]
-        np.fill_diagonal(near, val=False)
-        return near
+        near[np.arange(len(rows)), rows] = False
+        return cls(rows, validation.codes, near)
+
+    @cached_property
+    def same(self) -> NDArray[np.bool_]:
+        """Whether labels agree: R x M."""
+        return self.codes[self.rows][:, None] == self.codes[None, :]
+
+    @cached_property
+    def squares(self) -> NDArray[np.int64]:
+        """How many validation points each row is near, itself left out."""
+        return self.near.sum(axis=1)
 
     def vectors(self, rows: slice) -> Floats:
         """The vectors (same, other) of some rows, 2M numbers each."""
@@ -219,13 +231,13 @@ def _shifts(public: Public, weights: Floats) -> Floats:
     Two rows a class: the mean vector of its validation points, and the mean vector they would have
     under a random other label.
     """
-    classes, codes = np.unique(public.codes, return_inverse=True)
+    classes = np.unique(public.codes[public.rows])
     rows = []
-    for a in range(len(classes)):
-        inside = codes == a
-        near = weights[inside] @ public.near[inside] / max(int(inside.sum()), 1)
-        same = np.where(inside, near, 0.0)  # validation points of the class itself
-        wrong = np.where(inside, 0.0, near / max(len(classes) - 1, 1))
+    for code in classes:
+        members, carriers = public.codes[public.rows] == code, public.codes == code
+        near = weights[members] @ public.near[members] / int(members.sum())
+        same = np.where(carriers, near, 0.0)
+        wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
         rows.append(SHARE_SHIFT * np.concatenate([same, near - same]))
         rows.append(LABEL_SHIFT * np.concatenate([wrong, near - wrong]))
     return np.array(rows)
