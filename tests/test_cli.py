@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import thresher as th
+from thresher.tables import read_labeled
 
 
 def thresher(*arguments, cwd):
@@ -43,20 +44,57 @@ def test_a_budget_is_created_spent_refused_and_verified(folder):
     record = json.loads(done.stdout)
     assert record["ledger"]["entry"] == 1
     prices = th.PriceList.load(folder / "p.json")
-    assert len(prices.values(np.zeros((1, 3)) + 1, [1.0])) == 1
+    assert len(prices.values(np.ones((1, 3)), [prices.classes[0]])) == 1
     again = thresher(
-        "release", "points.npz", *RELEASE, "--epsilon", 0.9, "--out-prices", "q.json", cwd=folder
+        "release", "points.csv", *RELEASE, "--epsilon", 0.9, "--out-prices", "q.json", cwd=folder
     )
     assert again.returncode == 3
     assert "epsilon=0.9 does not fit" in again.stderr
     assert "left" in again.stderr
     assert not (folder / "q.json").exists()
     head = record["ledger"]["head"]
+    repeated = thresher(
+        "release", "points.csv", *RELEASE, "--epsilon", 0.8, "--out-prices", "r.json", cwd=folder
+    )
+    assert "nothing was charged" in repeated.stderr
+    assert (folder / "r.json").read_bytes() == (folder / "p.json").read_bytes()
     verified = thresher("ledger", "verify", "l.db", "--head", head, cwd=folder)
     assert verified.returncode == 0
     assert json.loads(verified.stdout)["entries"] == 3
     shown = json.loads(thresher("ledger", "show", "l.db", cwd=folder).stdout)
     assert [entry["kind"] for entry in shown["entries"]] == ["cap", "charge", "release"]
+
+
+def test_one_odd_row_changes_no_other(folder):
+    """A label that is no class, a feature that is no number: labels and features are read alone."""
+    whole = read_labeled(folder / "points.csv", "y")
+    text = (folder / "points.csv").read_text()
+    (folder / "odd.csv").write_text(text + "1,2,3,unknown\n1,oops,3,0\n")
+    odd = read_labeled(folder / "odd.csv", "y")
+    assert odd[1][:-2] == whole[1]
+    assert odd[0].slice(0, len(whole[1])).equals(whole[0])
+    assert odd[0].column("b").to_pylist()[-1] is None
+
+
+def test_owners_come_from_a_column(folder):
+    pytest.importorskip("opendp")
+    header, *rows = (folder / "points.csv").read_text().splitlines()
+    owned = [f"{row},o{i // 3}" for i, row in enumerate(rows)]
+    (folder / "owned.csv").write_text("\n".join([header + ",who", *owned]) + "\n")
+    thresher(
+        "ledger", "create", "l.db", "--epsilon", 1, "--delta", 1e-6, "--unit", "owner", cwd=folder
+    )
+    done = thresher(
+        "release", "owned.csv", *RELEASE, "--epsilon", 0.5, "--out-prices", "p.json",
+        "--owner", "who", "--points-per-owner", 3, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["unit"] == "owner"
+    missing = thresher(
+        "release", "owned.csv", *RELEASE, "--epsilon", 0.5, "--out-prices", "no/p.json", cwd=folder
+    )
+    assert missing.returncode == 1
+    assert "nothing was charged" in missing.stderr
 
 
 def test_a_ledger_that_was_tampered_with_is_refused(folder):

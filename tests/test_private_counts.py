@@ -274,10 +274,24 @@ def test_masked_and_null_entries_cannot_be_used():
 
 
 def test_owners_that_are_missing_or_no_names_are_none():
-    found = read_owners(["a", None, math.nan, ["list"], 3], 5)
+    found = read_owners(["a", None, math.nan, ["list"], 3])
     assert found == ("a", None, None, None, 3)
-    with pytest.raises(InputError, match="owners has 1 entries but there are 5 points"):
-        read_owners(["a"], 5)
+
+
+@pytest.mark.parametrize(("labels", "kind"), [(np.array(["0", "1"]), int), (np.array([0, 1]), str)])
+def test_an_array_of_another_kind_of_labels_is_refused(labels, kind):
+    validation = check_validation(V, [kind(i % 2) for i in range(4)], metric="cosine", classes=None)
+    with pytest.raises(InputError, match="y has dtype .* use one kind for both"):
+        read_points([[1, 2]] * 2, labels, validation)
+
+
+@pytest.mark.parametrize(
+    "X", [np.array([["1", "2"]]), np.array([[1j, 2]])], ids=["text", "complex"]
+)
+def test_an_array_of_no_numbers_is_refused(X):
+    validation = check_validation(V, W, metric="cosine", classes=None)
+    with pytest.raises(InputError, match="X must hold real numbers, got dtype"):
+        read_points(X, ["a"], validation)
 
 
 def test_shapes_are_refused():

@@ -36,8 +36,8 @@ PRIVACY_LAYERS = [
     {"bounds"},
     {"cells", "paper", "table"},
     {"mechanisms"},
-    {"plan", "release"},
-    {"knn"},
+    {"release"},
+    {"knn", "plan"},
     {"__init__"},
 ]
 

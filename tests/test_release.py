@@ -206,6 +206,67 @@ def test_a_ledger_of_points_is_charged_for_owners_as_for_their_replacement(tmp_p
     assert spent[1] == pytest.approx(2 * spent[0], rel=1e-6)
 
 
+@pytest.mark.parametrize("size", [2, 8])
+@pytest.mark.parametrize("mechanism", ["table", "cells"])
+def test_values_of_owners_have_the_right_size_if_theirs_is_public(size, mechanism):
+    owners, truth = np.arange(800) // size, exact()
+    options = {"epsilon": 20.0, "delta": 1e-2, "owners": owners, "mechanism": mechanism}
+    known = release(points_per_owner=size, **options)
+    assert relative(known.values, truth) < 0.5
+    assert known.error.relative < 1
+    unknown = release(**options)
+    taken_for_one = relative(unknown.values, truth)
+    assert taken_for_one > 2 * relative(known.values, truth)
+    assert math.isnan(unknown.error.relative)
+    assert np.isnan(unknown.error.low).all()
+
+
+def test_the_size_of_owners_goes_with_owners():
+    with pytest.raises(InputError, match="points_per_owner goes with owners="):
+        release(points_per_owner=3)
+    plan = th.plan_release(
+        X_VAL, Y_VAL, points=800, epsilon=1, delta=1e-4, points_per_owner=4, mechanisms="table"
+    )
+    assert plan[0].relative_error > 0
+
+
+def test_a_seeded_release_says_so_wherever_it_goes(tmp_path):
+    document = json.loads(release().to_json())
+    assert document["record"]["seeded"] is True
+    assert "protects nobody" in document["format"]
+    release().save(tmp_path / "r.json")
+    prices = th.PriceList.load(tmp_path / "r.json")  # an owner can value own points with it
+    np.testing.assert_array_equal(prices.values(X[:3], Y[:3]), release().values[:3])
+
+
+def test_mechanisms_that_cannot_tell_their_error_do_not(tmp_path):
+    pytest.importorskip("dp_accounting")
+    assert math.isnan(release(mechanism=FAST).error.relative)
+    assert math.isnan(release(mechanism=Table(prior=False)).error.relative)
+    sampled = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, epsilon=0.3, delta=1e-4, subsample=0.01, seed=1)
+    assert math.isnan(sampled.error.relative)
+
+
+def test_labels_that_no_file_can_hold_are_refused_before_anything_is_charged(tmp_path):
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=2, delta=1e-4)
+    with pytest.raises(InputError):
+        th.dp_tknn_shapley(
+            X, [("t", y) for y in Y], X_VAL, [("t", y) for y in Y_VAL],
+            epsilon=1, delta=1e-4, ledger=ledger,
+        )  # fmt: skip
+    assert len(ledger) == 0
+
+
+def test_numbers_of_numpy_are_numbers_in_the_record():
+    found = release(mechanism=Table(bound=np.int64(5), prior=np.True_))
+    assert json.loads(found.to_json())["record"]["bound"] == 5
+
+
+def test_a_plan_where_nothing_is_near_tells_nothing():
+    plans = th.plan_release(X_VAL, Y_VAL, points=100, epsilon=1, delta=1e-4, radius=1e-9)
+    assert all(math.isnan(plan.relative_error) for plan in plans)
+
+
 def test_points_without_an_owner_count_for_nothing():
     owners = [None if i % 2 else "one" for i in range(800)]
     found = release(owners=owners)

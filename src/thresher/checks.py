@@ -186,8 +186,12 @@ def _row_by_row(table: Any, width: int) -> NDArray[Any]:
     """A plain table in which what one row holds changes nothing in another."""
     if isinstance(table, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(table.astype(np.float64), math.nan))
-    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and table.dtype.itemsize <= 8:
-        return table
+    if isinstance(table, np.ndarray) and table.dtype.kind != "O":
+        return (
+            table.astype(np.float64)
+            if table.dtype.itemsize > 8 and table.dtype.kind == "f"
+            else table
+        )
     if not hasattr(table, "__len__") or isinstance(table, str | bytes):
         return np.asarray(table)
     array = np.full((len(table), width), math.nan)
@@ -208,7 +212,7 @@ def _numbers(row: Any) -> NDArray[np.float64] | None:
 
 def _number(entry: Any) -> float:
     try:
-        return math.nan if isinstance(entry, str | bytes) else float(entry)
+        return math.nan if isinstance(entry, str | bytes | complex) else float(entry)
     except Exception:  # noqa: BLE001 - whatever it is, it is not a number
         return math.nan
 

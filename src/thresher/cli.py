@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.errors import BudgetError, ThresherError
+from thresher.errors import BudgetError, InputError, ThresherError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,6 +96,11 @@ def release(
     radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
     metric: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
     mechanism: Annotated[str, typer.Option(help="table, cells or paper.")] = "table",
+    owner: Annotated[str | None, typer.Option(help="The column of owners.")] = None,
+    points_per_owner: Annotated[
+        int | None, typer.Option(help="About how many points an owner has, as is public.")
+    ] = None,
+    version: Annotated[str, typer.Option(help="A public name for the state of the points.")] = "",
 ) -> None:
     """Release a private price list, charged to a ledger.
 
@@ -105,13 +110,24 @@ def release(
     from thresher.privacy.release import dp_tknn_shapley
     from thresher.tables import read_labeled
 
+    if not out_prices.resolve().parent.is_dir() or out_prices.is_dir():
+        raise InputError(f"--out-prices {out_prices} cannot be written: nothing was charged")
+    X, y, owners = read_labeled(points, label, owner)
+    X_val, y_val, _ = read_labeled(validation, label)
+    if owner is not None and owner in getattr(X_val, "column_names", ()):
+        X_val = X_val.drop_columns([owner])
     found = dp_tknn_shapley(
-        *read_labeled(points, label), *read_labeled(validation, label),
-        epsilon=epsilon, delta=delta, radius=radius, metric=metric, mechanism=mechanism,
-        ledger=ledger,
+        X, y, X_val, y_val, epsilon=epsilon, delta=delta, radius=radius, metric=metric,
+        mechanism=mechanism, ledger=ledger, owners=owners, points_per_owner=points_per_owner,
+        version=version,
     )  # fmt: skip
     found.price_list.save(out_prices)
-    _say(f"wrote {out_prices}; expected relative error {found.relative_error:.3g}")
+    if found.stored:
+        _say("the ledger had answered this before: nothing was charged, the points were not used")
+        _say("if the points have changed, give them another --version")
+    told = found.relative_error
+    error = "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
+    _say(f"wrote {out_prices}{error}")
     _print(dict(found.record))
 
 

@@ -112,8 +112,8 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
     if classes is not None:
         if isinstance(classes, Classes):
             return classes
-        if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-            raise InputError(f"classes must be a list of labels, got {classes!r}")
+        if isinstance(classes, str | bytes | set | frozenset) or not isinstance(classes, Iterable):
+            raise InputError(f"classes must be a list of labels, in an order, got {classes!r}")
         if not hasattr(classes, "__getitem__"):
             classes = list(classes)
         return Classes(tuple(_as_list(check_labels("classes", classes))))

@@ -217,9 +217,11 @@ class PriceList:
 
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
-        """The price list that `save` wrote, equal to the last bit."""
+        """The price list that `save` wrote, equal to the last bit; also that of a saved release."""
         with reading(path, "price list") as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
+            if isinstance(document, dict) and "prices" in document and "record" in document:
+                document = document["prices"]  # of a private release
             check_sealed(document, FORMAT)
             packed = document["features"]
             validation = stored_validation(

@@ -11,10 +11,13 @@ from thresher.errors import InputError
 from thresher.files import reading
 
 
-def read_labeled(path: Path, label: str) -> tuple[Any, list[Any]]:
-    """Features and labels of a file: arrays X and y of an .npz, or a column `label` of a table.
+def read_labeled(
+    path: Path, label: str, owner: str | None = None
+) -> tuple[Any, Any, list[Any] | None]:
+    """Features, labels and owners: arrays of an .npz, or columns of a table.
 
-    All other columns of a table are features.
+    Of a table all other columns are features. What one row of a .csv holds changes no other row:
+    labels are text, and a feature that is no number is missing.
     """
     with reading(path, "table") as found:
         if found.suffix == ".npz":
@@ -22,21 +25,52 @@ def read_labeled(path: Path, label: str) -> tuple[Any, list[Any]]:
                 missing = {"X", "y"} - set(stored.files)
                 if missing:
                     raise InputError(f"{path} has no array {sorted(missing)[0]!r}")
-                return stored["X"], stored["y"].tolist()
+                return stored["X"], stored["y"], stored[owner].tolist() if owner else None
         table = _read_table(found)
-    if label not in table.column_names:
-        names = ", ".join(table.column_names)
-        raise InputError(f"{path} has no column {label!r} (--label): it has {names}")
-    return table.drop_columns([label]), table.column(label).to_pylist()
+    for option, name in (("--label", label), ("--owner", owner)):
+        if name is not None and name not in table.column_names:
+            names = ", ".join(table.column_names)
+            raise InputError(f"{path} has no column {name!r} ({option}): it has {names}")
+    labels = table.column(label).to_pylist()
+    owners = None if owner is None else table.column(owner).to_pylist()
+    features = table.drop_columns([name for name in (label, owner) if name is not None])
+    return (_numbers(features) if found.suffix == ".csv" else features), labels, owners
 
 
 def _read_table(path: Path) -> Any:
     if path.suffix == ".csv":
+        import pyarrow as pa
         from pyarrow import csv
 
-        return csv.read_csv(path)
+        names = csv.open_csv(path).schema.names
+        text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        return csv.read_csv(path, convert_options=text)
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
         return parquet.read_table(path)
     raise InputError(f"{path} must be a .csv, .parquet or .npz file")
+
+
+def _numbers(table: Any) -> Any:
+    """A table of text as a table of numbers, cell by cell."""
+    import pyarrow as pa
+
+    columns = {name: _column(table.column(name)) for name in table.column_names}
+    return pa.table(columns)
+
+
+def _column(text: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pa.array([_number(cell) for cell in text.to_pylist()], pa.float64())
+
+
+def _number(cell: str | None) -> float | None:
+    try:
+        return float(cell) if cell is not None else None
+    except ValueError:
+        return None

@@ -16,12 +16,14 @@ from thresher.privacy.prior import Public
 SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding
 
 
-def usual_bound(public: Public) -> int:
+def usual_bound(public: Public, size: int = 1) -> int:
     """A quarter of the public points are near at most so many validation points, themselves too.
 
     A training point near more of them is scaled down, and the prior makes up for it: less noise for
     all is worth more (benchmarks/privacy.py; from a tenth to a half there is little difference).
     """
+    if size > 1:  # the same for owners of so many points each
+        return max(1, int(np.quantile((public.grouped(size) ** 2).sum(axis=1), 0.25)))
     return max(1, int(np.quantile(public.squares + 1, 0.25)))
 
 

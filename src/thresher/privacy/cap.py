@@ -129,6 +129,8 @@ class Cap:
                 f"a Gaussian cost does not fit a ledger of (epsilon, delta) pairs: {left}; {ways}"
             )
         own = f" and delta={asked.delta:.6g}" if asked.delta else ""
+        if asked.delta * SCALE > _exact(self.delta) - spent.delta:
+            ways = "ask for a smaller delta, or use mechanism='cells', which needs none"
         part = f", delta={float((_exact(self.delta) - spent.delta) / SCALE):g} of {self.delta:g}"
         return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
 

@@ -45,7 +45,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         if self.cells is not None:
-            check_count("cells", self.cells)
+            object.__setattr__(self, "cells", check_count("cells", self.cells))
 
     def design(self, setting: Setting) -> CellsDesign:
         """The mechanism fitted to a setting."""
@@ -80,12 +80,17 @@ class CellsDesign:
         return moved / self.setting.budget.epsilon
 
     @property
+    def tells_error(self) -> bool:
+        """One vote says nothing of how many points its owner has, unless that is public."""
+        return self.setting.unit == "point" or self.setting.points_per_owner is not None
+
+    @property
     def record(self) -> dict[str, Any]:
         """What the release record says of it."""
         return {
             "mechanism": "cells",
             "noise": "discrete Laplace",
-            "sigma": math.sqrt(2) * self.laplace_scale / self.votes,
+            "sigma": _deviation(self.laplace_scale) / self.votes,
             "bound": 1,
             "scale": self.votes,
             "scheme": "no sampling",
@@ -127,12 +132,18 @@ class CellsDesign:
 
     def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
         """Prices at the counts that the histogram implies, and at others that it leaves likely."""
-        histogram = release / self.votes
+        histogram = release * (self.setting.points_per_owner or 1) / self.votes
         random = np.random.default_rng(0)
-        spread = self.laplace_scale / self.votes
+        spread = self.laplace_scale * (self.setting.points_per_owner or 1) / self.votes
         noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
         mean = self.setting.prices(self.map.counts(histogram))
         return mean, [self.setting.prices(self.map.drawn_counts(h, random)) for h in noisy]
+
+
+def _deviation(scale: float) -> float:
+    """The standard deviation of the discrete Laplace distribution: sqrt(2 p) / (1 - p)."""
+    p = math.exp(-1 / scale)
+    return math.sqrt(2 * p) / -math.expm1(-1 / scale)
 
 
 @dataclass(frozen=True)

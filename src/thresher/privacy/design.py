@@ -37,6 +37,7 @@ class Setting:
     adjacency: Adjacency
     unit: Unit
     semivalue: Semivalue = "shapley"
+    points_per_owner: int | None = None
 
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""
@@ -45,6 +46,10 @@ class Setting:
 
 class Design(Protocol):
     """A mechanism fitted to a setting."""
+
+    @property
+    def tells_error(self) -> bool:
+        """Whether draws of `prices` show how far values are from the exact ones."""
 
     @property
     def record(self) -> dict[str, Any]:

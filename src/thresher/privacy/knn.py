@@ -73,7 +73,9 @@ class _NoisyValues:
 
     @cached_property
     def relative_error(self) -> float:
-        """The noise over what is left of the values when it is taken away."""
+        """The noise over what is left of the values when it is taken away; NaN with sampling."""
+        if self.record["rate"] is not None:
+            return math.nan  # values beside a sample are other numbers than the exact ones
         signal = float((self.values**2).mean()) if len(self.values) else 0.0
         variance = self.record["sigma"] ** 2
         return math.sqrt(variance / max(signal - variance, 1e-3 * variance, 1e-300))
@@ -144,12 +146,14 @@ def dp_knn_shapley(
     source = noise_source(seed)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     k = check_count("k", k)
+    if delta == 0:
+        raise InputError("delta must be > 0, got 0: this mechanism has Gaussian noise")
     if k > LARGEST_K:
         raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
     design = _Design(
         Budget(epsilon, delta), k, len(validation), None if rate == 1 else rate,
-        check_adjacency(adjacency),
+        check_adjacency(adjacency), seed is not None,
     )  # fmt: skip
     private = _within_range(read_points(X, y, validation), validation)
     noise = source.gaussian(design.sigma, len(private))
@@ -168,6 +172,7 @@ class _Design:
     validation: int
     rate: float | None
     adjacency: Adjacency
+    seeded: bool
 
     @property
     def step(self) -> float:
@@ -227,6 +232,7 @@ class _Design:
             "rate": self.rate,
             "k": self.k,
             "validation_points": self.validation,
+            "seeded": self.seeded,
             "version": thresher.__version__,
         }
 

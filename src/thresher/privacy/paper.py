@@ -51,10 +51,11 @@ class Paper:
     rescale: bool = False
 
     def __post_init__(self) -> None:
-        check_number("rate", self.rate, least=1e-6, most=0.999)
+        rate = check_number("rate", self.rate, least=1e-6, most=0.999)
+        object.__setattr__(self, "rate", rate)
         check_choice("counts", self.counts, ("three", "disjoint"))
         check_choice("sample", self.sample, ("fresh", "shared"))
-        check_flag("rescale", self.rescale)
+        object.__setattr__(self, "rescale", check_flag("rescale", self.rescale))
 
     def design(self, setting: Setting) -> PaperDesign:
         """The mechanism fitted to a setting."""
@@ -94,6 +95,11 @@ class PaperDesign:
     def sigma(self) -> float:
         """Of the noise on the scaled counts."""
         return discrete_sigma(SCALE * self.sensitivity, 1 / self.multiplier)
+
+    @property
+    def tells_error(self) -> bool:
+        """Values beside a sample are other numbers than the exact ones."""
+        return self.options.rescale
 
     @property
     def record(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@ prices are compared with their exact ones. Nothing private is looked at.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ from thresher.privacy.design import Design, Setting
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
+from thresher.privacy.release import check_points_per_owner
 
 Floats = NDArray[np.float64]
 TRIALS = 4
@@ -69,6 +72,7 @@ def plan_release(
     classes: Any = None,
     adjacency: str = "add-remove",
     mechanisms: Any = ("table", "cells"),
+    points_per_owner: int | None = None,
 ) -> list[Plan]:
     """What each mechanism is expected to give for that many points, the best first.
 
@@ -80,12 +84,15 @@ def plan_release(
         About how many points there will be: a number that is public, or a guess.
     mechanisms
         Names or mechanisms with options.
+    points_per_owner
+        If given, owners of so many points each are protected, not points.
 
     Returns
     -------
     list of Plan
-        In the order of their expected relative error. Real data differ from the validation set, so
-        real errors are larger where it is a poor likeness.
+        In the order of their expected relative error; NaN where nothing can be told, since no
+        validation point is near another, or all have one label. Real data differ from the
+        validation set, so real errors are larger where it is a poor likeness.
 
     Examples
     --------
@@ -100,14 +107,17 @@ def plan_release(
         raise InputError(f"a plan needs features of at least {LEAST_ROWS} validation points")
     setting = Setting(
         validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
-        "point",
+        "point" if points_per_owner is None else "owner",
+        points_per_owner=check_points_per_owner(points_per_owner, owners=True),
     )  # fmt: skip
     points = check_count("points", points)
     public = Public.of(validation, setting.radius)
     assert public is not None  # noqa: S101 - its rows were counted above
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
+        mechanisms = [mechanisms]
     designs = [design_release(each, setting) for each in mechanisms]
     plans = [_plan(design, setting, public, points) for design in designs]
-    return sorted(plans, key=lambda plan: plan.relative_error)
+    return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
 
 
 def _plan(design: Design, setting: Setting, public: Public, n: int) -> Plan:
@@ -125,10 +135,10 @@ def _trial(
 ) -> tuple[float, float, float]:
     """Relative error, rank agreement, and that of the zero-budget score."""
     source = Seeded(seed)
-    contributions = Contributions(
-        _drawn(setting.validation, n, seed), setting.validation, setting.radius, Units.of(None, n)
-    )
-    counts = contributions.counts(np.ones(n, np.int64))
+    units = Units.of(np.arange(n) // (setting.points_per_owner or 1), n)
+    drawn = _drawn(setting.validation, n, seed)
+    contributions = Contributions(drawn, setting.validation, setting.radius, units)
+    counts = contributions.counts(np.ones(len(units), np.int64))
     exact = setting.prices((counts[0].astype(float), counts[1].astype(float)))
     noise = design.noise(source)
     found, _ = design.prices(design.measure(contributions, source) + noise)
@@ -151,14 +161,15 @@ def _drawn(validation: Validation, n: int, seed: int) -> Points:
 
 
 def _relative(values: Floats, truth: Floats) -> float:
-    return float(np.sqrt(((values - truth) ** 2).mean() / max((truth**2).mean(), 1e-300)))
+    power = float((truth**2).mean())
+    return float(np.sqrt(((values - truth) ** 2).mean() / power)) if power > 0 else math.nan
 
 
 def _agreement(values: Floats, truth: Floats) -> float:
-    """Spearman's correlation, 0 where one side is constant."""
+    """Spearman's correlation, NaN where one side is constant."""
     from scipy.stats import rankdata
 
     ours, theirs = rankdata(values), rankdata(truth)
     if ours.std() == 0 or theirs.std() == 0:
-        return 0.0
+        return math.nan
     return float(np.corrcoef(ours, theirs)[0, 1])

@@ -64,7 +64,7 @@ def read_points(
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
     codes = _codes(labels, validation.classes)
-    if owned is not None:
+    if owned is not None and len(owned) == len(codes):
         codes = np.where(owned, codes, np.int32(-1))
     if validation.rows is None:
         where = np.flatnonzero((codes >= 0) & ~np.isnan(array).any(axis=1))
@@ -79,21 +79,19 @@ def read_points(
     return PrivatePoints(Points(rows, _some(codes, where)), where, len(labels))
 
 
-def read_owners(owners: Any, total: int) -> tuple[Any, ...] | None:
+def read_owners(owners: Any) -> tuple[Any, ...] | None:
     """The owner of each point, None where it is missing or could not be told from others."""
     if owners is None:
         return None
-    raw = list(_labels(owners))
-    if len(raw) != total:
-        raise InputError(f"owners has {len(raw)} entries but there are {total} points")
+    raw = list(_labels(owners, "owners"))
     return tuple(None if is_missing(owner) or not _hashable(owner) else owner for owner in raw)
 
 
-def _labels(labels: Any) -> Any:
+def _labels(labels: Any, name: str = "y") -> Any:
     """Labels as a sequence; masked ones are None."""
     if isinstance(labels, np.ma.MaskedArray):
         return np.ma.filled(labels.astype(object), None).tolist()
-    return raw_labels("y", labels)
+    return raw_labels(name, labels)
 
 
 def _hashable(label: Any) -> bool:
@@ -114,7 +112,19 @@ def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
 
 def _codes(labels: Any, classes: Classes) -> Codes:
     """Class codes, -1 for what is not a class, not even something that could be one."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        _check_kind(labels.dtype, classes)
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return classes.known_codes(labels)
     usable = [label if _hashable(label) else None for label in labels]
     return np.array([-1 if x is None else classes.known_codes([x])[0] for x in usable], np.int32)
+
+
+def _check_kind(dtype: np.dtype[Any], classes: Classes) -> None:
+    """Refuse an array of text where no class is text, and the reverse: a type, not a value."""
+    text = [isinstance(label, str | bytes) for label in classes.labels]
+    if (dtype.kind in "US" and not any(text)) or (dtype.kind in "iufb" and all(text)):
+        first = classes.labels[0]
+        raise InputError(
+            f"y has dtype {dtype} but classes are like {first!r}: use one kind for both"
+        )

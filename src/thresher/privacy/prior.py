@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from thresher.inputs import Points, Validation
 from thresher.metrics import Rows
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
-from thresher.threads import cut
+from thresher.threads import cut, one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +96,17 @@ class Public:
             total += weights[lo:hi] @ self.vectors(slice(lo, hi))
         return total
 
+    def grouped(self, size: int) -> Floats:
+        """The vectors of made-up owners of so many rows each, drawn at random."""
+        count = min(len(self.near), MOST_ROWS)
+        picked = np.random.default_rng(0).integers(0, len(self.near), (count, size))
+        times = np.zeros((count, len(self.near)))
+        np.add.at(times, (np.arange(count)[:, None], picked), 1.0)
+        total = np.zeros((count, 2 * self.near.shape[1]))
+        for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
+            total += times[:, lo:hi] @ self.vectors(slice(lo, hi))
+        return total
+
     def values(self, gain: Floats, loss: Floats) -> Floats:
         """What each row would be worth at these prices; several price lists may be columns."""
         parts = [
@@ -107,28 +118,41 @@ class Public:
 
 
 class Prior:
-    """What the validation set says about the counts, for units clipped to sqrt(bound)."""
+    """What the validation set says about the counts, for units clipped to sqrt(bound).
 
-    def __init__(self, public: Public, bound: int, scale: int) -> None:
+    A unit is `size` points: 1, or what owners usually have.
+    """
+
+    def __init__(self, public: Public, bound: int, scale: int, size: int = 1) -> None:
         rows = len(public.near)
-        weights = clipped_weights(public.squares, bound, scale) / scale
         raw = public.total(np.ones(rows)) / (rows - 1)
-        raw_clipped = public.total(weights) / (rows - 1)
-        self.mean = _shrunk(raw, rows)  # of one point's vector
-        kept = np.divide(raw_clipped, raw, out=np.ones_like(raw), where=raw > 0)
+        if size == 1:
+            some = slice(None, None, -(-rows // MOST_ROWS))
+            vectors = public.vectors(some)
+            weights = clipped_weights(public.squares, bound, scale) / scale
+            kept = _ratio(public.total(weights), (rows - 1) * raw)
+            shifts = [_shifts(public, part) for part in (np.ones(rows), weights)]
+            weights = weights[some]
+        else:
+            vectors = public.grouped(size)
+            squares = (vectors**2).sum(axis=1).astype(np.int64)
+            weights = clipped_weights(squares, bound, scale) / scale
+            kept = _ratio(weights @ vectors, vectors.sum(axis=0))
+            shift = size * _shifts(public, np.ones(rows))
+            shifts = [shift, shift * kept]
+        self.rows = rows / size
+        self.mean = size * _shrunk(raw, rows)  # of one unit's vector
         self.clipped_mean = self.mean * kept
-        some = slice(None, None, -(-rows // MOST_ROWS))
-        vectors = public.vectors(some)
-        root = math.sqrt(len(vectors) - 1)
-        shifts = [_shifts(public, part) * math.sqrt(rows) for part in (np.ones(rows), weights)]
-        self.spread = np.concatenate([(vectors - raw) / root, shifts[0]])  # its square is K
-        clipped = (vectors * weights[some, None] - raw_clipped) / root
-        self.clipped_spread = np.concatenate([clipped, shifts[1]])
-        self.rows = rows
+        center, root = size * raw, math.sqrt(len(vectors) - 1)
+        wide = math.sqrt(self.rows)
+        self.spread = np.concatenate([(vectors - center) / root, wide * shifts[0]])  # squared: K
+        clipped = (vectors * weights[:, None] - center * kept) / root
+        self.clipped_spread = np.concatenate([clipped, wide * shifts[1]])
 
     def posterior(self, release: Floats, sigma: float) -> Posterior:
         """The counts behind a release with noise of standard deviation sigma."""
-        return Posterior(self, release, sigma)
+        with one_blas_thread():  # small products: several threads would only wait for each other
+            return Posterior(self, release, sigma)
 
 
 @dataclass(frozen=True)
@@ -223,6 +247,10 @@ def _weighted(fits: list[Fit]) -> list[Fit]:
     return [
         replace(fit, weight=weight / total) for fit, weight in zip(likely, weights, strict=True)
     ]
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
 
 
 def _shifts(public: Public, weights: Floats) -> Floats:

@@ -20,9 +20,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_radius, check_text
+from thresher.checks import check_choice, check_count, check_radius, check_text
 from thresher.errors import InputError
-from thresher.files import write_whole
+from thresher.files import portable, write_whole
 from thresher.inputs import check_validation, kept
 from thresher.prices import Semivalue, check_semivalue, semivalue_name
 from thresher.privacy.accountants import Budget, check_adjacency
@@ -52,8 +52,10 @@ class Error:
     deviation
         The expected error of each value.
     low, high
-        The ends of an interval of two expected errors on each side; on the paper's data sets it
-        held the exact value about 9 times in 10 (docs/privacy.md).
+        The ends of an interval of two expected errors on each side. With epsilon up to 1 and up to
+        2,000 points it held the exact value about 9 times in 10 (docs/privacy.md); where noise is
+        small, what clipping and the prior get wrong is larger than told. NaN where a mechanism
+        cannot tell: samples that are not rescaled, no prior, owners of unknown size.
     """
 
     relative: float
@@ -68,6 +70,7 @@ class Error:
 class _Outcome:
     """What a release and its seeded double have in common."""
 
+    stored = False
     record: Mapping[str, Any]
     price_list: Any
     values: Floats  # one a point, in input order; each is for the owner of that point alone
@@ -96,7 +99,7 @@ class _Outcome:
         about = self.record
         budget = f"epsilon={about['epsilon']:g}, delta={about['delta']:g}"
         what = f"{about['mechanism']}, {budget}, {about['adjacency']}, {about['unit']}"
-        return f"{type(self).__name__}({what})"
+        return f"{type(self).__name__}({what}{', stored' if self.stored else ''})"
 
     @cached_property
     def personal_epsilon(self) -> Floats:
@@ -117,6 +120,8 @@ class _Outcome:
         values = self.values[self._private.where]
         drawn = self._contributions.values(self._drawn)
         deviation = self._frozen(np.sqrt(((drawn - values) ** 2).mean(axis=0)))
+        if not self._design.tells_error:
+            deviation = np.full(len(deviation), np.nan)
         return Error(self.relative_error, deviation, *interval(self.values, deviation))
 
     @cached_property
@@ -124,7 +129,7 @@ class _Outcome:
         """The expected relative error, for points like the validation points; NaN if unknown."""
         validation = self.price_list.validation
         public = Public.of(validation, self.price_list.radius)
-        if public is None:
+        if public is None or not self._design.tells_error:
             return float("nan")
         values = public.values(self.price_list.gain, self.price_list.loss)
         gains, losses = (
@@ -150,7 +155,7 @@ class _Outcome:
         own point, exactly, so a list of everybody's values is not private.
         """
         document = {
-            "format": FORMAT,
+            "format": FORMAT if not self.record["seeded"] else f"{FORMAT} seeded: protects nobody",
             "record": dict(self.record),
             "table": self.table.tolist(),
             "relative_error": None if np.isnan(self.relative_error) else self.relative_error,
@@ -216,6 +221,7 @@ def dp_tknn_shapley(
     semivalue: Semivalue = "shapley",
     publish: Publish = "prices",
     version: str = "",
+    points_per_owner: int | None = None,
 ) -> Release | SeededRelease:
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -223,7 +229,8 @@ def dp_tknn_shapley(
     ----------
     X, y
         The private points. A row that cannot be used (a missing number, a label not in the class
-        list) counts for nothing and is worth 0: an error would tell that it is there.
+        list) counts for nothing and is worth 0: an error would tell that it is there. If all values
+        are 0, compare the kinds of labels. With metric="precomputed" X is one array.
     X_val, y_val, radius, metric
         The public side, as in `tknn_shapley`.
     epsilon, delta
@@ -249,6 +256,11 @@ def dp_tknn_shapley(
     version
         A public name for the state of the points and owners. To the ledger a request with another
         version is another request; it never looks at the points to see whether they have changed.
+
+    points_per_owner
+        About how many points an owner has: a number that is public, or a guess. Without it values
+        of owners with many points come out too large, since an owner is taken for one point, and
+        the release does not tell its error.
 
     Returns
     -------
@@ -283,14 +295,20 @@ def dp_tknn_shapley(
     setting = Setting(
         validation, check_radius(radius), budget, check_adjacency(adjacency),
         "point" if owners is None else "owner", check_semivalue(semivalue),
+        check_points_per_owner(points_per_owner, owners=owners is not None),
     )  # fmt: skip
     design = design_release(mechanism, setting)
-    known_owners = read_owners(owners, len(y))
+    known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
+    if known_owners is not None and len(known_owners) != private.total:
+        raise InputError(
+            f"owners has {len(known_owners)} entries but there are {private.total} points"
+        )
     units = Units.of(_owner_numbers(known_owners, private), len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
-    record = _record(setting, design, version)
+    record = _record(setting, design, version, seeded=seed is not None)
+    portable("label", validation.classes.labels)  # before anything is charged
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
         noise = design.noise(source)  # before anything is counted
@@ -303,6 +321,15 @@ def dp_tknn_shapley(
     kind = Release if seed is None else SeededRelease
     table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
+
+
+def check_points_per_owner(number: object, *, owners: bool) -> int | None:
+    """`number`, if it is a count and there are owners, or None."""
+    if number is None:
+        return None
+    if not owners:
+        raise InputError("points_per_owner goes with owners=")
+    return check_count("points_per_owner", number)
 
 
 def interval(values: Floats, deviation: Floats) -> tuple[Floats, Floats]:
@@ -320,7 +347,7 @@ def _owner_numbers(
     return np.array(each, np.int64)[private.where]
 
 
-def _record(setting: Setting, design: Design, version: str) -> dict[str, Any]:
+def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
     """What is known before the points are counted."""
     import thresher
 
@@ -340,6 +367,8 @@ def _record(setting: Setting, design: Design, version: str) -> dict[str, Any]:
         "validation_points": len(setting.validation),
         "validation_digest": setting.validation.digest(),
         "data_version": check_text("version", version),
+        "points_per_owner": setting.points_per_owner,
+        "seeded": seeded,
         "version": thresher.__version__,
     }
 

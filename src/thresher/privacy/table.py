@@ -51,8 +51,8 @@ class Table:
         if isinstance(self.bound, str):
             check_choice("bound", self.bound, ("usual", "certified"))
         else:
-            check_count("bound", self.bound)
-        check_flag("prior", self.prior)
+            object.__setattr__(self, "bound", check_count("bound", self.bound))
+        object.__setattr__(self, "prior", check_flag("prior", self.prior))
 
     def design(self, setting: Setting) -> TableDesign:
         """The mechanism fitted to a setting."""
@@ -66,7 +66,9 @@ class Table:
             raise InputError("bound must be given with metric='precomputed': Table(bound=...)")
         if self.bound == "certified":
             return certified_bound(setting.validation, setting.radius)
-        return usual_bound(public) if public is not None else len(setting.validation)
+        if public is None:
+            return len(setting.validation)
+        return usual_bound(public, setting.points_per_owner or 1)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,12 @@ class TableDesign:
         return discrete_sigma(
             self.length(self.setting.adjacency), gaussian_mu(budget.epsilon, budget.delta)
         )
+
+    @property
+    def tells_error(self) -> bool:
+        """The prior knows what clipping takes from points, not from owners of many points."""
+        known_size = self.setting.unit == "point" or self.setting.points_per_owner is not None
+        return self.public is not None and known_size
 
     @property
     def record(self) -> dict[str, Any]:
@@ -161,4 +169,5 @@ class TableDesign:
         table, sigma = release.ravel() / self.scale, self.sigma / self.scale
         if self.public is None:
             return Flat(table, sigma)
-        return Prior(self.public, self.bound, self.scale).posterior(table, sigma)
+        size = self.setting.points_per_owner or 1
+        return Prior(self.public, self.bound, self.scale, size).posterior(table, sigma)
