@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import thresher as th
+from thresher.inputs import check_validation
 
 X = np.array([[1.0, 0.5], [0.5, 2.0], [2.0, 1.0], [0.25, 1.0]], np.float32)
 Y = np.array([0, 1, 0, 1])
@@ -106,6 +107,13 @@ def test_labels_of_any_hashable_type(method, pair):
 )
 def test_label_containers_of_every_kind(convert):
     np.testing.assert_array_equal(th.tknn_shapley(X, convert(Y), V, convert(YV)).values, WANT)
+
+
+def test_a_set_of_classes_is_sorted_or_refused():
+    validation = check_validation([[1.0]], ["b"], metric="euclidean", classes={"c", "a", "b"})
+    assert validation.classes.labels == ("a", "b", "c")
+    with pytest.raises(th.InputError, match="classes must be a list where labels have no order"):
+        check_validation([[1.0]], ["b"], metric="euclidean", classes={"b", 1})
 
 
 def test_the_class_list_is_given_or_read_off_both_sides():

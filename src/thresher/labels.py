@@ -112,8 +112,10 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
     if classes is not None:
         if isinstance(classes, Classes):
             return classes
-        if isinstance(classes, str | bytes | set | frozenset) or not isinstance(classes, Iterable):
-            raise InputError(f"classes must be a list of labels, in an order, got {classes!r}")
+        if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+            raise InputError(f"classes must be a list of labels, got {classes!r}")
+        if isinstance(classes, set | frozenset):
+            classes = _sorted(classes)
         if not hasattr(classes, "__getitem__"):
             classes = list(classes)
         return Classes(tuple(_as_list(check_labels("classes", classes))))
@@ -124,6 +126,16 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
         return Classes(tuple(sorted(distinct)))  # type: ignore[type-var]
     except (ArithmeticError, TypeError):  # labels of mixed types have no order of their own
         return Classes(tuple(distinct))
+
+
+def _sorted(classes: set[Any] | frozenset[Any]) -> list[Any]:
+    """A set has no order of its own that would be the same tomorrow."""
+    try:
+        return sorted(classes)
+    except TypeError:
+        raise InputError(
+            f"classes must be a list where labels have no order of their own, got {classes!r}"
+        ) from None
 
 
 def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:
