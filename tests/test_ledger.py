@@ -817,3 +817,9 @@ def test_a_link_and_its_file_are_one_ledger(path):
 if __name__ == "worker":  # a process that `start` began; the runner may not be able to import us
     name, pipe, values = globals()["WORK"]
     globals()[name](pipe, *values)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "no/folder/ledger.db"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="cannot create|path must be"):
+        make(str(tmp_path / name))

@@ -39,6 +39,7 @@ AT = SELECT + "WHERE seq = ?"
 LAST = SELECT + "ORDER BY seq DESC LIMIT 1"
 CHARGES = SELECT + "WHERE kind = 'charge' ORDER BY seq"
 RELEASE = SELECT + "WHERE kind = 'release' AND request = ?"
+FIRST_GAP = "SELECT min(seq) + 1 FROM entry WHERE seq + 1 NOT IN (SELECT seq FROM entry)"
 INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 # the third trigger stops INSERT OR REPLACE, which removes rows without asking the second
@@ -126,7 +127,10 @@ class Chain:
     def create(cls, path: Path, kind: str, content: Mapping[str, Any]) -> Chain:
         """A new chain of one entry; the file appears whole, and never in the place of another."""
         chain = cls(path)
-        chain._check_free()
+        try:
+            chain._check_free()
+        except OSError as failure:  # a name that no file can have
+            raise InputError(f"cannot create {chain.path}: {failure}") from failure
         draft = chain.path.with_name(f".thresher-{secrets.token_hex(8)}")
         try:
             _write_first(draft, Entry.after(None, kind, "", content))
@@ -205,7 +209,8 @@ class Chain:
         """Raise unless this is the file that was opened, with no gap, and up to its witness."""
         gaps = connection.execute("SELECT max(seq) + 1 - count(*) FROM entry").fetchone()[0]
         if gaps:
-            raise BudgetError(f"entries of {self.path} are missing: verify() names the first")
+            following = connection.execute(FIRST_GAP).fetchone()[0]
+            raise BudgetError(f"entries of {self.path} are missing, the first of them {following}")
         if self.first and self._select(connection, AT, 0) != [self.first]:
             raise BudgetError(f"{self.path} was replaced by another ledger after it was opened")
         if witness is None:

@@ -304,4 +304,7 @@ def _shown(entry: Entry) -> dict[str, Any]:
 
 
 def _check_path(path: object) -> Path:
-    return Path(check_text("path", str(path) if isinstance(path, Path) else path, empty=False))
+    text = check_text("path", str(path) if isinstance(path, Path) else path, empty=False)
+    if "\0" in text:
+        raise InputError(f"path must be the name of a file, got {path!r}")
+    return Path(text)
