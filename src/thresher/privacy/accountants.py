@@ -38,7 +38,7 @@ ROUNDING = 1e-12  # relative, beyond that of a few float operations
 SLACK = 1e-5  # share of delta left aside: small epsilons cancel to six digits
 LARGEST_EPSILON = 100.0
 LEAST_SAMPLED_DELTA = 1e-12  # below, the numbers behind dp-accounting's tables are rounding
-INTERVAL = 1e-4  # of the loss in dp-accounting's tables; losses are rounded up to it
+FINEST, COARSEST = 1e-4, 2e-3  # steps of the loss in dp-accounting's tables, rounded up to them
 TOLERANCE = 1e-3  # of the noise multiplier of a sampled release, on the safe side
 
 
@@ -190,7 +190,7 @@ def sampled_delta(
     To replace a point is to remove it and to add another: (2 e, (1 + e^e) d)-DP where removing or
     adding is (e, d)-DP.
     """
-    losses = _sampled_losses(rate, multiplier, steps)
+    losses = _sampled_losses(rate, multiplier, steps, _interval(epsilon, steps))
     if adjacency == "add-remove":
         return max(0.0, float(losses.get_delta(epsilon)))
     half = max(0.0, float(losses.get_delta(epsilon / 2)))
@@ -205,7 +205,7 @@ def sampled_epsilon(
     def holds(epsilon: float) -> bool:
         return sampled_delta(epsilon, rate, multiplier, steps, adjacency) <= delta
 
-    most = 1e-3
+    most = 0.1
     while not holds(most):
         most *= 2
         if most > LARGEST_EPSILON:
@@ -213,12 +213,21 @@ def sampled_epsilon(
     return -_edge(lambda minus: holds(-minus), -most, 0.0, tolerance=1e-6)
 
 
+def _interval(epsilon: float, steps: int) -> float:
+    """Steps of the loss so fine that rounding up costs next to nothing, and no finer (measured).
+
+    A power of two times the finest, so that tables are computed once for similar epsilons.
+    """
+    wanted = min(COARSEST, epsilon / (50 * math.sqrt(steps)))
+    return FINEST * 2.0 ** max(0, math.floor(math.log2(max(wanted, FINEST) / FINEST)))
+
+
 @lru_cache(maxsize=64)
-def _sampled_losses(rate: float, multiplier: float, steps: int) -> Any:
+def _sampled_losses(rate: float, multiplier: float, steps: int, interval: float) -> Any:
     da = require("dp_accounting", purpose="a sampled release", extra="private")
     pld = require("dp_accounting.pld", purpose="a sampled release", extra="private")
     accountant = pld.PLDAccountant(
-        da.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=INTERVAL
+        da.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=interval
     )
     event = da.PoissonSampledDpEvent(rate, da.GaussianDpEvent(multiplier))
     return accountant.compose(event, steps)
