@@ -176,8 +176,8 @@ def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
     [64, 64, 42, 32]
     """
     most = bound * scale**2
-    weights = np.floor(np.sqrt(most / np.maximum(squares, 1))).astype(np.int64) + 1
-    weights = np.minimum(weights, scale)
+    roots = np.floor(np.sqrt(float(most) / np.maximum(squares, 1)))
+    weights = np.minimum(roots + 1, scale).astype(np.int64)  # cut off while no integer overflows
     for _ in range(2):  # the root may be one too high, and one was added
         weights -= weights**2 * squares > most
     return weights

@@ -40,7 +40,7 @@ from thresher.privacy.accountants import (
 )
 from thresher.privacy.noise import Noise, noise_source
 from thresher.privacy.points import PrivatePoints, read_points
-from thresher.privacy.release import Error, Release, SeededRelease, interval
+from thresher.privacy.release import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ class _NoisyValues:
 
     def to_json(self) -> str:
         """The record; values are for their owners and not part of it."""
-        return json.dumps({"format": "thresher.release/1", "record": dict(self.record)})
+        return json.dumps({"format": release_format(self.record), "record": dict(self.record)})
 
 
 class KNNRelease(_NoisyValues, Release):

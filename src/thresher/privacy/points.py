@@ -63,8 +63,10 @@ def read_points(
         raise InputError(f"y has {len(labels)} labels but X has {len(array)} rows")
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
+    if owned is not None and len(owned) != len(labels):
+        raise InputError(f"owners has {len(owned)} entries but there are {len(labels)} points")
     codes = _codes(labels, validation.classes)
-    if owned is not None and len(owned) == len(codes):
+    if owned is not None:
         codes = np.where(owned, codes, np.int32(-1))
     if validation.rows is None:
         where = np.flatnonzero((codes >= 0) & ~np.isnan(array).any(axis=1))

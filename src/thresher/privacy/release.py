@@ -155,7 +155,7 @@ class _Outcome:
         own point, exactly, so a list of everybody's values is not private.
         """
         document = {
-            "format": FORMAT if not self.record["seeded"] else f"{FORMAT} seeded: protects nobody",
+            "format": release_format(self.record),
             "record": dict(self.record),
             "table": self.table.tolist(),
             "relative_error": None if np.isnan(self.relative_error) else self.relative_error,
@@ -256,7 +256,6 @@ def dp_tknn_shapley(
     version
         A public name for the state of the points and owners. To the ledger a request with another
         version is another request; it never looks at the points to see whether they have changed.
-
     points_per_owner
         About how many points an owner has: a number that is public, or a guess. Without it values
         of owners with many points come out too large, since an owner is taken for one point, and
@@ -301,10 +300,6 @@ def dp_tknn_shapley(
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
-    if known_owners is not None and len(known_owners) != private.total:
-        raise InputError(
-            f"owners has {len(known_owners)} entries but there are {private.total} points"
-        )
     units = Units.of(_owner_numbers(known_owners, private), len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
     record = _record(setting, design, version, seeded=seed is not None)
@@ -321,6 +316,11 @@ def dp_tknn_shapley(
     kind = Release if seed is None else SeededRelease
     table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
+
+
+def release_format(record: Mapping[str, Any]) -> str:
+    """The format of a published release; one that protects nobody has another."""
+    return f"{FORMAT} seeded: protects nobody" if record["seeded"] else FORMAT
 
 
 def check_points_per_owner(number: object, *, owners: bool) -> int | None:
