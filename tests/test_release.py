@@ -1,48 +1,20 @@
-"""Private releases from end to end, and mutants of them that must be caught."""
+"""Private releases from end to end."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from oracles import discrete_gaussian_delta
+from releases import FAST, X_VAL, Y_VAL, X, Y, exact, relative, release
 from scipy.stats import spearmanr
 
 import thresher as th
 from thresher.errors import BudgetError, InputError
-from thresher.kernels.scan import add_sampled_values
-from thresher.price_list import CARRIES, LACKS
 from thresher.privacy import Cells, Paper, Table
-from thresher.privacy import release as release_module
 from thresher.privacy import table as table_module
-from thresher.privacy.accountants import sampled_epsilon
 from thresher.privacy.paper import PaperDesign
-
-RANDOM = np.random.default_rng(0)
-X_ALL = RANDOM.normal(size=(900, 3))
-Y_ALL = np.where(X_ALL[:, 0] + 0.3 * RANDOM.normal(size=900) > 0, "up", "down")
-X, Y, X_VAL, Y_VAL = X_ALL[100:], Y_ALL[100:], X_ALL[:100], Y_ALL[:100]
-FAST = Paper(rate=0.01, sample="fresh")
-
-
-def release(epsilon=1.0, delta=1e-4, points=slice(None), **options):
-    options = {"seed": 0} | options
-    return th.dp_tknn_shapley(
-        X[points], Y[points], X_VAL, Y_VAL, epsilon=epsilon, delta=delta, **options
-    )
-
-
-def exact(points=slice(None)):
-    return th.tknn_shapley(X[points], Y[points], X_VAL, Y_VAL).values
-
-
-def relative(values, truth):
-    return float(np.sqrt(((values - truth) ** 2).mean() / (truth**2).mean()))
 
 
 @pytest.mark.parametrize(
@@ -435,183 +407,3 @@ def test_the_variants_of_the_paper_give_their_counts(counts, sample, rescale, mo
         np.abs(found.table / 16 - np.array(wanted)).max() <= 8
     )  # of 800 points about 1 is missing
     assert spearmanr(found.values, exact())[0] > 0.99
-
-
-# --- private KNN-Shapley
-
-
-def knn_values(distances, matches, k):
-    """Jia et al. 2019 by their recursion, for one validation point."""
-    rank = np.argsort(distances, kind="stable")
-    n, values = len(rank), np.zeros(len(rank))
-    value = matches[rank[-1]] / max(k, n)
-    values[rank[-1]] = value
-    for r in range(n - 1, 0, -1):
-        value += (matches[rank[r - 1]] - matches[rank[r]]) / max(k, r)
-        values[rank[r - 1]] = value
-    return values
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_removing_a_point_moves_another_value_by_at_most_the_sensitivity(k):
-    """Every pattern of labels of up to 8 points, every point removed; the bound is reached."""
-    worst = 0.0
-    for n in range(2, 9):
-        for matches in itertools.product([0.0, 1.0], repeat=n):
-            whole = knn_values(np.arange(n), np.array(matches), k)
-            for gone in range(n):
-                kept = [i for i in range(n) if i != gone]
-                less = knn_values(np.arange(n - 1), np.array(matches)[kept], k)
-                worst = max(worst, float(np.abs(whole[kept] - less).max()))
-    assert worst <= 1 / (k * (k + 1)) + 1e-12
-    if k < 5:
-        assert worst == pytest.approx(1 / (k * (k + 1)))
-
-
-@pytest.mark.parametrize(
-    "kernel", [add_sampled_values, add_sampled_values.py_func], ids=["jit", "py"]
-)
-@given(
-    matches=st.lists(st.integers(0, 1), min_size=1, max_size=9),
-    sampled=st.lists(st.booleans(), min_size=9, max_size=9),
-    k=st.integers(1, 4),
-)
-def test_a_point_is_valued_beside_the_sample(kernel, matches, sampled, k):
-    n = len(matches)
-    sampled = np.array(sampled[:n])
-    keys = np.array([(i << 1) | m for i, m in enumerate(matches)], np.uint64)
-    found = np.zeros(n, np.int64)
-    kernel(keys, sampled, k, 1e9, found)
-    for i in range(n):
-        group = [j for j in range(n) if sampled[j] or j == i]
-        wanted = knn_values(np.arange(len(group)), np.array(matches, float)[group], k)
-        assert found[i] / 1e9 == pytest.approx(wanted[group.index(i)], abs=2e-9)
-
-
-def test_private_knn_values_are_exact_ones_with_noise():
-    options = {"epsilon": 90.0, "delta": 0.4, "k": 3, "seed": 1}
-    found = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
-    truth = th.knn_shapley(X, Y, X_VAL, Y_VAL, k=3, utility="jia2019").values
-    spread = found.record["sigma"]
-    assert abs((found.values - truth).std() / spread - 1) < 0.2
-    assert found.price_list is None
-    assert "no protection against collusion" in found.record["caveat"]
-    assert json.loads(found.to_json()).keys() == {"format", "record"}
-
-
-def test_private_knn_with_a_sample_needs_less_noise():
-    pytest.importorskip("dp_accounting")
-    options = {"epsilon": 0.3, "delta": 1e-4, "seed": 1}
-    whole = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
-    some = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, subsample=0.01, **options)
-    assert some.record["sigma"] < whole.record["sigma"] / 5
-    assert type(some).__name__ == "SeededKNNRelease"
-    assert isinstance(some, th.SeededRelease)
-    assert not isinstance(some, th.Release)
-
-
-def test_private_knn_under_replacement_needs_more_noise():
-    pytest.importorskip("dp_accounting")
-    for subsample in (None, 0.05):
-        options = {"epsilon": 1, "delta": 1e-4, "seed": 0, "subsample": subsample}
-        plain = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, **options)
-        other = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, adjacency="replace-one", **options)
-        assert other.record["sigma"] > 1.2 * plain.record["sigma"]
-        assert other.record["epsilon_replace_one"] == 1.0
-        assert other.record["epsilon_add_remove"] < 1.0 < plain.record["epsilon_replace_one"]
-
-
-def test_private_knn_noise_is_for_all_validation_points_together():
-    found = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, seed=0)
-    assert found.record["sigma"] == pytest.approx(3.1857 * 100 / 30, rel=1e-3)
-
-
-# --- mutants: each must fail a check that the code itself passes
-
-
-def check_noise_is_enough(found):
-    """Exact lattice sum for a point that touches B validation points."""
-    record = found.record
-    shift = [record["scale"]] * record["bound"]
-    delta = discrete_gaussian_delta(record["epsilon"], record["sigma"] * record["scale"], shift)
-    assert delta <= record["delta"]
-
-
-def check_bound_is_public():
-    assert release().record["bound"] == release(points=slice(3)).record["bound"]
-
-
-def check_sampling_is_accounted_for(found):
-    record, m = found.record, len(X_VAL)
-    shared = record["scheme"].startswith("shared")
-    sensitivity = math.sqrt((3 if record["counts"] == "three" else 1) * (m if shared else 1))
-    steps = 1 if shared else m
-    epsilon = sampled_epsilon(
-        record["delta"], record["rate"], record["sigma"] / sensitivity, steps, "add-remove"
-    )
-    assert epsilon <= record["epsilon"]
-
-
-def check_own_point_is_subtracted_once(found):
-    """A member with the label is priced beside same - 1, one without beside other - 1."""
-    posterior = found._design.posterior(found.table)
-    deviation = table_module.total_deviations(posterior.draws(32, np.random.default_rng(0)))
-    same, other = table_module.priceable(posterior.mean, deviation)
-    rests = {CARRIES: (np.maximum(same - 1, 0), other), LACKS: (same, np.maximum(other - 1, 0))}
-    for kind, rest in rests.items():
-        gain, loss = th.prices.prices_between(*rest, 2, "shapley")
-        np.testing.assert_allclose(found.price_list.table[kind], [gain, loss])
-
-
-def test_the_code_itself_passes_the_checks_for_mutants():
-    check_noise_is_enough(release(mechanism=Table(bound=9)))
-    check_bound_is_public()
-    check_own_point_is_subtracted_once(release())
-
-
-def test_mutant_noise_too_small(monkeypatch):
-    honest = table_module.discrete_sigma
-    monkeypatch.setattr(table_module, "discrete_sigma", lambda *a: honest(*a) / 1.05)
-    with pytest.raises(AssertionError):
-        check_noise_is_enough(release(mechanism=Table(bound=9)))
-
-
-def test_mutant_bound_from_the_data(monkeypatch):
-    """As if the largest number of validation points that a training point is near were taken."""
-    honest, seen = release_module.read_points, {}
-
-    def peek(*arguments):
-        seen["points"] = honest(*arguments)
-        return seen["points"]
-
-    class Mutant(table_module.TableDesign):
-        @property
-        def record(self):
-            points = len(seen["points"]) if seen else 0
-            return super().record | {"bound": self.bound + points // 100}
-
-    monkeypatch.setattr(release_module, "read_points", peek)
-    monkeypatch.setattr(table_module, "TableDesign", Mutant)
-    release()  # looks at the points before the next design is made
-    with pytest.raises(AssertionError):
-        check_bound_is_public()
-
-
-def test_mutant_shared_sample_accounted_for_as_fresh(monkeypatch):
-    pytest.importorskip("dp_accounting")
-    check_sampling_is_accounted_for(release(mechanism=Paper(sample="fresh")))
-    monkeypatch.setattr(PaperDesign, "steps", len(X_VAL))
-    with pytest.raises(AssertionError):
-        check_sampling_is_accounted_for(release(mechanism=Paper(sample="shared")))
-
-
-def test_mutant_own_point_subtracted_twice(monkeypatch):
-    honest = th.PriceList.of_counts.__func__
-
-    def mutant(cls, validation, radius, counts, semivalue):
-        same, other = counts
-        return honest(cls, validation, radius, (np.maximum(same - 1, 0), other), semivalue)
-
-    monkeypatch.setattr(th.PriceList, "of_counts", classmethod(mutant))
-    with pytest.raises(AssertionError):
-        check_own_point_is_subtracted_once(release())
