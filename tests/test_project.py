@@ -35,7 +35,7 @@ PRIVACY_LAYERS = [
     {"design", "ledger", "prior"},
     {"bounds"},
     {"cells", "paper", "table"},
-    {"mechanisms"},
+    {"mechanisms", "outcome"},
     {"release"},
     {"knn", "plan"},
     {"__init__"},

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from thresher.classifier import TKNNClassifier
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
     from thresher.privacy.ledger import Ledger
+    from thresher.privacy.outcome import Release, SeededRelease
     from thresher.privacy.plan import Plan, plan_release
-    from thresher.privacy.release import Release, SeededRelease, dp_tknn_shapley
+    from thresher.privacy.release import dp_tknn_shapley
 
 __version__ = "0.1.0"
 
@@ -72,8 +73,8 @@ _LATER = {
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
     "Plan": "thresher.privacy.plan",
-    "Release": "thresher.privacy.release",
-    "SeededRelease": "thresher.privacy.release",
+    "Release": "thresher.privacy.outcome",
+    "SeededRelease": "thresher.privacy.outcome",
     "TKNNClassifier": "thresher.classifier",
     "dp_knn_shapley": "thresher.privacy.knn",
     "dp_tknn_shapley": "thresher.privacy.release",

@@ -39,8 +39,8 @@ from thresher.privacy.accountants import (
     sampled_multiplier,
 )
 from thresher.privacy.noise import Noise, noise_source
+from thresher.privacy.outcome import Error, Release, SeededRelease, interval, release_format
 from thresher.privacy.points import PrivatePoints, read_points
-from thresher.privacy.release import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
 
 Floats = NDArray[np.float64]
