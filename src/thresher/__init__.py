@@ -13,6 +13,7 @@ from thresher.counts import NeighborCounts
 from thresher.errors import (
     BudgetError,
     ExtraError,
+    FitWarning,
     InputError,
     LabelWarning,
     ReachWarning,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from thresher.privacy.outcome import Release, SeededRelease
     from thresher.privacy.plan import Plan, plan_release
     from thresher.privacy.release import dp_tknn_shapley
+    from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ __all__ = [
     "Beta",
     "BudgetError",
     "ExtraError",
+    "FitWarning",
     "InputError",
     "KNNRelease",
     "LabelWarning",
@@ -58,10 +61,14 @@ __all__ = [
     "TwinWarning",
     "Valuation",
     "add_feature_noise",
+    "beta_shapley",
+    "data_banzhaf",
+    "data_shapley",
     "dp_knn_shapley",
     "dp_tknn_shapley",
     "flip_labels",
     "knn_shapley",
+    "leave_one_out",
     "plan_release",
     "suggest_radius",
     "tknn_shapley",
@@ -76,8 +83,12 @@ _LATER = {
     "Release": "thresher.privacy.outcome",
     "SeededRelease": "thresher.privacy.outcome",
     "TKNNClassifier": "thresher.classifier",
+    "beta_shapley": "thresher.retrain.methods",
+    "data_banzhaf": "thresher.retrain.methods",
+    "data_shapley": "thresher.retrain.methods",
     "dp_knn_shapley": "thresher.privacy.knn",
     "dp_tknn_shapley": "thresher.privacy.release",
+    "leave_one_out": "thresher.retrain.methods",
     "plan_release": "thresher.privacy.plan",
 }
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_features, check_number
 from thresher.errors import InputError
-from thresher.labels import check_labels, class_list
+from thresher.labels import check_labels, class_list, label_array
 
 
 def flip_labels(
@@ -43,20 +43,10 @@ def flip_labels(
     shift = rng.integers(1, len(known), size=int(chosen.sum()))
     flipped = codes.copy()
     flipped[chosen] = (codes[chosen] + shift) % len(known)
-    result = _label_array(known.labels)[flipped]
+    result = label_array(known.labels)[flipped]
     if isinstance(y, np.ndarray) and np.can_cast(np.min_scalar_type(result), y.dtype):
         result = result.astype(y.dtype)
     return result, chosen
-
-
-def _label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
-    """Labels of one plain type as an array of it, all others as objects."""
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and kinds <= {bool, float, int, str}:
-        return np.array(labels)
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
 
 
 def add_feature_noise(

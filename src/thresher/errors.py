@@ -6,6 +6,7 @@ ThresherError
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
 ThresherWarning (a UserWarning)
+├── FitWarning                          models failed to fit, or warned
 ├── LabelWarning                        points and validation set share no label
 ├── ReachWarning                        no point is near any validation point
 └── TwinWarning                         a validation row is also a training row
@@ -35,6 +36,10 @@ class ExtraError(ThresherError, ImportError):
 
 class ThresherWarning(UserWarning):
     """The root of every warning: the numbers are right, but maybe not what was meant."""
+
+
+class FitWarning(ThresherWarning):
+    """Some of the models that were trained failed, or had something to say."""
 
 
 class LabelWarning(ThresherWarning):

@@ -128,6 +128,16 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
         return Classes(tuple(distinct))
 
 
+def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
+    """Labels of one plain type as an array of it, all others as objects."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {bool, float, int, str}:
+        return np.array(labels)
+    array = np.empty(len(labels), object)
+    array[:] = labels
+    return array
+
+
 def _sorted(classes: set[Any] | frozenset[Any]) -> list[Any]:
     """A set has no order of its own that would be the same tomorrow."""
     try:

@@ -96,6 +96,25 @@ def weights(semivalue: Semivalue, near: Integers) -> tuple[Floats, Floats]:
     return NAMED[semivalue](near)
 
 
+def coalition_sizes(semivalue: Beta, points: int) -> Floats:
+    """The probability with which a coalition of j = 0, ..., n - 1 others has to be weighed.
+
+    J is beta-binomial(n - 1; b, a): the product of p_{j+1} / p_j = (n-1-j)/(j+1) (j+b)/(n-2-j+a).
+
+    Examples
+    --------
+    >>> coalition_sizes(Beta(1, 1), 4).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    j = np.arange(points - 1.0)
+    steps = np.log((points - 1 - j) / (j + 1)) + np.log(
+        (j + semivalue.b) / (points - 2 - j + semivalue.a)
+    )
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    found = np.exp(logs - logs.max())
+    return found / found.sum()
+
+
 def rest_prices(
     same: Integers, other: Integers, classes: int, semivalue: Semivalue
 ) -> tuple[Floats, Floats]:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """What a bar gives to those who make progress."""
+
+    def __call__(self, done: int, *, total: int | None = None) -> None:
+        """So much more is done; and so much there is in all, where that changes."""
 
 
 @contextlib.contextmanager
-def progress_bar(title: str, total: int, *, show: bool) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(
+    title: str, total: int, *, show: bool, unit: str = "pairs"
+) -> Iterator[Advance | None]:
     """Yield a function to be told how many pairs are done, or None if nothing is to be shown."""
     if not show:
         yield None
@@ -16,10 +26,11 @@ def progress_bar(title: str, total: int, *, show: bool) -> Iterator[Callable[[in
     from tqdm import tqdm
 
     lock = threading.Lock()
-    with tqdm(total=total, desc=title, unit=" pairs", unit_scale=True) as bar:
+    with tqdm(total=total or None, desc=title, unit=f" {unit}", unit_scale=True) as bar:
 
-        def advance(pairs: int) -> None:
+        def advance(done: int, *, total: int | None = None) -> None:
             with lock:
-                bar.update(pairs)
+                bar.total = total or bar.total
+                bar.update(done)
 
         yield advance

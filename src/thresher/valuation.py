@@ -37,6 +37,8 @@ class Valuation:
         The utility of all points and of none. Shapley values add up to the difference.
     owners
         The owner of each point, if owners were given.
+    standard_errors
+        How far each value may be off because coalitions were sampled; None where none were.
 
     Examples
     --------
@@ -53,17 +55,18 @@ class Valuation:
     utility_all: float
     utility_none: float
     owners: tuple[Hashable, ...] | None = None
+    standard_errors: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, np.float64)
-        if values.flags.writeable or values.base is not None:  # somebody else may write to it
-            values = values.copy()
-        if values.ndim != 1:
-            raise InputError(f"values must have one dimension, got {values.ndim}")
+        values = _frozen("values", self.values)
         if self.owners is not None and len(self.owners) != len(values):
             raise InputError(f"there are {len(self.owners)} owners for {len(values)} values")
-        values.flags.writeable = False
         object.__setattr__(self, "values", values)
+        if self.standard_errors is not None:
+            errors = _frozen("standard_errors", self.standard_errors)
+            if len(errors) != len(values):
+                raise InputError(f"there are {len(errors)} errors for {len(values)} values")
+            object.__setattr__(self, "standard_errors", errors)
         object.__setattr__(self, "params", MappingProxyType(_plain(dict(self.params))))
 
     def __len__(self) -> int:
@@ -78,6 +81,7 @@ class Valuation:
         ends = (self.utility_all, self.utility_none), (other.utility_all, other.utility_none)
         return (
             np.array_equal(self.values, other.values)
+            and _parts(self)[2:] == _parts(other)[2:]
             and (self.method, dict(self.params), self.owners)
             == (other.method, dict(other.params), other.owners)
             and all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(*ends, strict=True))
@@ -87,7 +91,8 @@ class Valuation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         ends = self.utility_all, self.utility_none
-        return Valuation, (self.values, self.method, dict(self.params), *ends, self.owners)
+        rest = self.owners, self.standard_errors
+        return Valuation, (self.values, self.method, dict(self.params), *ends, *rest)
 
     def efficiency_gap(self) -> float:
         """Sum of the values minus the gain in utility: rounding error for Shapley values.
@@ -132,7 +137,7 @@ class Valuation:
         return dict(zip(index, sums.tolist(), strict=True))
 
     def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
-        """A data frame with the columns row, value, rank (1 is the lowest value) and owner.
+        """A data frame: row, value, rank (1 is the lowest value), standard_error and owner.
 
         Without `library` it is a pandas frame, or a polars frame where pandas is not installed.
         """
@@ -160,23 +165,29 @@ class Valuation:
         columns: dict[str, Any] = {"value": self.values}
         if self.owners is not None:
             columns["owner"] = portable("owner", self.owners)
-        write_table(path, columns, sealed(about, *_parts(self.values, self.owners)))
+        if self.standard_errors is not None:
+            columns["standard_error"] = self.standard_errors
+        write_table(path, columns, sealed(about, *_parts(self)))
 
     @classmethod
     def load(cls, path: str | Path) -> Valuation:
         """The valuation that `save` wrote, equal to the last bit."""
-        with reading(path, "valuation") as found:
-            columns, about = read_table(found)
+        with reading(path, "valuation") as file:
+            columns, about = read_table(file)
             values = columns["value"].to_numpy()
             owners = tuple(columns["owner"].to_pylist()) if "owner" in columns else None
-            check_sealed(about, FORMAT, *_parts(values, owners))
+            errors = columns["standard_error"].to_numpy() if "standard_error" in columns else None
             ends = about["utility_all"], about["utility_none"]
-            return cls(values, about["method"], about["params"], *ends, owners)
+            found = cls(values, about["method"], about["params"], *ends, owners, errors)
+            check_sealed(about, FORMAT, *_parts(found))
+            return found
 
     def _columns(self) -> dict[str, Any]:
         rank = np.empty(len(self), np.int64)
         rank[np.argsort(self.values, kind="stable")] = np.arange(1, len(self) + 1)
         columns: dict[str, Any] = {"row": np.arange(len(self)), "value": self.values, "rank": rank}
+        if self.standard_errors is not None:
+            columns["standard_error"] = self.standard_errors
         if self.owners is not None:
             columns["owner"] = list(self.owners)
         return columns
@@ -200,8 +211,22 @@ class Valuation:
         )
 
 
-def _parts(values: NDArray[np.float64], owners: tuple[Hashable, ...] | None) -> tuple[bytes, bytes]:
-    return values.astype("<f8").tobytes(), repr(owners).encode()
+def _frozen(name: str, numbers: Any) -> NDArray[np.float64]:
+    """An array that nobody can write to."""
+    array = np.asarray(numbers, np.float64)
+    if array.flags.writeable or array.base is not None:  # somebody else may write to it
+        array = array.copy()
+    if array.ndim != 1:
+        raise InputError(f"{name} must have one dimension, got {array.ndim}")
+    array.flags.writeable = False
+    return array
+
+
+def _parts(valuation: Valuation) -> tuple[bytes, ...]:
+    """What a seal covers."""
+    errors = valuation.standard_errors
+    more = () if errors is None else (errors.astype("<f8").tobytes(),)
+    return valuation.values.astype("<f8").tobytes(), repr(valuation.owners).encode(), *more
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:

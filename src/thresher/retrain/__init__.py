@@ -1,0 +1,1 @@
+"""Values by retraining a model for every coalition: what users compare with."""

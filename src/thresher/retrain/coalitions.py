@@ -1,0 +1,112 @@
+"""Coalitions in blocks: what is handed to a worker at a time, small to send.
+
+A block yields one boolean mask over the points for each of its coalitions. The masks of a block
+may share their memory: each is good until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+
+class Block(Protocol):
+    """Some coalitions, and the key that tells the block from all others of its run."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Two numbers, the same in every run with the same settings."""
+
+    def __len__(self) -> int: ...
+
+    def masks(self) -> Iterator[Mask]:
+        """The coalitions, one after the other."""
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """The first `low`, ..., `high` - 1 points of a permutation; the one of this `walk`."""
+
+    walk: int
+    seed: int
+    points: int
+    low: int
+    high: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The walk and the first size."""
+        return self.walk, self.low
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    def masks(self) -> Iterator[Mask]:
+        """Every prefix is the one before and the next point of the permutation."""
+        order = permutation(self.points, self.seed, self.walk)
+        mask = np.zeros(self.points, np.bool_)
+        mask[order[: self.low - 1]] = True
+        for size in range(self.low, self.high):
+            mask[order[size - 1]] = True
+            yield mask
+
+
+def permutation(points: int, seed: int, walk: int) -> NDArray[np.int64]:
+    """The permutation of this walk: the same whoever asks, in whatever order."""
+    return np.random.default_rng([seed, walk]).permutation(points)
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """Subsets number `low` to `high` - 1: every point is in each with probability one half."""
+
+    seed: int
+    points: int
+    low: int
+    high: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The first number."""
+        return 0, self.low
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    def masks(self) -> Iterator[Mask]:
+        """Number 1 is the complement of number 0, so that every point is in one and out of one."""
+        for number in range(self.low, self.high):
+            rng = np.random.default_rng([self.seed, number if number != 1 else 0])
+            mask = rng.integers(0, 2, self.points, dtype=np.bool_)
+            yield ~mask if number == 1 else mask
+
+
+@dataclass(frozen=True)
+class Without:
+    """All points but one: without number `low`, ..., `high` - 1."""
+
+    points: int
+    low: int
+    high: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The first point that is left out."""
+        return 0, self.low
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    def masks(self) -> Iterator[Mask]:
+        """One point is left out at a time."""
+        mask = np.ones(self.points, np.bool_)
+        for point in range(self.low, self.high):
+            mask[point] = False
+            yield mask
+            mask[point] = True

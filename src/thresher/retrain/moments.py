@@ -1,0 +1,128 @@
+"""Running estimates of values, with standard errors, and whether their ranking is stable."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Estimate(Protocol):
+    """Values so far; two of them add up to that of both samples."""
+
+    def values(self) -> Floats:
+        """The estimate of each value."""
+
+    def errors(self) -> Floats:
+        """The standard error of each value; NaN where there is too little to tell."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+
+class Moments:
+    """Mean and variance of vectors, one pass, nothing kept (Welford; Chan et al. for sums).
+
+    Examples
+    --------
+    >>> moments = Moments(2)
+    >>> for sample in ([0.0, 1.0], [1.0, 1.0], [2.0, 1.0]):
+    ...     moments.add(np.array(sample))
+    >>> moments.values().tolist(), moments.errors().round(4).tolist()
+    ([1.0, 1.0], [0.5774, 0.0])
+    """
+
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.mean, self.squares = np.zeros(size), np.zeros(size)
+
+    def add(self, sample: Floats) -> None:
+        """One more vector."""
+        self.count += 1
+        change = sample - self.mean
+        self.mean += change / self.count
+        self.squares += change * (sample - self.mean)
+
+    def values(self) -> Floats:
+        """The mean."""
+        return self.mean.copy()
+
+    def errors(self) -> Floats:
+        """The standard deviation of the mean."""
+        if self.count < 2:
+            return np.full(len(self.mean), np.nan)
+        return np.sqrt(self.squares / (self.count - 1) / self.count)
+
+    def __add__(self, other: Moments) -> Moments:
+        both = Moments(len(self.mean))
+        both.count = self.count + other.count
+        change = other.mean - self.mean
+        share = other.count / max(both.count, 1)
+        both.mean = self.mean + change * share
+        both.squares = self.squares + other.squares + change**2 * (self.count * share)
+        return both
+
+
+class InAndOut:
+    """Mean utility of the coalitions with a point minus that of those without: every coalition
+    tells of every point (maximum sample reuse). Utilities are taken relative to `center`.
+    """
+
+    def __init__(self, size: int, center: float) -> None:
+        self.center = center
+        self.inside = np.zeros((3, size))  # number, sum and sum of squares of utilities
+        self.outside = np.zeros((3, size))
+
+    def add(self, masks: NDArray[np.bool_], utilities: Floats) -> None:
+        """More coalitions, one row of `masks` each."""
+        shifted = utilities - self.center
+        powers = np.array([np.ones(len(shifted)), shifted, shifted**2])
+        self.inside += powers @ masks
+        self.outside += powers @ ~masks
+
+    def values(self) -> Floats:
+        """NaN for a point that was never in, or never out."""
+        with np.errstate(invalid="ignore"):
+            return self.inside[1] / self.inside[0] - self.outside[1] / self.outside[0]
+
+    def errors(self) -> Floats:
+        """The variances of the two means add up."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = _mean_variance(*self.inside) + _mean_variance(*self.outside)
+        return np.sqrt(variance)
+
+    def __add__(self, other: InAndOut) -> InAndOut:
+        both = InAndOut(self.inside.shape[1], self.center)
+        both.inside, both.outside = self.inside + other.inside, self.outside + other.outside
+        return both
+
+
+def _mean_variance(number: Floats, total: Floats, squares: Floats) -> Floats:
+    """The variance of the mean; NaN for fewer than two."""
+    spread = np.maximum(squares - total**2 / number, 0.0) / (number - 1)
+    return np.where(number > 1, spread / number, np.nan)
+
+
+def agreement(one: Floats, other: Floats) -> float:
+    """How well the ranking by both halves of a sample would agree with that of another such sample.
+
+    With rho the rank correlation of the halves it is 2 rho / (1 + rho) (Spearman and Brown), at
+    least 0; 1 where all values are equal in both halves, 0 where they are in one.
+
+    Examples
+    --------
+    >>> round(agreement(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.7, 2.6])), 3)
+    0.667
+    """
+    from scipy.stats import rankdata
+
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return 0.0
+    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (one, other)]
+    lengths = [float(np.sqrt(rank @ rank)) for rank in ranks]
+    if min(lengths) == 0:
+        return float(max(lengths) == 0)
+    rho = max(0.0, float(ranks[0] @ ranks[1]) / (lengths[0] * lengths[1]))
+    return min(1.0, 2 * rho / (1 + rho))

@@ -1,0 +1,292 @@
+"""Which coalitions to train on, and what their utilities say of the values.
+
+A plan hands out blocks and takes in their utilities. What it makes of them depends on the blocks'
+keys alone, never on who computed them, how many at once, or in which order rounds were cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.retrain.coalitions import Block, Prefixes, Subsets, Without, permutation
+from thresher.retrain.moments import Estimate, InAndOut, Moments, agreement
+from thresher.retrain.utility import Enough
+from thresher.threads import cut
+
+Floats = NDArray[np.float64]
+
+FIRST_LOOK = 4  # samples before the ranking is looked at for the first time
+GROWTH = 1.1  # and how many times more there are at the next look
+LOOKS = 2  # in a row that have to find it stable
+
+
+@dataclass(frozen=True)
+class Limit:
+    """When to stop: after so many evaluations, or once the ranking is this stable."""
+
+    evaluations: int | None
+    stability: float | None = None
+
+
+class Plan(Protocol):
+    """What the engine asks of a way to sample coalitions."""
+
+    spent: int  # utilities that went into the values
+    done: bool
+
+    @property
+    def enough(self) -> Enough | None:
+        """When a walk may stop before its end, if it may."""
+
+    def next(self, count: int) -> Sequence[Block]:
+        """At most `count` blocks to compute next, each handed out once."""
+
+    def take(self, block: Block, utilities: Floats) -> None:
+        """What a block that was handed out came to."""
+
+    def total(self) -> int:
+        """How many evaluations it will be in all, as far as can be told."""
+
+    def result(self) -> tuple[Floats, Floats]:
+        """The values and their standard errors."""
+
+
+class LeaveOneOut:
+    """Utility of all points minus utility of all others: exact, one fit a point."""
+
+    enough = None
+
+    def __init__(self, points: int, full: float, size: int) -> None:
+        self.full, self.spent, self.done = full, 0, False
+        self.values = np.empty(points)
+        self._blocks = [Without(points, low, high) for low, high in cut(0, points, size)][::-1]
+
+    def next(self, count: int) -> list[Without]:
+        """The next points."""
+        return [self._blocks.pop() for _ in range(min(count, len(self._blocks)))]
+
+    def take(self, block: Block, utilities: Floats) -> None:
+        """The values of the points left out."""
+        low = block.key[1]
+        self.values[low : low + len(utilities)] = self.full - utilities
+        self.spent += len(utilities)
+        self.done = self.spent == len(self.values)
+
+    def total(self) -> int:
+        """One fit a point."""
+        return len(self.values)
+
+    def result(self) -> tuple[Floats, Floats]:
+        """Exact, hence without error."""
+        return self.values, np.zeros(len(self.values))
+
+
+class _Rule:
+    """When to stop, and how stable the ranking was found to be."""
+
+    def __init__(self, limit: Limit) -> None:
+        self.limit = limit
+        self.stability: float | None = None
+        self._next_look, self._stable = FIRST_LOOK, 0
+
+    def stable(self, samples: int, halves: Sequence[Estimate]) -> bool:
+        """Whether the ranking is stable, looked at now and then, after so many samples."""
+        wanted = self.limit.stability
+        if wanted is None or samples < self._next_look:
+            return False
+        self._next_look = max(samples + 1, int(samples * GROWTH))
+        self.stability = agreement(halves[0].values(), halves[1].values())
+        self._stable = self._stable + 1 if self.stability >= wanted else 0
+        return self._stable >= LOOKS
+
+    def expected(self, spent: int) -> int:
+        """Evaluations in all: the limit, or what the stability found so far lets expect.
+
+        Noise falls as 1/samples, so that s / (1 - s) grows in proportion to them.
+        """
+        wanted, found = self.limit.stability, self.stability
+        most = self.limit.evaluations
+        if wanted is None or not found or wanted == 1:
+            return most or 0
+        factor = wanted / (1 - wanted) * (1 - found) / found
+        guess = max(spent, int(spent * factor))
+        return guess if most is None else min(most, guess)
+
+
+class Walks:
+    """Permutations walked through, every point valued by what it adds where its turn comes.
+
+    value_i = E[weight(position) * (utility with i - utility before i)], the weight of position j
+    being n times the probability that a semivalue gives to coalitions of size j (1 for Shapley).
+    Positions of no weight are not trained for. With truncation a walk ends where its utility is
+    `enough`, and what is missing to the utility of all is shared evenly among the points left.
+    """
+
+    def __init__(
+        self,
+        sizes: Floats,
+        *,
+        ends: tuple[float, float],
+        seed: int,
+        size: int,
+        limit: Limit,
+        truncation: float = 0.0,
+    ) -> None:
+        self.points, self.seed, self.size = len(sizes), seed, size
+        first, last = needed_positions(sizes)
+        self.weights = np.zeros(self.points)
+        self.weights[first : last + 1] = self.points * sizes[first : last + 1]
+        self.low, self.high = max(first, 1), min(last + 2, self.points)
+        self.none, self.full = ends
+        self.enough = Enough(self.full, truncation) if truncation else None
+        self.rule = _Rule(limit)
+        self.halves = [Moments(self.points), Moments(self.points)]
+        self.spent, self.done, self.walks = 0, False, 0
+        self._open: dict[int, _Walk] = {}
+        if self.cost == 0:  # a single point: nothing is random
+            self._value(_Walk([], {}))
+            self.done = True
+
+    @property
+    def cost(self) -> int:
+        """Utilities that a whole walk asks for."""
+        return max(0, self.high - self.low)
+
+    def next(self, count: int) -> list[Prefixes]:
+        """Blocks of the first walks that are not through; one a walk where it may end early."""
+        blocks: list[Prefixes] = []
+        walk = self.walks
+        while len(blocks) < count and walk < self._last_walk(count):
+            state = self._open.setdefault(walk, self._new_walk(walk))
+            most = 1 if self.enough else count - len(blocks)
+            if not (self.enough and state.ended(self.enough)):
+                blocks += [state.waiting.pop() for _ in range(min(most, len(state.waiting)))]
+            walk += 1
+        return blocks
+
+    def take(self, block: Block, utilities: Floats) -> None:
+        """Utilities of a part of a walk; walks count in their order, once they are through."""
+        walk, low = block.key
+        self._open[walk].parts[low] = utilities
+        while not self.done and self.walks in self._open and self._through(self._open[self.walks]):
+            self._value(self._open.pop(self.walks))
+            self.done = self._fits_no_more() or self.rule.stable(self.walks, self.halves)
+
+    def total(self) -> int:
+        """The evaluations that fit the limit, or those that stability will take."""
+        most = self.rule.expected(self.spent)
+        return most // self.cost * self.cost if self.rule.limit.stability is None else most
+
+    def result(self) -> tuple[Floats, Floats]:
+        """The mean over walks."""
+        both = self.halves[0] + self.halves[1]
+        return both.values(), both.errors() if self.points > 1 else np.zeros(1)
+
+    def _new_walk(self, walk: int) -> _Walk:
+        pieces = cut(self.low, self.high, self.size)[::-1]
+        return _Walk([Prefixes(walk, self.seed, self.points, *piece) for piece in pieces], {})
+
+    def _last_walk(self, count: int) -> int:
+        """Walks from here on may not count, or need not be begun yet."""
+        most = self.rule.limit.evaluations
+        return self.walks + (count if most is None else (most - self.spent) // self.cost)
+
+    def _fits_no_more(self) -> bool:
+        most = self.rule.limit.evaluations
+        return most is not None and self.spent + self.cost > most
+
+    def _through(self, walk: _Walk) -> bool:
+        known = sum(len(part) for part in walk.parts.values())
+        return known == self.cost or (self.enough is not None and walk.ended(self.enough))
+
+    def _value(self, walk: _Walk) -> None:
+        known = walk.utilities()
+        utilities = np.full(self.points + 1, self.none)
+        utilities[self.low : self.low + len(known)] = known
+        end = self.low + len(known) - 1
+        if self.enough is not None and len(known) and self.enough(known[-1]):
+            utilities[end:] = np.linspace(known[-1], self.full, self.points + 1 - end)
+        utilities[-1] = self.full
+        values = np.empty(self.points)
+        order = permutation(self.points, self.seed, self.walks)
+        values[order] = np.diff(utilities) * self.weights
+        self.halves[self.walks % 2].add(values)
+        self.spent += len(known)
+        self.walks += 1
+
+
+@dataclass
+class _Walk:
+    """A walk under way: blocks not yet handed out, last first, and what came back."""
+
+    waiting: list[Prefixes]
+    parts: dict[int, Floats] = field(default_factory=dict)
+
+    def utilities(self) -> Floats:
+        """All that is known, in order."""
+        parts = [self.parts[low] for low in sorted(self.parts)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def ended(self, enough: Enough) -> bool:
+        """Whether the last utility that is known was enough."""
+        return bool(self.parts) and enough(self.parts[max(self.parts)][-1])
+
+
+def needed_positions(sizes: Floats) -> tuple[int, int]:
+    """The first and last position that matter: less than 1e-12 of the weight is outside."""
+    below = np.cumsum(sizes)
+    first = int(np.searchsorted(below, 1e-12))
+    above = np.cumsum(sizes[::-1])
+    return first, len(sizes) - 1 - int(np.searchsorted(above, 1e-12))
+
+
+class RandomSubsets:
+    """Coalitions with every point in or out by the toss of a coin: for Banzhaf values."""
+
+    enough = None
+
+    def __init__(self, points: int, *, full: float, seed: int, size: int, limit: Limit) -> None:
+        self.points, self.seed, self.size = points, seed, size
+        self.rule = _Rule(limit)
+        self.halves = [InAndOut(points, full), InAndOut(points, full)]
+        self.spent, self.done = 0, False
+        self._handed_out, self._waiting = 0, dict[int, tuple[Block, Floats]]()
+
+    def next(self, count: int) -> list[Subsets]:
+        """The next subsets."""
+        blocks = []
+        most = self.rule.limit.evaluations
+        for _ in range(count):
+            low = self._handed_out
+            high = low + self.size if most is None else min(most, low + self.size)
+            if low < high:
+                blocks.append(Subsets(self.seed, self.points, low, high))
+            self._handed_out = high
+        return blocks
+
+    def take(self, block: Block, utilities: Floats) -> None:
+        """Subsets count in their order, those of even number in one half, odd in the other."""
+        self._waiting[block.key[1]] = block, utilities
+        while not self.done and self.spent in self._waiting:
+            block, utilities = self._waiting.pop(self.spent)
+            masks = np.array(list(block.masks()))
+            for half in (0, 1):
+                self.halves[(self.spent + half) % 2].add(masks[half::2], utilities[half::2])
+            self.spent += len(utilities)
+            self.done = self.spent == self.rule.limit.evaluations or self.rule.stable(
+                self.spent // 2, self.halves
+            )
+
+    def total(self) -> int:
+        """The limit, or what stability will take."""
+        return self.rule.expected(self.spent)
+
+    def result(self) -> tuple[Floats, Floats]:
+        """Mean utility with the point minus mean utility without."""
+        both = self.halves[0] + self.halves[1]
+        return both.values(), both.errors()

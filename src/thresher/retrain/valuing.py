@@ -1,0 +1,222 @@
+"""From checked arguments to a Valuation: what the four methods have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_count, check_flag, check_number
+from thresher.errors import FitWarning, InputError
+from thresher.inputs import Points, Validation
+from thresher.labels import label_array
+from thresher.metrics import Rows
+from thresher.progress import progress_bar
+from thresher.retrain.engine import Tally, cores, run
+from thresher.retrain.journal import Journal
+from thresher.retrain.logistic import Newton
+from thresher.retrain.plans import Floats, LeaveOneOut, Limit, Plan, RandomSubsets, Walks
+from thresher.retrain.utility import Game, Refit, check_model, model_text
+from thresher.valuation import Valuation
+
+USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
+LARGEST_BLOCK = 64
+BLOCK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train, on what, and where to keep it: the same for all methods."""
+
+    model: Any
+    accelerate: bool
+    mean: bool
+    seed: int
+    workers: int
+    checkpoint: str | Path | None
+    progress: bool
+
+    @classmethod
+    def check(
+        cls, *, model: object, accelerate: object, mean: object, seed: object, workers: object,
+        checkpoint: str | Path | None, progress: object,
+    ) -> Settings:  # fmt: skip
+        """The settings, if they can be used."""
+        known_seed = check_count("seed", seed, least=0)
+        return cls(
+            check_model(model, known_seed),
+            check_flag("accelerate", accelerate),
+            check_flag("mean", mean),
+            known_seed,
+            cores(None if workers is None else check_count("workers", workers)),
+            checkpoint,
+            check_flag("progress", progress),
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a plan needs to know: the players, the ends of the game, and the size of blocks."""
+
+    points: int
+    none: float
+    full: float
+    size: int
+    seed: int
+
+
+def check_limit(evaluations: object, stability: object) -> Limit:
+    """When to stop, from what the caller said."""
+    most = None if evaluations is None else check_count("evaluations", evaluations)
+    wanted = None
+    if stability is not None:
+        wanted = check_number("stability", stability, least=0, most=1)
+    return Limit(most, wanted)
+
+
+def exact_plan(start: Start) -> LeaveOneOut:
+    """One fit a point."""
+    return LeaveOneOut(start.points, start.full, start.size)
+
+
+def walk_plan(sizes: Floats, start: Start, limit: Limit, truncation: float = 0.0) -> Walks:
+    """Permutations, at least two of them."""
+    ends = start.none, start.full
+    plan = Walks(
+        sizes, ends=ends, seed=start.seed, size=start.size, limit=limit, truncation=truncation
+    )
+    plan.rule.limit = _at_least(2 * plan.cost, f"two permutations of {start.points} points", limit)
+    return plan
+
+
+def subset_plan(start: Start, limit: Limit) -> RandomSubsets:
+    """Random halves of the points, at least four of them."""
+    limit = _at_least(4, "standard errors", limit)
+    return RandomSubsets(
+        start.points, full=start.full, seed=start.seed, size=start.size, limit=limit
+    )
+
+
+def _at_least(least: int, purpose: str, limit: Limit) -> Limit:
+    if limit.evaluations is not None and limit.evaluations < least:
+        raise InputError(
+            f"evaluations must be at least {least} for {purpose}, got {limit.evaluations}"
+        )
+    if limit.evaluations is None and limit.stability is None:
+        return replace(limit, evaluations=max(USUAL, least))
+    return limit
+
+
+def value(
+    method: str,
+    about: dict[str, Any],
+    points: Points,
+    validation: Validation,
+    owners: tuple[Hashable, ...] | None,
+    settings: Settings,
+    make_plan: Callable[[Start], Plan],
+) -> Valuation:
+    """Train until the plan is done, and return what it says."""
+    game = _game(points, validation)
+    refit = Refit(game, settings.model)
+    accelerated = Newton.of(game, settings.model) if settings.accelerate else None
+    full, seconds = _everybody(accelerated or refit, refit)
+    utility = accelerated or replace(refit, checked=True)
+    size = LARGEST_BLOCK
+    if not settings.accelerate:  # of no consequence for values: every fit is for itself
+        size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
+    identity = {
+        "method": method, **about, "seed": settings.seed, "accelerate": settings.accelerate,
+        "model": model_text(settings.model), "data": _digest(game), "versions": _versions(),
+    }  # fmt: skip
+    with Journal(settings.checkpoint, identity, size=size) as journal:
+        plan = make_plan(Start(game.points, game.none, full, journal.size, settings.seed))
+        with progress_bar(method, plan.total(), show=settings.progress, unit="fits") as advance:
+            tally = run(
+                utility, plan, journal, workers=settings.workers,
+                processes=not settings.accelerate, pace=seconds / 2, advance=advance,
+            )  # fmt: skip
+    _warn(tally, plan.spent)
+    return _valuation(method, about, validation, owners, settings, (game.none, full), plan, tally)
+
+
+def _valuation(
+    method: str, about: dict[str, Any], validation: Validation,
+    owners: tuple[Hashable, ...] | None, settings: Settings, ends: tuple[float, float],
+    plan: Plan, tally: Tally,
+) -> Valuation:  # fmt: skip
+    values, errors = plan.result()
+    scale = 1 if settings.mean else len(validation)
+    params = {
+        **about, "model": repr(settings.model), "accelerate": settings.accelerate,
+        "evaluations": plan.spent, "seed": settings.seed, "failed_fits": tally.failed,
+        "classes": list(validation.classes.labels), "validation_points": len(validation),
+        "mean": settings.mean,
+    }  # fmt: skip
+    stability = getattr(getattr(plan, "rule", None), "stability", None)
+    if stability is not None:
+        params["stability"] = stability
+    none, full = (scale * end for end in ends)
+    return Valuation(values * scale, method, params, full, none, owners, errors * scale)
+
+
+def _game(points: Points, validation: Validation) -> Game:
+    assert isinstance(points.rows, Rows)  # noqa: S101 - the metric is not "precomputed"
+    assert validation.rows is not None  # noqa: S101
+    labels = label_array(validation.classes.labels)
+    if labels.dtype.kind == "O":
+        labels = np.arange(len(labels))
+    codes = (c.astype(np.int64) for c in (points.codes, validation.codes))
+    ours, theirs = codes
+    return Game(points.rows.array, ours, validation.rows.array, theirs, labels)
+
+
+def _everybody(utility: Refit | Newton, refit: Refit) -> tuple[float, float]:
+    """The utility of all points, and the seconds it took; an error where the fit fails."""
+    everybody = np.ones(utility.points, np.bool_)
+    start = time.perf_counter()
+    outcome = utility.evaluate([everybody])
+    if outcome.failed:
+        try:
+            refit.fitted(everybody)
+        except Exception as failure:
+            raise InputError(
+                f"model cannot be fitted on all points: {type(failure).__name__}: {failure}"
+            ) from failure
+    return outcome.utilities[0], max(1e-6, time.perf_counter() - start)
+
+
+def _digest(game: Game) -> str:
+    state = hashlib.sha256()
+    for array in (game.X, game.codes, game.V, game.val_codes, game.labels):
+        state.update(repr((array.shape, array.dtype.str)).encode())
+        state.update(np.ascontiguousarray(array).tobytes())
+    return state.hexdigest()
+
+
+def _versions() -> list[str]:
+    """Of what a utility depends on."""
+    from importlib.metadata import version
+
+    return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]
+
+
+def _warn(tally: Tally, fits: int) -> None:
+    told = [
+        f"{count} of {fits} fits {what}"
+        for count, what in (
+            (tally.failed, "failed, and count as the most frequent class of their points"),
+            (tally.warned, "warned"),
+        )
+        if count
+    ]
+    if told:
+        warnings.warn(
+            f"{'; '.join(told)}; the first said {tally.complaint}", FitWarning, stacklevel=4
+        )
