@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 
+DRAWN = 64  # subsets drawn together, whatever the size of blocks
+
 
 class Block(Protocol):
     """Some coalitions, and the key that tells the block from all others of its run."""
@@ -82,9 +84,16 @@ class Subsets:
     def masks(self) -> Iterator[Mask]:
         """Number 1 is the complement of number 0, so that every point is in one and out of one."""
         for number in range(self.low, self.high):
-            rng = np.random.default_rng([self.seed, number if number != 1 else 0])
-            mask = rng.integers(0, 2, self.points, dtype=np.bool_)
-            yield ~mask if number == 1 else mask
+            if number == self.low or number % DRAWN == 0:
+                drawn = self._draw(number // DRAWN)
+            yield drawn[number % DRAWN]
+
+    def _draw(self, part: int) -> NDArray[np.bool_]:
+        rng = np.random.default_rng([self.seed, part])
+        drawn = rng.integers(0, 2, (DRAWN, self.points), dtype=np.bool_)
+        if part == 0:
+            drawn[1] = ~drawn[0]
+        return drawn
 
 
 @dataclass(frozen=True)

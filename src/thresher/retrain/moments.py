@@ -75,12 +75,12 @@ class InAndOut:
         self.inside = np.zeros((3, size))  # number, sum and sum of squares of utilities
         self.outside = np.zeros((3, size))
 
-    def add(self, masks: NDArray[np.bool_], utilities: Floats) -> None:
-        """More coalitions, one row of `masks` each."""
-        shifted = utilities - self.center
-        powers = np.array([np.ones(len(shifted)), shifted, shifted**2])
-        self.inside += powers @ masks
-        self.outside += powers @ ~masks
+    def add(self, mask: NDArray[np.bool_], utility: float) -> None:
+        """One more coalition; one at a time, so that no sum depends on how they were cut."""
+        shifted = utility - self.center
+        powers = np.array([[1.0], [shifted], [shifted**2]])
+        self.inside += powers * mask
+        self.outside += powers * ~mask
 
     def values(self) -> Floats:
         """NaN for a point that was never in, or never out."""

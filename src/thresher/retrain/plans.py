@@ -180,7 +180,8 @@ class Walks:
     def total(self) -> int:
         """The evaluations that fit the limit, or those that stability will take."""
         most = self.rule.expected(self.spent)
-        return most // self.cost * self.cost if self.rule.limit.stability is None else most
+        whole = self.cost if self.rule.limit.stability is None else 1
+        return most // max(whole, 1) * whole
 
     def result(self) -> tuple[Floats, Floats]:
         """The mean over walks."""
@@ -274,13 +275,13 @@ class RandomSubsets:
         self._waiting[block.key[1]] = block, utilities
         while not self.done and self.spent in self._waiting:
             block, utilities = self._waiting.pop(self.spent)
-            masks = np.array(list(block.masks()))
-            for half in (0, 1):
-                self.halves[(self.spent + half) % 2].add(masks[half::2], utilities[half::2])
-            self.spent += len(utilities)
-            self.done = self.spent == self.rule.limit.evaluations or self.rule.stable(
-                self.spent // 2, self.halves
-            )
+            for mask, utility in zip(block.masks(), utilities, strict=True):
+                self.halves[self.spent % 2].add(mask, utility)
+                self.spent += 1
+                through = self.spent == self.rule.limit.evaluations
+                self.done = through or self.rule.stable(self.spent // 2, self.halves)
+                if self.done:
+                    break
 
     def total(self) -> int:
         """The limit, or what stability will take."""
