@@ -40,16 +40,16 @@ def render(result) -> str:
         lines += [
             "## Small: (2000, 200, 10), everything included",
             "",
-            *_table(("call", "ms"), rows),
+            *table(("call", "ms"), rows),
         ]
     if "growth" in result:
         rows = [(key, f"{ratio:.2f}") for key, ratio in result["growth"].items()]
-        lines += ["## Growth: time over time at N", "", *_table(("work", "ratio"), rows)]
+        lines += ["## Growth: time over time at N", "", *table(("work", "ratio"), rows)]
     if "memory" in result:
         lines += ["## Peak memory above the input", "", *_memory(result["memory"])]
     if "difference" in result:
         rows = [(key, f"{gap:.1e}") for key, gap in result["difference"].items()]
-        lines += ["## Largest difference from plain float64", "", *_table(("work", "gap"), rows)]
+        lines += ["## Largest difference from plain float64", "", *table(("work", "gap"), rows)]
     if "peers" in result:
         lines += ["## Peers: how many times slower", "", *_peers(result["peers"])]
     return "\n".join(lines)
@@ -63,7 +63,7 @@ def _targets(shapes) -> list[str]:
             verdict = "yes" if ratio <= most else "no"
             rows.append((contender, shape, against, f"{ratio:.2f}", f"{most:g}", verdict))
     head = ("work", "(N, M, d)", "against", "ratio", "at most", "reached")
-    return ["## Targets", "", *_table(head, rows)]
+    return ["## Targets", "", *table(head, rows)]
 
 
 def _shapes(shapes) -> list[str]:
@@ -73,7 +73,7 @@ def _shapes(shapes) -> list[str]:
             (name, f"{s:.5f}", f"{s / seconds['product']:.2f}", f"{s / seconds['argsort']:.3f}")
             for name, s in seconds.items()
         ]
-        lines += [f"## {shape}", "", *_table(("contender", "s", "/ product", "/ argsort"), rows)]
+        lines += [f"## {shape}", "", *table(("contender", "s", "/ product", "/ argsort"), rows)]
     return lines
 
 
@@ -85,7 +85,7 @@ def _memory(memory) -> list[str]:
         allowed = (32 << 20) + 100 * n if method == "tknn" else (128 << 20) + 200 * n
         shown = "failed" if peak is None else f"{peak / 1e6:.1f}"
         rows.append((work, shown, f"{allowed / 1e6:.0f}"))
-    return _table(("work", "MB", "at most"), rows)
+    return table(("work", "MB", "at most"), rows)
 
 
 def _peers(peers) -> list[str]:
@@ -111,10 +111,10 @@ def _peers(peers) -> list[str]:
                 )
             )
     head = ("peer", "(N, M, d)", "s", "times slower", "difference", "remark")
-    return _table(head, rows)
+    return table(head, rows)
 
 
-def _table(head, rows) -> list[str]:
+def table(head, rows) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(str(entry) for entry in row) + " |" for row in rows]
     return [*lines, ""]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from games import FromFunction, Moody, accuracy_game, eight_points, values_of
@@ -308,3 +310,32 @@ def test_bad_weights_are_named():
         th.beta_shapley(X, y, V, y_val, alpha=0)
     with pytest.raises(th.InputError, match="X has NaN"):
         th.leave_one_out(np.full((8, 2), np.nan), y, V, y_val)
+
+
+def test_agrees_with_pydvl():
+    """Exactly, where both are exact; a tree, as pyDVL fits coalitions of one class too."""
+    pytest.importorskip("pydvl", reason="pyDVL is installed by the test group")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pydvl.valuation import (
+            Dataset,
+            DeterministicUniformSampler,
+            LOOValuation,
+            ModelUtility,
+            NoStopping,
+            ShapleyValuation,
+            SupervisedScorer,
+        )
+
+        X, y, V, y_val = eight_points(3)
+        model = DecisionTreeClassifier(max_depth=2, random_state=0)
+        scorer = SupervisedScorer("accuracy", Dataset(V, y_val), default=0.5)
+        utility = ModelUtility(model, scorer, show_warnings=False)
+        sampler = DeterministicUniformSampler(batch_size=32)
+        theirs = [
+            LOOValuation(utility).fit(Dataset(X, y)).result,
+            ShapleyValuation(utility, sampler, NoStopping(sampler)).fit(Dataset(X, y)).result,
+        ]
+    loo, shapley = (result.values[np.argsort(result.indices)] for result in theirs)
+    np.testing.assert_allclose(th.leave_one_out(X, y, V, y_val, model=model).values, loo, atol=1e-9)
+    assert_unbiased(th.data_shapley(X, y, V, y_val, model=model, evaluations=7000), shapley)

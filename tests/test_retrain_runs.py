@@ -57,15 +57,17 @@ def test_nor_do_truncated_walks_and_stable_rankings(data, monkeypatch):
         assert found[0] == found[1]
 
 
-def test_backends_of_joblib(data):
+def test_backends_of_joblib(data, monkeypatch):
+    monkeypatch.setattr("thresher.retrain.engine.LITTLE", 0.0)
     alone = th.data_shapley(*data, evaluations=200, workers=1)
     for backend in ("threading", "multiprocessing", "sequential"):
         with joblib.parallel_config(backend=backend, n_jobs=2):
             assert th.data_shapley(*data, evaluations=200) == alone
 
 
-def test_dask_workers(data):
+def test_dask_workers(data, monkeypatch):
     """A real cluster of two processes."""
+    monkeypatch.setattr("thresher.retrain.engine.LITTLE", 0.0)
     distributed = pytest.importorskip("distributed", reason="dask is installed by the test group")
     alone = th.data_banzhaf(*data, evaluations=200, workers=1)
     cluster = distributed.LocalCluster(
@@ -151,7 +153,7 @@ def test_a_run_that_is_through_can_be_prolonged(tmp_path, data):
     assert long == th.data_shapley(*data, evaluations=400)
 
 
-@pytest.mark.parametrize("damage", [b"", b"0123", b"deadbeef [0, 1, [0.5], 0, 0, \"\"]\n"])
+@pytest.mark.parametrize("damage", [b"", b"0123", b'deadbeef [0, 1, [0.5], 0, 0, ""]\n'])
 def test_what_a_crash_left_of_a_line_is_dropped(tmp_path, data, damage):
     path = tmp_path / "run.jsonl"
     want = th.data_banzhaf(*data, evaluations=200, checkpoint=path)
