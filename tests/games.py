@@ -64,7 +64,7 @@ class FromFunction:
     def evaluate(self, masks, enough=None):
         outcome = Outcome()
         for mask in masks:
-            outcome.utilities.append(float(self.function(np.flatnonzero(mask).tolist())))
+            outcome.add(float(self.function(np.flatnonzero(mask).tolist())))
             if enough is not None and enough(outcome.utilities[-1]):
                 break
         return outcome
@@ -81,7 +81,8 @@ class Moody(ClassifierMixin, BaseEstimator):
         if len(X) < self.least:
             raise RuntimeError("too few points for me")
         if self.warn:
-            warnings.warn("I am not happy", UserWarning, stacklevel=2)
+            words = self.warn if isinstance(self.warn, str) else "I am not happy"
+            warnings.warn(words, UserWarning, stacklevel=2)
         self.classes_ = np.unique(y)
         self.means_ = np.array([X[y == label].mean(axis=0) for label in self.classes_])
         return self

@@ -2,12 +2,13 @@
 
 The objective, with x a row (its last entry 1 where there is an intercept), is that of scikit-learn,
 
-    sum_i loss(x_i, y_i) + penalty / 2 * (sum of squares of the weights, intercepts not among them).
+    sum_i loss(x_i, y_i) + sum_a penalties_a / 2 * (sum of squares of the weights of feature a),
 
-One row of weights: the logistic loss log(1 + exp(-s x.w)), s = 1 for the second of two classes and
--1 for the first. One row a class: the softmax loss -log p_y; its intercepts are told up to a
-constant only, and half the square of their sum is added, which picks one solution and changes no
-probability.
+intercepts not penalized. One row of weights: the logistic loss log(1 + exp(-s x.w)), s = 1 for the
+second of two classes and -1 for the first. One row a class: the softmax loss -log p_y. Adding the
+same to the weights of all classes changes no probability, so at the minimum they add up to zero (or
+may, for intercepts); half the squares of their sums are added to the objective, which leaves the
+minimum where it is and makes it a sharp one.
 
 Tables are transposed here, one column a row of data, so that loops run along memory.
 """
@@ -128,9 +129,9 @@ def fill_probabilities(A: Table, weights: Table, p: Table) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_gradient(
-    A: Table, targets: Codes, penalty: float, width: int, weights: Table, p: Table, gradient: Table
+    A: Table, targets: Codes, penalties: Vector, weights: Table, p: Table, gradient: Table
 ) -> None:
-    """The gradient at `weights`, whose probabilities are `p`; `width` weights are penalized."""
+    """The gradient at `weights`, whose probabilities are `p`."""
     rows, columns = weights.shape
     n = A.shape[1]
     residual = np.empty((1, n))
@@ -140,19 +141,22 @@ def fill_gradient(
             residual[0, j] = p[k, j] - (1.0 if targets[j] == code else 0.0)
         for a in range(columns):
             gradient[k, a] = dot(A, a, residual, 0, n)
-    gradient[:, :width] += penalty * weights[:, :width]
-    if rows > 1 and width < columns:
-        gradient[:, width] += weights[:, width].sum()
+    for k in range(rows):
+        for a in range(penalties.shape[0]):
+            gradient[k, a] += penalties[a] * weights[k, a]
+    if rows > 1:
+        gradient += weights.sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def objective(A: Table, targets: Codes, penalty: float, width: int, weights: Table) -> float:
+def objective(A: Table, targets: Codes, penalties: Vector, weights: Table) -> float:
     """The objective itself, for the steps far from the minimum."""
-    rows, columns = weights.shape
-    n = A.shape[1]
-    total = 0.5 * penalty * (weights[:, :width] ** 2).sum()
-    if rows > 1 and width < columns:
-        total += 0.5 * weights[:, width].sum() ** 2
+    rows, n = weights.shape[0], A.shape[1]
+    total = 0.0
+    for a in range(penalties.shape[0]):
+        total += 0.5 * penalties[a] * (weights[:, a] ** 2).sum()
+    if rows > 1:
+        total += 0.5 * (weights.sum(axis=0) ** 2).sum()
     z = np.empty((rows, n))
     fill_scores(A, weights, z)
     for j in range(n):
@@ -166,9 +170,7 @@ def objective(A: Table, targets: Codes, penalty: float, width: int, weights: Tab
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_hessian(
-    A: Table, penalty: float, width: int, weights: Table, p: Table, out: Table
-) -> None:
+def fill_hessian(A: Table, penalties: Vector, weights: Table, p: Table, out: Table) -> None:
     """The lower triangle of the Hessian over the flattened weights."""
     rows, columns = weights.shape
     n = A.shape[1]
@@ -180,10 +182,10 @@ def fill_hessian(
                     scaled[0, j] = A[a, j] * p[k, j] * ((1.0 if k == m else 0.0) - p[m, j])
                 for b in range(a + 1 if k == m else columns):
                     out[k * columns + a, m * columns + b] = dot(scaled, 0, A, b, n)
-            if rows > 1 and width < columns:
-                out[k * columns + width, m * columns + width] += 1.0
-        for a in range(width):
-            out[k * columns + a, k * columns + a] += penalty
+                if rows > 1:
+                    out[k * columns + a, m * columns + a] += 1.0
+        for a in range(penalties.shape[0]):
+            out[k * columns + a, k * columns + a] += penalties[a]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -231,17 +233,16 @@ def slow(size: int, decrement: float, before: float) -> bool:
 def step_length(
     A: Table,
     targets: Codes,
-    penalty: float,
-    width: int,
+    penalties: Vector,
     weights: Table,
     step: Table,
     decrement: float,
 ) -> float:
     """1, or as many halves of it as make the objective fall enough."""
-    value = objective(A, targets, penalty, width, weights)
+    value = objective(A, targets, penalties, weights)
     length = 1.0
     for _ in range(MOST_HALVINGS):
-        found = objective(A, targets, penalty, width, weights - length * step)
+        found = objective(A, targets, penalties, weights - length * step)
         if found <= value - 0.25 * length * decrement**2:
             break
         length *= 0.5
@@ -253,8 +254,7 @@ def train(
     table: Table,
     codes: Codes,
     members: Codes,
-    penalty: float,
-    width: int,
+    penalties: Vector,
     weights: Table,
     factor: Table,
     known: bool,
@@ -277,11 +277,11 @@ def train(
     before = np.inf
     for _ in range(MOST_STEPS):
         fill_probabilities(A, weights, p)
-        fill_gradient(A, targets, penalty, width, weights, p, gradient)
+        fill_gradient(A, targets, penalties, weights, p, gradient)
         decrement = newton_step(factor, gradient, step) if known else np.inf
         fresh = not known or slow(step.size, decrement, before)
         if fresh:
-            fill_hessian(A, penalty, width, weights, p, factor)
+            fill_hessian(A, penalties, weights, p, factor)
             if not factorize(factor):
                 return False
             known, decrement = True, newton_step(factor, gradient, step)
@@ -292,7 +292,7 @@ def train(
         change = step.reshape(weights.shape)
         length = 1.0
         if fresh and decrement > SAFE:
-            length = step_length(A, targets, penalty, width, weights, change, decrement)
+            length = step_length(A, targets, penalties, weights, change, decrement)
         weights -= length * change
         before = decrement
     return False

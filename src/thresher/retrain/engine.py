@@ -7,8 +7,8 @@ and Dask serve as well. Arrays of some size go to local workers once, as memory 
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,44 +19,43 @@ from thresher.retrain.journal import Journal, Key
 from thresher.retrain.plans import Plan
 from thresher.retrain.utility import Enough, Outcome, Utility
 
-ROUND = 3.0  # seconds that a round should take
+ROUND = 5.0  # seconds that a round should take at most
 LITTLE = 1.0  # seconds of work that are not worth starting processes for
 FEW_POINTS = 20  # with so few, any coalition may come again
 
 
 @dataclass
 class Tally:
-    """What was computed, and what the fits had to say."""
+    """What the fits had to say."""
 
-    failed: int = 0
     warned: int = 0
     complaint: str = ""
 
     def add(self, outcome: Outcome) -> None:
         """One more block."""
-        self.failed += outcome.failed
         self.warned += outcome.warned
         self.complaint = self.complaint or outcome.complaint
 
 
 @dataclass
 class Memory:
-    """Utilities of coalitions that are likely to come again: very small, nearly all, few points."""
+    """Coalitions that are likely to come again: very small, nearly all, any of few points."""
 
     points: int
-    known: dict[bytes, float] = field(default_factory=dict)
+    known: dict[bytes, tuple[float, bool]] = field(default_factory=dict)
 
-    def recall(self, block: Block) -> dict[int, float]:
-        """What is known of a block, by position."""
+    def recall(self, block: Block) -> dict[int, tuple[float, bool]]:
+        """What is known of a block, by position: the utility, and whether its fit failed."""
         keys = ((position, self._key(mask)) for position, mask in enumerate(block.masks()))
         return {position: self.known[key] for position, key in keys if key in self.known}
 
-    def keep(self, block: Block, utilities: Sequence[float]) -> None:
+    def keep(self, block: Block, outcome: Outcome) -> None:
         """Remember what is worth it."""
-        for mask, utility in zip(block.masks(), utilities, strict=False):
+        found = zip(outcome.utilities, outcome.failed, strict=True)
+        for mask, entry in zip(block.masks(), found, strict=False):
             key = self._key(mask)
             if key:
-                self.known[key] = utility
+                self.known[key] = entry
 
     def _key(self, mask: Mask) -> bytes:
         size = int(mask.sum())
@@ -64,21 +63,24 @@ class Memory:
         return np.packbits(mask).tobytes() if again else b""
 
 
-def work(utility: Utility, block: Block, enough: Enough | None, known: dict[int, float]) -> Outcome:
-    """What a worker does: the utilities of a block, those `known` excepted."""
+def work(
+    utility: Utility, block: Block, enough: Enough | None, known: dict[int, tuple[float, bool]]
+) -> Outcome:
+    """What a worker does: the utilities of a block, those `known` not computed again."""
     masks = (mask for position, mask in enumerate(block.masks()) if position not in known)
     outcome = utility.evaluate(masks, enough)
-    if known:
-        computed = iter(outcome.utilities)
-        merged: list[float] = []
-        for position in range(len(block)):
-            found = known.get(position)
-            found = next(computed, None) if found is None else found
-            if found is None or (merged and enough is not None and enough(merged[-1])):
-                break
-            merged.append(found)
-        outcome.utilities = merged
-    return outcome
+    if not known:
+        return outcome
+    computed = iter(zip(outcome.utilities, outcome.failed, strict=True))
+    merged = Outcome(warned=outcome.warned, complaint=outcome.complaint)
+    for position in range(len(block)):
+        found = known[position] if position in known else next(computed, None)
+        if found is None:
+            break
+        merged.add(found[0], failed=found[1])
+        if enough is not None and enough(found[0]):
+            break
+    return merged
 
 
 def run(
@@ -91,18 +93,20 @@ def run(
     pace: float,
     advance: Advance | None = None,
 ) -> Tally:
-    """Compute until the plan is done. `pace` is a guess at the seconds that an evaluation takes."""
+    """Compute until the plan is done. `pace` is what the dearest evaluation takes, in seconds."""
     from joblib import Parallel, delayed
 
     tally, memory = Tally(), Memory(utility.points)
     if _little_work(plan, utility.points, pace):
         workers = 1
-    hint = "processes" if processes else "threads"
-    seconds = ROUND / 10  # the first round finds out how long things really take
+    hint, measured = "processes" if processes else "threads", pace
+    # of few points all coalitions are soon known: small rounds first, to compute none twice
+    most = workers if processes and utility.points <= FEW_POINTS else sys.maxsize
     with Parallel(n_jobs=workers, prefer=hint, max_nbytes="100K") as parallel:
         while not plan.done:
-            blocks = plan.next(_count(plan, journal.size, workers, pace, seconds))
-            fresh = [block for block in blocks if block.key not in journal.known]
+            count = min(most, _count(plan, journal.size, workers, max(pace, measured)))
+            blocks, most = plan.next(count), 2 * most
+            fresh = [block for block in blocks if not _is_known(block, plan, journal)]
             # a kernel that starts where the last coalition ended must not be led around one
             recalled = [memory.recall(block) if processes else {} for block in fresh]
             start = time.perf_counter()
@@ -112,27 +116,35 @@ def run(
             )
             computed = sum(len(outcome.utilities) for outcome in found)
             if computed:
-                pace = max(1e-7, (time.perf_counter() - start) * workers / computed)
+                measured = (time.perf_counter() - start) * workers / computed
             outcomes: dict[Key, Outcome] = dict(zip((b.key for b in fresh), found, strict=True))
             journal.write(outcomes)
             for block in blocks:
                 outcome = outcomes.get(block.key) or journal.known[block.key]
+                utilities = np.array(outcome.utilities)[: len(block)]
                 if not plan.done:
                     tally.add(outcome)
-                    plan.take(block, np.array(outcome.utilities))
+                    plan.take(block, utilities, np.array(outcome.failed, np.bool_)[: len(block)])
                 if processes:
-                    memory.keep(block, outcome.utilities)
+                    memory.keep(block, outcome)
                 if advance is not None:
-                    advance(len(outcome.utilities), total=plan.total())
-            few = processes and utility.points <= FEW_POINTS  # rather remember than compute again
-            seconds = 0.0 if few else ROUND
+                    advance(len(utilities), total=plan.total())
     return tally
 
 
-def _count(plan: Plan, size: int, workers: int, pace: float, seconds: float) -> int:
-    """How many blocks make a round of so many seconds; no more than the plan seems to need."""
+def _is_known(block: Block, plan: Plan, journal: Journal) -> bool:
+    """Whether all of it was computed before; the last block of a shorter run is not."""
+    found = journal.known.get(block.key)
+    if found is None:
+        return False
+    ended = plan.enough is not None and bool(found.utilities) and plan.enough(found.utilities[-1])
+    return ended or len(found.utilities) >= len(block)
+
+
+def _count(plan: Plan, size: int, workers: int, pace: float) -> int:
+    """How many blocks make a round; no more than the plan seems to need."""
     left = plan.total() - plan.spent
-    count = max(1, round(seconds / (pace * size))) * workers
+    count = max(1, int(ROUND / (pace * size))) * workers
     return count if left <= 0 else max(workers, min(count, -(-left // size)))
 
 

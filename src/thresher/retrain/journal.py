@@ -1,20 +1,23 @@
 """A file that a broken run goes on from: every utility that was paid for, as it came.
 
 The first line says what the run is, each other line holds a block of utilities and a checksum.
-Lines are only ever appended; a line that a crash cut off is dropped. Who goes on with other data or
-settings is refused. More evaluations are no other setting: a run that is through can be prolonged.
+Lines are only ever appended; one that a crash cut off, or that was damaged, is computed again. Who
+goes on with other data or settings is refused, and any file that is not a journal is left alone.
+More evaluations are no other setting: a run that is through can be prolonged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
-from thresher.errors import InputError
+from thresher.errors import InputError, ThresherWarning
 from thresher.retrain.utility import Outcome
 
 FORMAT = "thresher.retrain/1"
@@ -30,10 +33,11 @@ class Journal:
         self._file: IO[bytes] | None = None
         if path is None:
             return
-        found = Path(path)
-        if found.is_dir() or not found.parent.is_dir():
-            raise InputError(f"checkpoint must be the path of a file in a folder, got {path}")
-        self._file = found.open("a+b")
+        found = check_path(path)
+        try:
+            self._file = found.open("a+b")
+        except OSError as refused:
+            raise InputError(f"checkpoint {path} cannot be written: {refused.strerror}") from None
         try:
             _lock(self._file, found)
             self._read(found, dict(about))
@@ -53,7 +57,8 @@ class Journal:
         if self._file is None or not outcomes:
             return
         for key, outcome in outcomes.items():
-            entry = [*key, outcome.utilities, outcome.failed, outcome.warned, outcome.complaint]
+            failed = [int(flag) for flag in outcome.failed]
+            entry = [*key, outcome.utilities, failed, outcome.warned, outcome.complaint]
             self._file.write(_line(entry))
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -61,23 +66,25 @@ class Journal:
     def _read(self, path: Path, about: dict[str, Any]) -> None:
         assert self._file is not None  # noqa: S101
         self._file.seek(0)
-        whole = 0
-        for number, line in enumerate(self._file):
-            entry = _entry(line)
-            if entry is None and number == 0 and line.endswith(b"\n"):
-                raise InputError(f"checkpoint {path} is another kind of file: choose a new name")
-            if entry is None:  # cut off by a crash: what follows was never written
-                break
-            if number == 0:
-                self.size = _check_same(path, entry, about)
-            else:
-                self.known[entry[0], entry[1]] = Outcome(*entry[2:])
-            whole += len(line)
-        self._file.truncate(whole)
-        if whole == 0:
-            head = {"format": FORMAT, "size": self.size, **about}
-            self._file.write(_line(head))
+        head = self._file.readline()
+        if not head:
+            self._file.write(_line({"format": FORMAT, "size": self.size, **about}))
             self._file.flush()
+            return
+        self.size = _check_same(path, _entry(head), about)
+        damaged = 0
+        for line in self._file:
+            entry = _entry(line)
+            if entry is not None:
+                self.known[entry[0], entry[1]] = Outcome(*entry[2:])
+            elif line.endswith(b"\n"):
+                damaged += 1
+            else:  # cut off by a crash
+                self._file.truncate(self._file.tell() - len(line))
+                break
+        if damaged:
+            words = f"{damaged} lines of checkpoint {path} are damaged, and are computed again"
+            warnings.warn(words, ThresherWarning, stacklevel=6)
 
 
 def _line(entry: Any) -> bytes:
@@ -89,7 +96,21 @@ def _entry(line: bytes) -> Any:
     """What a line holds; None if it is not whole."""
     if not line.endswith(b"\n") or line[:8] != b"%08x" % zlib.crc32(line[9:-1]):
         return None
-    return json.loads(line[9:-1])
+    with contextlib.suppress(ValueError):
+        return json.loads(line[9:-1])
+    return None
+
+
+def check_path(path: object) -> Path:
+    """The path of a file that can be there."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise InputError(f"checkpoint must be the path of a file, got {path!r}")
+    found = Path(path)
+    if found.is_dir():
+        raise InputError(f"checkpoint must be the path of a file, got the folder {path}")
+    if not found.parent.is_dir():
+        raise InputError(f"checkpoint {path}: the folder {found.parent} does not exist")
+    return found
 
 
 def _check_same(path: Path, head: Any, about: dict[str, Any]) -> int:
@@ -113,5 +134,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
         return
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         raise InputError(f"checkpoint {path} is in use by another run") from None
+    except OSError:  # some network drives know no locks
+        return

@@ -14,7 +14,16 @@ from thresher.kernels.logistic import right_predictions, train
 from thresher.retrain.coalitions import Mask
 from thresher.retrain.utility import Enough, Game, Outcome, Refit
 
-PLAIN = {"class_weight": None, "dual": False, "warm_start": False, "l1_ratio": (None, 0, 0.0)}
+PLAIN: dict[str, tuple[object, ...]] = {
+    "class_weight": (None,),
+    "dual": (False,),
+    "l1_ratio": (None, 0),
+    "multi_class": (None, "auto", "deprecated", "multinomial"),
+    "penalty": ("l2", "deprecated"),
+    "solver": ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"),  # liblinear is another
+    "warm_start": (False,),
+}
+MOST_WEIGHTS = 512  # beyond, a Hessian costs more than many fits of scikit-learn
 
 
 @dataclass(frozen=True)
@@ -23,19 +32,36 @@ class Newton:
 
     scikit-learn stops short of it (`tol=1e-4`), so that single predictions next to the decision
     boundary may differ. Where the kernel does not converge the model is fitted by scikit-learn.
+
+    Columns are centered, which the intercept undoes, and scaled, which the penalties undo: the same
+    objective in other words, in which no column is large and none is far from zero.
     """
 
     game: Game
     model: Any
     table: NDArray[np.float64]  # one column a point, with a row of ones if there is an intercept
     validation: NDArray[np.float64]
+    penalties: NDArray[np.float64]  # of the features' weights
 
     @classmethod
     def of(cls, game: Game, model: Any) -> Newton:
         """Transposed tables for the kernel; an error if it is not this model that is asked for."""
         check_plain(model)
-        tables = [_transposed(rows, intercept=model.fit_intercept) for rows in (game.X, game.V)]
-        return cls(game, model, *tables)
+        weights = game.X.shape[1] * (1 if len(game.labels) <= 2 else len(game.labels))
+        if weights > MOST_WEIGHTS:
+            raise InputError(
+                f"accelerate=True is for up to {MOST_WEIGHTS} weights (features times classes), "
+                f"here are {weights}: leave accelerate out"
+            )
+        X = game.X.astype(np.float64)
+        center = X.mean(axis=0) if model.fit_intercept else np.zeros(X.shape[1])
+        scale = np.sqrt(((X - center) ** 2).mean(axis=0))
+        scale[scale == 0] = 1.0
+        table, validation = (
+            _transposed((rows - center) / scale, intercept=model.fit_intercept)
+            for rows in (X, game.V.astype(np.float64))
+        )
+        return cls(game, model, table, validation, 1 / model.C / scale**2)
 
     @property
     def points(self) -> int:
@@ -52,32 +78,34 @@ class Newton:
         outcome, last = Outcome(), _Solution.empty()
         for mask in masks:
             counts = self.game.class_counts(mask)
-            present = np.flatnonzero(counts)
-            if len(present) == 0:
-                utility = self.none
-            elif len(present) == 1:
-                utility = self.game.constant(int(present[0]))
-            else:
-                last = last.moved_to(present, len(self.table))
+            utility = self.game.trivial(counts)
+            if utility is None:
+                last = last.moved_to(np.flatnonzero(counts), len(self.table))
                 utility = self._solved(np.flatnonzero(mask), last)
-                if not last.known:
-                    single = Refit(self.game, self.model).evaluate([mask])
-                    utility = single.utilities[0]
-                    outcome.failed += single.failed
-                    outcome.complaint = outcome.complaint or single.complaint
-            outcome.utilities.append(utility)
-            if enough is not None and enough(utility):
+            if utility is not None:
+                outcome.add(utility)
+            else:
+                self._refit(mask, outcome)
+            if enough is not None and enough(outcome.utilities[-1]):
                 break
         return outcome
 
-    def _solved(self, members: NDArray[np.int64], last: _Solution) -> float:
-        game, width = self.game, self.game.X.shape[1]
+    def _refit(self, mask: Mask, outcome: Outcome) -> None:
+        single = Refit(self.game, self.model, checked=True).evaluate([mask])
+        outcome.add(single.utilities[0], failed=single.failed[0])
+        outcome.warned += 1
+        outcome.complain(RuntimeWarning(f"not accelerated, no convergence {single.complaint}"))
+
+    def _solved(self, members: NDArray[np.int64], last: _Solution) -> float | None:
+        game = self.game
         position = np.full(len(game.labels), -1)
         position[last.present] = np.arange(len(last.present))
         last.known = train(
-            self.table, position[game.codes], members, 1 / self.model.C, width,
+            self.table, position[game.codes], members, self.penalties,
             last.weights, last.factor, last.known,
         )  # fmt: skip
+        if not last.known:
+            return None
         right = right_predictions(self.validation, game.val_codes, last.present, last.weights)
         return float(right / len(game.val_codes))
 
@@ -111,18 +139,12 @@ def check_plain(model: Any) -> None:
     if type(model) is not LogisticRegression:
         raise InputError(f"{wanted}, got {type(model).__name__}: leave accelerate out")
     given = model.get_params()
-    odd = {name: given[name] for name, plain in PLAIN.items() if given.get(name) not in _all(plain)}
-    if given.get("penalty", "l2") not in {"l2", "deprecated"}:
-        odd["penalty"] = given["penalty"]
-    if given["solver"] == "liblinear":  # it penalizes the intercept too
-        odd["solver"] = "liblinear"
-    if odd or not np.isfinite(given["C"]) or given["C"] <= 0:
-        shown = ", ".join(f"{name}={entry!r}" for name, entry in (odd or {"C": given["C"]}).items())
+    odd = [name for name, plain in PLAIN.items() if name in given and given[name] not in plain]
+    if isinstance(given["C"], bool | str | None) or not 0 < float(given["C"]) < np.inf:
+        odd.append("C")
+    if odd:
+        shown = ", ".join(f"{name}={given[name]!r}" for name in odd)
         raise InputError(f"{wanted}, got {shown}: leave accelerate out")
-
-
-def _all(plain: object) -> tuple[object, ...]:
-    return plain if isinstance(plain, tuple) else (plain,)
 
 
 def _transposed(rows: NDArray[Any], *, intercept: bool) -> NDArray[np.float64]:

@@ -109,7 +109,7 @@ def data_shapley(
         the scale of `tknn_shapley`.
     seed
         The same seed gives the same values, whatever the number of workers. It is also the random
-        state of a model that has none.
+        state of a model that has none (not of what draws from NumPy's global state).
     workers
         Processes (with `accelerate`, threads); without it, as an active `joblib.parallel_config`
         says, else as many as cores. The backends of Ray and Dask work too.

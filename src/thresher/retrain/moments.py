@@ -109,7 +109,7 @@ def agreement(one: Floats, other: Floats) -> float:
     """How well the ranking by both halves of a sample would agree with that of another such sample.
 
     With rho the rank correlation of the halves it is 2 rho / (1 + rho) (Spearman and Brown), at
-    least 0; 1 where all values are equal in both halves, 0 where they are in one.
+    least 0; NaN where all values are equal in both halves, 0 where they are in one.
 
     Examples
     --------
@@ -123,6 +123,6 @@ def agreement(one: Floats, other: Floats) -> float:
     ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (one, other)]
     lengths = [float(np.sqrt(rank @ rank)) for rank in ranks]
     if min(lengths) == 0:
-        return float(max(lengths) == 0)
+        return float("nan") if max(lengths) == 0 else 0.0
     rho = max(0.0, float(ranks[0] @ ranks[1]) / (lengths[0] * lengths[1]))
     return min(1.0, 2 * rho / (1 + rho))

@@ -19,10 +19,12 @@ from thresher.retrain.utility import Enough
 from thresher.threads import cut
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-FIRST_LOOK = 4  # samples before the ranking is looked at for the first time
-GROWTH = 1.1  # and how many times more there are at the next look
+FIRST_LOOK = 10  # samples before the ranking is looked at for the first time
+GROWTH = 1.25  # and how many times more there are at the next look
 LOOKS = 2  # in a row that have to find it stable
+MANY = 100  # samples after which values that are all the same are taken for granted
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Plan(Protocol):
     """What the engine asks of a way to sample coalitions."""
 
     spent: int  # utilities that went into the values
+    failed: int  # and how many of them are of fits that failed
     done: bool
 
     @property
@@ -46,7 +49,7 @@ class Plan(Protocol):
     def next(self, count: int) -> Sequence[Block]:
         """At most `count` blocks to compute next, each handed out once."""
 
-    def take(self, block: Block, utilities: Floats) -> None:
+    def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """What a block that was handed out came to."""
 
     def total(self) -> int:
@@ -62,7 +65,7 @@ class LeaveOneOut:
     enough = None
 
     def __init__(self, points: int, full: float, size: int) -> None:
-        self.full, self.spent, self.done = full, 0, False
+        self.full, self.spent, self.failed, self.done = full, 0, 0, False
         self.values = np.empty(points)
         self._blocks = [Without(points, low, high) for low, high in cut(0, points, size)][::-1]
 
@@ -70,11 +73,12 @@ class LeaveOneOut:
         """The next points."""
         return [self._blocks.pop() for _ in range(min(count, len(self._blocks)))]
 
-    def take(self, block: Block, utilities: Floats) -> None:
+    def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """The values of the points left out."""
         low = block.key[1]
         self.values[low : low + len(utilities)] = self.full - utilities
         self.spent += len(utilities)
+        self.failed += int(failed.sum())
         self.done = self.spent == len(self.values)
 
     def total(self) -> int:
@@ -100,8 +104,11 @@ class _Rule:
         if wanted is None or samples < self._next_look:
             return False
         self._next_look = max(samples + 1, int(samples * GROWTH))
-        self.stability = agreement(halves[0].values(), halves[1].values())
-        self._stable = self._stable + 1 if self.stability >= wanted else 0
+        found = agreement(halves[0].values(), halves[1].values())
+        if np.isnan(found):  # all values are the same so far
+            found = float(samples >= MANY)
+        self.stability = found
+        self._stable = self._stable + 1 if found >= wanted else 0
         return self._stable >= LOOKS
 
     def expected(self, spent: int) -> int:
@@ -146,7 +153,7 @@ class Walks:
         self.enough = Enough(self.full, truncation) if truncation else None
         self.rule = _Rule(limit)
         self.halves = [Moments(self.points), Moments(self.points)]
-        self.spent, self.done, self.walks = 0, False, 0
+        self.spent, self.failed, self.done, self.walks = 0, 0, False, 0
         self._open: dict[int, _Walk] = {}
         if self.cost == 0:  # a single point: nothing is random
             self._value(_Walk([], {}))
@@ -169,10 +176,11 @@ class Walks:
             walk += 1
         return blocks
 
-    def take(self, block: Block, utilities: Floats) -> None:
+    def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """Utilities of a part of a walk; walks count in their order, once they are through."""
         walk, low = block.key
         self._open[walk].parts[low] = utilities
+        self._open[walk].failed += int(failed.sum())
         while not self.done and self.walks in self._open and self._through(self._open[self.walks]):
             self._value(self._open.pop(self.walks))
             self.done = self._fits_no_more() or self.rule.stable(self.walks, self.halves)
@@ -218,6 +226,7 @@ class Walks:
         values[order] = np.diff(utilities) * self.weights
         self.halves[self.walks % 2].add(values)
         self.spent += len(known)
+        self.failed += walk.failed
         self.walks += 1
 
 
@@ -227,6 +236,7 @@ class _Walk:
 
     waiting: list[Prefixes]
     parts: dict[int, Floats] = field(default_factory=dict)
+    failed: int = 0
 
     def utilities(self) -> Floats:
         """All that is known, in order."""
@@ -255,8 +265,8 @@ class RandomSubsets:
         self.points, self.seed, self.size = points, seed, size
         self.rule = _Rule(limit)
         self.halves = [InAndOut(points, full), InAndOut(points, full)]
-        self.spent, self.done = 0, False
-        self._handed_out, self._waiting = 0, dict[int, tuple[Block, Floats]]()
+        self.spent, self.failed, self.done = 0, 0, False
+        self._handed_out, self._waiting = 0, dict[int, tuple[Block, Floats, Flags]]()
 
     def next(self, count: int) -> list[Subsets]:
         """The next subsets."""
@@ -270,14 +280,15 @@ class RandomSubsets:
             self._handed_out = high
         return blocks
 
-    def take(self, block: Block, utilities: Floats) -> None:
+    def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """Subsets count in their order, those of even number in one half, odd in the other."""
-        self._waiting[block.key[1]] = block, utilities
+        self._waiting[block.key[1]] = block, utilities, failed
         while not self.done and self.spent in self._waiting:
-            block, utilities = self._waiting.pop(self.spent)
-            for mask, utility in zip(block.masks(), utilities, strict=True):
+            block, utilities, failed = self._waiting.pop(self.spent)
+            for mask, utility, flag in zip(block.masks(), utilities, failed, strict=True):
                 self.halves[self.spent % 2].add(mask, utility)
                 self.spent += 1
+                self.failed += int(flag)
                 through = self.spent == self.rule.limit.evaluations
                 self.done = through or self.rule.stable(self.spent // 2, self.halves)
                 if self.done:

@@ -6,9 +6,11 @@ and a model that cannot be fitted is replaced by the class that most of its poin
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,8 +19,11 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.retrain.coalitions import Mask
+from thresher.threads import one_blas_thread
 
 Codes = NDArray[np.int64]
+
+INTERRUPTED = "interrupted by user"  # what a model says that takes Ctrl-C for the end of training
 
 
 @dataclass
@@ -26,14 +31,17 @@ class Outcome:
     """The utilities of a block of coalitions, and what the fits had to say."""
 
     utilities: list[float] = field(default_factory=list)
-    failed: int = 0
+    failed: list[bool] = field(default_factory=list)  # for each utility, whether its fit failed
     warned: int = 0
     complaint: str = ""  # the first error or warning
 
-    def note(self, complaint: object, *, failed: bool) -> None:
-        """Count a fit that failed, or one that warned."""
-        self.failed += failed
-        self.warned += not failed
+    def add(self, utility: float, *, failed: bool = False) -> None:
+        """One more utility."""
+        self.utilities.append(utility)
+        self.failed.append(failed)
+
+    def complain(self, complaint: object) -> None:
+        """Keep the first complaint."""
         self.complaint = self.complaint or f"{type(complaint).__name__}: {complaint}"
 
 
@@ -88,6 +96,13 @@ class Game:
         """How many members carry each class."""
         return np.bincount(self.codes[mask], minlength=len(self.labels))
 
+    def trivial(self, counts: Codes) -> float | None:
+        """The utility of a coalition with these class counts, where none has to be trained."""
+        present = np.flatnonzero(counts)
+        if len(present) == 0:
+            return self.none
+        return self.constant(int(present[0])) if len(present) == 1 else None
+
     def constant(self, code: int) -> float:
         """The accuracy of always predicting one class."""
         return float(np.mean(self.val_codes == code))
@@ -119,30 +134,30 @@ class Refit:
         from sklearn import config_context
 
         outcome = Outcome()
-        trust = {"assume_finite": True, "skip_parameter_validation": True} if self.checked else {}
-        with config_context(**trust), warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
+        with config_context(skip_parameter_validation=self.checked), _alone() as heard:
             for mask in masks:
-                outcome.utilities.append(self._utility(mask, outcome))
+                self._add(mask, outcome)
                 if heard:
-                    outcome.note(heard[0].message, failed=False)
+                    if INTERRUPTED in str(heard[0].message).lower():
+                        raise KeyboardInterrupt
+                    outcome.warned += 1
+                    outcome.complain(heard[0].message)
                     heard.clear()
                 if enough is not None and enough(outcome.utilities[-1]):
                     break
         return outcome
 
-    def _utility(self, mask: Mask, outcome: Outcome) -> float:
+    def _add(self, mask: Mask, outcome: Outcome) -> None:
         counts = self.game.class_counts(mask)
-        present = np.flatnonzero(counts)
-        if len(present) == 0:
-            return self.none
-        if len(present) == 1:
-            return self.game.constant(int(present[0]))
+        trivial = self.game.trivial(counts)
+        if trivial is not None:
+            outcome.add(trivial)
+            return
         try:
-            return self.fitted(mask)
+            outcome.add(self.fitted(mask))
         except Exception as failure:  # noqa: BLE001 - whatever a model raises, the game goes on
-            outcome.note(failure, failed=True)
-            return self.game.constant(int(counts.argmax()))
+            outcome.add(self.game.constant(int(counts.argmax())), failed=True)
+            outcome.complain(failure)
 
     def fitted(self, mask: Mask) -> float:
         """The accuracy of the model fitted on these points, or whatever it raises."""
@@ -150,13 +165,35 @@ class Refit:
 
         game = self.game
         model = clone(self.model).fit(game.X[mask], game.labels[game.codes[mask]])
-        return float(np.mean(model.predict(game.V) == game.labels[game.val_codes]))
+        found = np.asarray(model.predict(game.V))
+        if found.shape == (len(game.V), 1):
+            found = found[:, 0]
+        if found.shape != (len(game.V),):
+            raise ValueError(f"predict returned shape {found.shape} for {len(game.V)} rows")
+        if not self.checked and not set(found.tolist()) & set(game.labels.tolist()):
+            one, other = found.tolist()[0], game.labels.tolist()[0]
+            raise ValueError(f"predict returned {one!r}, labels are like {other!r}")
+        return float(np.mean(found == game.labels[game.val_codes]))
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[list[Any]]:
+    """One BLAS thread, and a list of the warnings heard; for the main thread of a process only.
+
+    Both are settings of the whole process, which threads of one process must not change.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    with one_blas_thread(), warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield heard
 
 
 def check_model(model: object, seed: int) -> Any:
     """A copy of the classifier, `LogisticRegression()` if None, that gives the same fit every time.
 
-    Wherever it would draw a random state of its own it gets the seed.
+    Wherever it would draw a random state of its own it gets the seed (below 2**32, as models do).
     """
     from sklearn.base import clone, is_classifier
     from sklearn.linear_model import LogisticRegression
@@ -174,15 +211,23 @@ def check_model(model: object, seed: int) -> Any:
     if not usable:
         raise InputError(f"{wanted}, got {model!r}")
     states = {
-        name: seed
+        name: seed % 2**32
         for name, entry in copy.get_params().items()
         if entry is None and name.split("__")[-1] == "random_state"
     }
     return copy.set_params(**states)
 
 
-def model_text(model: object) -> str:
-    """The model in words, the same in every process."""
-    parameters: dict[str, Any] = getattr(model, "get_params", dict)()
-    written = f"{type(model).__module__}.{type(model).__qualname__}({parameters})"
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", re.sub(r"\s+", " ", written))
+def model_identity(model: Any) -> dict[str, str]:
+    """The model in words and as a hash of its settings: the same in every process."""
+    import joblib
+
+    text = re.sub(r"\s+", " ", f"{type(model).__module__}.{type(model).__qualname__} {model!r}")
+    try:
+        settings = joblib.hash(model.get_params())
+    except Exception as unfit:
+        raise InputError(
+            "checkpoint needs a model whose settings can be stored: no lambdas, but functions of a "
+            f"module ({type(unfit).__name__}: {unfit})"
+        ) from unfit
+    return {"model": re.sub(r" at 0x[0-9a-fA-F]+", "", text), "model's settings": settings}

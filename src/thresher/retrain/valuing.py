@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_flag, check_number
 from thresher.errors import FitWarning, InputError
@@ -22,7 +23,7 @@ from thresher.retrain.engine import Tally, cores, run
 from thresher.retrain.journal import Journal
 from thresher.retrain.logistic import Newton
 from thresher.retrain.plans import Floats, LeaveOneOut, Limit, Plan, RandomSubsets, Walks
-from thresher.retrain.utility import Game, Refit, check_model, model_text
+from thresher.retrain.utility import Game, Refit, check_model, model_identity
 from thresher.valuation import Valuation
 
 USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
@@ -54,7 +55,7 @@ class Settings:
             check_flag("accelerate", accelerate),
             check_flag("mean", mean),
             known_seed,
-            cores(None if workers is None else check_count("workers", workers)),
+            cores(None if workers is None else _check_workers(workers)),
             checkpoint,
             check_flag("progress", progress),
         )
@@ -71,12 +72,22 @@ class Start:
     seed: int
 
 
+def _check_workers(workers: object) -> int:
+    if isinstance(workers, int) and workers < 1:
+        raise InputError(
+            f"workers must be an integer >= 1, got {workers}: leave it out for all cores"
+        )
+    return check_count("workers", workers)
+
+
 def check_limit(evaluations: object, stability: object) -> Limit:
     """When to stop, from what the caller said."""
     most = None if evaluations is None else check_count("evaluations", evaluations)
     wanted = None
     if stability is not None:
         wanted = check_number("stability", stability, least=0, most=1)
+        if wanted == 1 and most is None:
+            raise InputError("stability=1 may never be reached: give evaluations= too, or less")
     return Limit(most, wanted)
 
 
@@ -97,7 +108,7 @@ def walk_plan(sizes: Floats, start: Start, limit: Limit, truncation: float = 0.0
 
 def subset_plan(start: Start, limit: Limit) -> RandomSubsets:
     """Random halves of the points, at least four of them."""
-    limit = _at_least(4, "standard errors", limit)
+    limit = _at_least(4, "means with and without a point", limit)
     return RandomSubsets(
         start.points, full=start.full, seed=start.seed, size=start.size, limit=limit
     )
@@ -126,36 +137,38 @@ def value(
     game = _game(points, validation)
     refit = Refit(game, settings.model)
     accelerated = Newton.of(game, settings.model) if settings.accelerate else None
-    full, seconds = _everybody(accelerated or refit, refit)
+    full, seconds = _everybody(accelerated or refit)
     utility = accelerated or replace(refit, checked=True)
     size = LARGEST_BLOCK
     if not settings.accelerate:  # of no consequence for values: every fit is for itself
         size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
-    identity = {
-        "method": method, **about, "seed": settings.seed, "accelerate": settings.accelerate,
-        "model": model_text(settings.model), "data": _digest(game), "versions": _versions(),
-    }  # fmt: skip
+    identity: dict[str, Any] = {}
+    if settings.checkpoint is not None:
+        identity = {
+            "method": method, **about, "seed": settings.seed, "accelerate": settings.accelerate,
+            **model_identity(settings.model), "data": _digest(game), "versions": _versions(),
+        }  # fmt: skip
     with Journal(settings.checkpoint, identity, size=size) as journal:
         plan = make_plan(Start(game.points, game.none, full, journal.size, settings.seed))
         with progress_bar(method, plan.total(), show=settings.progress, unit="fits") as advance:
             tally = run(
                 utility, plan, journal, workers=settings.workers,
-                processes=not settings.accelerate, pace=seconds / 2, advance=advance,
+                processes=not settings.accelerate, pace=seconds, advance=advance,
             )  # fmt: skip
-    _warn(tally, plan.spent)
-    return _valuation(method, about, validation, owners, settings, (game.none, full), plan, tally)
+    _warn(tally, plan)
+    return _valuation(method, about, validation, owners, settings, (game.none, full), plan)
 
 
 def _valuation(
     method: str, about: dict[str, Any], validation: Validation,
     owners: tuple[Hashable, ...] | None, settings: Settings, ends: tuple[float, float],
-    plan: Plan, tally: Tally,
+    plan: Plan,
 ) -> Valuation:  # fmt: skip
     values, errors = plan.result()
     scale = 1 if settings.mean else len(validation)
     params = {
         **about, "model": repr(settings.model), "accelerate": settings.accelerate,
-        "evaluations": plan.spent, "seed": settings.seed, "failed_fits": tally.failed,
+        "evaluations": plan.spent, "seed": settings.seed, "failed_fits": plan.failed,
         "classes": list(validation.classes.labels), "validation_points": len(validation),
         "mean": settings.mean,
     }  # fmt: skip
@@ -174,22 +187,30 @@ def _game(points: Points, validation: Validation) -> Game:
         labels = np.arange(len(labels))
     codes = (c.astype(np.int64) for c in (points.codes, validation.codes))
     ours, theirs = codes
-    return Game(points.rows.array, ours, validation.rows.array, theirs, labels)
+    return Game(_read_only(points.rows), ours, _read_only(validation.rows), theirs, labels)
 
 
-def _everybody(utility: Refit | Newton, refit: Refit) -> tuple[float, float]:
+def _read_only(rows: Rows) -> NDArray[Any]:
+    """Models that work on their input in place have to make a copy."""
+    view = rows.array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _everybody(utility: Refit | Newton) -> tuple[float, float]:
     """The utility of all points, and the seconds it took; an error where the fit fails."""
     everybody = np.ones(utility.points, np.bool_)
-    start = time.perf_counter()
-    outcome = utility.evaluate([everybody])
-    if outcome.failed:
-        try:
-            refit.fitted(everybody)
-        except Exception as failure:
-            raise InputError(
-                f"model cannot be fitted on all points: {type(failure).__name__}: {failure}"
-            ) from failure
-    return outcome.utilities[0], max(1e-6, time.perf_counter() - start)
+    seconds = []
+    for _ in range(2 if isinstance(utility, Newton) else 1):  # the first call may have compiled
+        start = time.perf_counter()
+        outcome = utility.evaluate([everybody])
+        seconds.append(time.perf_counter() - start)
+    if outcome.failed[0]:
+        raise InputError(
+            "model cannot be fitted on all points (it is given a plain table of numbers): "
+            + outcome.complaint
+        )
+    return outcome.utilities[0], max(1e-6, seconds[-1])
 
 
 def _digest(game: Game) -> str:
@@ -207,11 +228,11 @@ def _versions() -> list[str]:
     return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]
 
 
-def _warn(tally: Tally, fits: int) -> None:
+def _warn(tally: Tally, plan: Plan) -> None:
     told = [
-        f"{count} of {fits} fits {what}"
+        f"{count} of {plan.spent} fits {what}"
         for count, what in (
-            (tally.failed, "failed, and count as the most frequent class of their points"),
+            (plan.failed, "failed, and count as the most frequent class of their points"),
             (tally.warned, "warned"),
         )
         if count
