@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,17 @@ settings.load_profile("thresher")
 @pytest.fixture
 def rng():
     return np.random.default_rng(20231210)
+
+
+@pytest.fixture
+def run_command():
+    """A function that runs the command `thresher` in a process of its own."""
+
+    def run(*arguments, cwd=None):
+        command = [sys.executable, "-m", "thresher", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)  # noqa: S603
+
+    return run
 
 
 @pytest.fixture

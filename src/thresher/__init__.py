@@ -29,6 +29,7 @@ from thresher.threshold import tknn_shapley, zero_budget_score
 from thresher.valuation import Valuation
 
 if TYPE_CHECKING:
+    from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
     from thresher.privacy.ledger import Ledger
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attack",
     "Beta",
     "BudgetError",
     "ExtraError",
@@ -69,6 +71,7 @@ __all__ = [
     "flip_labels",
     "knn_shapley",
     "leave_one_out",
+    "membership_attack",
     "plan_release",
     "suggest_radius",
     "tknn_shapley",
@@ -77,6 +80,7 @@ __all__ = [
 
 # slow to import, or not needed by all: only when asked for
 _LATER = {
+    "Attack": "thresher.attack.membership",
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
     "Plan": "thresher.privacy.plan",
@@ -89,6 +93,7 @@ _LATER = {
     "dp_knn_shapley": "thresher.privacy.knn",
     "dp_tknn_shapley": "thresher.privacy.release",
     "leave_one_out": "thresher.retrain.methods",
+    "membership_attack": "thresher.attack.membership",
     "plan_release": "thresher.privacy.plan",
 }
 

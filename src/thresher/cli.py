@@ -131,6 +131,89 @@ def release(
     _print(dict(found.record))
 
 
+@app.command("attack")
+def attack(
+    points: Annotated[Path, typer.Argument(help="Points to draw from: .csv, .parquet or .npz.")],
+    validation: Annotated[
+        Path | None, typer.Option(help="The validation set; without it, rows are held out.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="The column of labels.")] = "y",
+    method: Annotated[str, typer.Option(help="tknn, knn or dp-tknn.")] = "tknn",
+    radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
+    k: Annotated[int, typer.Option(help="Neighbors consulted, for knn.")] = 5,
+    metric: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    epsilon: Annotated[float, typer.Option(help="The budget of dp-tknn.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The budget of dp-tknn.")] = 1e-5,
+    mechanism: Annotated[str, typer.Option(help="table, paper or cells.")] = "table",
+    members: Annotated[int, typer.Option(help="Points that the server holds.")] = 200,
+    nonmembers: Annotated[int, typer.Option(help="Points that it does not hold.")] = 200,
+    shadow: Annotated[int, typer.Option(help="Points that the attacker has.")] = 400,
+    shadow_sets: Annotated[int, typer.Option(help="Sets drawn from them.")] = 32,
+    held_out: Annotated[int, typer.Option(help="Validation rows, if no file is given.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the split, the sets and the noise.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Where the ROC curves are drawn.")] = None,
+) -> None:
+    """Try to find out from values who is in the data: the leak that privacy closes.
+
+    Example: thresher attack points.csv --method tknn --radius 0.5 --plot roc.svg
+
+    Example: thresher attack points.csv --method dp-tknn --epsilon 1 --delta 1e-5
+    """
+    from thresher.attack import DPTKNN, KNN, TKNN
+    from thresher.attack.membership import membership_attack
+    from thresher.attack.plots import save_roc
+    from thresher.checks import check_choice
+    from thresher.tables import read_labeled, split_rows
+
+    check_choice("--method", method, ("tknn", "knn", "dp-tknn"))
+    X, y, _ = read_labeled(points, label)
+    if validation is not None:
+        X_val, y_val, _ = read_labeled(validation, label)
+    else:
+        X, y, X_val, y_val = split_rows(X, y, held_out, seed)
+    against: Any = {
+        "tknn": lambda: TKNN(radius, metric),
+        "knn": lambda: KNN(k, metric),
+        "dp-tknn": lambda: DPTKNN(epsilon, delta, mechanism, radius, metric),
+    }[method]()
+    found = membership_attack(
+        X, y, X_val, y_val, against=against, members=members, nonmembers=nonmembers,
+        shadow=shadow, shadow_sets=shadow_sets, seed=seed, progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    for name, roc in found.rocs.items():
+        _say(f"{name}: {roc}; {roc.tpr_at(0.01):.1%} of members found at 1 % false alarms")
+    if plot is not None:
+        save_roc(found, plot)
+        _say(f"wrote {plot}")
+    _print({"against": repr(against), "seed": seed, "attacks": found.summary()})
+
+
+@app.command("audit")
+def audit(
+    mechanism: Annotated[str, typer.Option(help="table, paper, cells or knn.")] = "table",
+    epsilon: Annotated[float, typer.Option(help="The claim.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The claim; 0 for cells.")] = 1e-5,
+    runs: Annotated[int, typer.Option(help="Releases with and without the canary.")] = 20_000,
+    confidence: Annotated[float, typer.Option(help="1 minus the rate of false alarms.")] = 0.999,
+) -> None:
+    """Put a claimed epsilon to the test: run the mechanism, and see how well a canary is found.
+
+    Exits with 1 if the claim is violated.
+
+    Example: thresher audit --mechanism table --epsilon 1 --delta 1e-5
+    """
+    from thresher.attack.audit import audit_mechanism
+
+    found = audit_mechanism(
+        mechanism, epsilon=epsilon, delta=delta, runs=runs, confidence=confidence,
+        progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    _say(str(found))
+    _print(json.loads(found.to_json()))
+    if not found.passed:
+        sys.exit(1)
+
+
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
     try:

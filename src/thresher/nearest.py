@@ -101,7 +101,8 @@ def knn_shapley(
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))
-    plan = _Plan.of(points, validation, k, utility)
+    sizes = np.bincount(points.codes, minlength=len(validation.classes))
+    plan = Recursion.of(sizes, k, utility)
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
         values, matches = _sum_over_validation(points, validation, plan, precision, advance)
     divisor = len(validation) if mean else 1
@@ -121,7 +122,7 @@ def knn_shapley(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Recursion:
     """The numbers of the recursion, and how many neighbors the utility of all points consults."""
 
     steps: NDArray[np.float64]
@@ -132,8 +133,9 @@ class _Plan:
     empty: float
 
     @classmethod
-    def of(cls, points: Points, validation: Validation, k: int, utility: str) -> _Plan:
-        n, classes = len(points), len(validation.classes)
+    def of(cls, sizes: NDArray[np.int64], k: int, utility: str) -> Recursion:
+        """For so many points of each class."""
+        n, classes = int(sizes.sum()), len(sizes)
         rank = np.arange(1, n, dtype=np.float64)
         consulted = min(k, n)
         if utility == "jia2019":
@@ -141,7 +143,6 @@ class _Plan:
             return cls(1 / np.maximum(k, rank), last, 0 * last, consulted, k, 0.0)
         excess = float((1 / np.arange(2, consulted + 1)).sum())  # H_K - 1
         others = max(n - 1, 1)
-        sizes = np.bincount(points.codes, minlength=classes).astype(np.float64)
         last_match = (1 - 1 / classes) / n + (1 - np.maximum(sizes - 1, 0) / others) * excess / n
         last_other = (0 - 1 / classes) / n - sizes / others * excess / n
         steps = 1 / np.maximum(consulted, rank) + excess / others
@@ -153,7 +154,7 @@ class _Plan:
 
 
 def _sum_over_validation(
-    points: Points, validation: Validation, plan: _Plan, precision: str, advance: Any
+    points: Points, validation: Validation, plan: Recursion, precision: str, advance: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Values in input order, and for each validation point the matches among its neighbors.
 

@@ -37,6 +37,20 @@ def read_labeled(
     return (_numbers(features) if found.suffix == ".csv" else features), labels, owners
 
 
+def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Points and validation rows, drawn at random from one table: X, y, X_val, y_val."""
+    from thresher.checks import check_count, check_features
+    from thresher.labels import raw_labels
+
+    rows, labels = check_features("X", X), np.asarray(raw_labels("y", y))
+    held_out = check_count("--held-out", held_out)
+    if held_out >= len(rows):
+        raise InputError(f"--held-out must be less than the {len(rows)} rows there are")
+    order = np.random.default_rng([seed, held_out]).permutation(len(rows))
+    out, kept = order[:held_out], order[held_out:]
+    return rows[kept], labels[kept], rows[out], labels[out]
+
+
 def _read_table(path: Path) -> Any:
     if path.suffix == ".csv":
         import pyarrow as pa

@@ -1,0 +1,345 @@
+"""Audits of a claimed epsilon: what the releases themselves prove about it.
+
+A proof says how much a release can cost at most, an audit how much it costs at least. Where the
+least is more than what was claimed, the proof, the code or the noise is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.attack.bounds import (
+    auroc,
+    ceiling,
+    certifiable,
+    epsilon_from_one_run,
+    epsilon_from_runs,
+    epsilon_if_gaussian,
+    gaussian_ceiling,
+    mu_from_runs,
+)
+from thresher.attack.canaries import Bait, Buffered, KNNDesign, Pair, guesses, knn_pair
+from thresher.attack.sampled import Scheme, epsilon_if_sampled
+from thresher.checks import check_choice, check_count, check_flag, check_number
+from thresher.errors import InputError
+from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
+from thresher.privacy.cells import Cells
+from thresher.privacy.mechanisms import MECHANISMS, Mechanism
+from thresher.privacy.noise import noise_source
+from thresher.privacy.paper import PaperDesign
+from thresher.progress import progress_bar
+
+Floats = NDArray[np.float64]
+
+LEAST_RUNS = 100
+NEIGHBORS = 8
+GUESSED = (10, 3, 1)  # in the one-run audit one canary of so many is guessed at: three tries
+USUAL_K = 5
+
+ANY = "the bound from many runs assumes nothing about the mechanism"
+GAUSSIAN = "the Gaussian bound assumes that the noise is Gaussian; how much of it is in question"
+SAMPLED = (
+    "the sampled bound assumes Poisson-sampled releases with Gaussian noise, as accounted for; how "
+    "much noise is in question"
+)
+ONE_RUN = "the bound from one run assumes that each canary was in by a fair coin of its own"
+NO_ONE_RUN = "no bound from one run: the claim is about one released value, not about all of them"
+CANARY = (
+    "the canary is the worst we know for this mechanism, alone among made-up validation points, so "
+    "real points are hidden better"
+)
+SEEDED = "noise was drawn from a seed, not from the operating system as in a release"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was claimed, what was proven, and what was assumed; `print` shows all of it.
+
+    The three or four bounds share the false-alarm rate: if the claim is true, `passed` is False
+    with probability at most 1 - confidence.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    adjacency: str
+    runs: int  # of each kind
+    canaries: int  # in the one run
+    confidence: float
+    lower_bound: float
+    gaussian_bound: float | None
+    sampled_bound: float | None
+    one_run_bound: float | None
+    auroc: float
+    auroc_error: float
+    auroc_ceiling: float
+    certifiable: float
+    assumptions: tuple[str, ...]
+
+    @property
+    def proven(self) -> float:
+        """The largest of the bounds."""
+        return max(bound for _, bound in self._bounds())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no bound exceeds the claim."""
+        return self.proven <= self.epsilon
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        by = max(self._bounds(), key=lambda pair: pair[1])[0]
+        claimed = f"{self.epsilon:g} was claimed"
+        sure = f"with confidence {self.confidence:g}"
+        if not self.passed:
+            return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
+        most = f"so many runs can prove {self.certifiable:.3g} at most where nothing is assumed"
+        return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
+
+    def to_json(self) -> str:
+        """All of it, for programs."""
+        more = {"proven": self.proven, "passed": self.passed, "verdict": self.verdict}
+        return json.dumps(asdict(self) | more)
+
+    def _bounds(self) -> list[tuple[str, float]]:
+        named = (
+            ("many runs", self.lower_bound), ("many runs, Gaussian noise", self.gaussian_bound),
+            ("many runs, sampled Gaussian noise", self.sampled_bound),
+            ("one run", self.one_run_bound),
+        )  # fmt: skip
+        return [(name, bound) for name, bound in named if bound is not None]
+
+    def __str__(self) -> str:
+        reach = f"{self.auroc:.4f} +- {self.auroc_error:.4f}, at most {self.auroc_ceiling:.4f}"
+        rows = [
+            ("claimed", f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.adjacency}"),
+            *((f"proven, {name}", f"epsilon >= {bound:.4f}") for name, bound in self._bounds()),
+            ("attack AUROC", f"{reach} if the claim holds"),
+            ("runs", f"{self.runs} with and {self.runs} without the canary"),
+            ("canaries in one run", str(self.canaries)),
+            ("confidence", f"{self.confidence:g}, of all bounds together"),
+        ]
+        width = max(len(name) for name, _ in rows)
+        table = [f"  {name:<{width}}  {text}" for name, text in rows]
+        notes = [f"  - {sentence}" for sentence in self.assumptions]
+        return "\n".join([f"Audit of {self.mechanism}", *table, "Assumed", *notes, self.verdict])
+
+
+def audit_mechanism(
+    mechanism: str | Mechanism = "table",
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: str = "add-remove",
+    runs: int = 20_000,
+    canaries: int = 200,
+    confidence: float = 0.999,
+    neighbors: int = NEIGHBORS,
+    k: int | None = None,
+    subsample: float | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Audit:
+    """What many releases of this library's own mechanisms prove about their epsilon.
+
+    Parameters
+    ----------
+    mechanism
+        "table", "paper", "cells" or "knn" (`dp_knn_shapley`), or one of `thresher.privacy.Table`,
+        `Paper`, `Cells` with options.
+    epsilon, delta, adjacency
+        The claim, as for a release. The claim of "cells" is about delta = 0.
+    runs
+        Releases with the canary, and as many without it.
+    canaries
+        In the single release of the one-run audit; 0 leaves it out.
+    confidence
+        If the claim is true, the audit says otherwise with probability at most 1 - confidence.
+    neighbors
+        Validation points near the canary, unless `Table(bound=...)` says how many.
+    k, subsample
+        For "knn", as in `dp_knn_shapley`.
+    seed
+        For tests; without it noise comes from the operating system, as in a release.
+    progress
+        Whether to show a bar.
+
+    Returns
+    -------
+    Audit
+        Bounds, AUROC, verdict; `print` it.
+
+    Notes
+    -----
+    Every run goes through the mechanism's own code for noise and counts. `thresher.attack.bounds`
+    has the formulas. The cost is that of the noise: about 15 microseconds for each number from the
+    operating system, and 2 (paper: 2 or 3) numbers for each run and neighbor.
+
+    Examples
+    --------
+    >>> audit = audit_mechanism("cells", epsilon=1, delta=0, runs=5000, canaries=0, seed=0)
+    >>> audit.passed, round(audit.lower_bound, 2)
+    (True, 0.89)
+    """
+    budget, known = Budget(epsilon, delta), check_adjacency(adjacency)
+    runs = check_count("runs", runs, least=LEAST_RUNS)
+    sizes = check_count("neighbors", neighbors), check_count("canaries", canaries, least=0)
+    check_flag("progress", progress)
+    source = Buffered(noise_source(seed))
+    plan = _plan(mechanism, budget, known, sizes, k, subsample)
+    with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:
+        inside, outside = (
+            plan.pair.scores(source, runs, canary=canary, advance=advance)
+            for canary in (True, False)
+        )
+    return _audit(
+        plan, (inside, outside), confidence=confidence,
+        one_run=None if plan.crowd is None else _one_run(plan.crowd, source, seed),
+        notes=(CANARY, *plan.notes, *(() if seed is None else (SEEDED,))),
+    )  # fmt: skip
+
+
+def audit_runs(
+    inside: ArrayLike,
+    outside: ArrayLike,
+    *,
+    epsilon: float,
+    delta: float,
+    confidence: float = 0.999,
+    gaussian: bool = False,
+) -> Audit:
+    """What the scores of anybody's runs prove about a claimed epsilon.
+
+    Parameters
+    ----------
+    inside, outside
+        A score of each run with and without the canary, whatever it is made of: the higher, the
+        more likely the canary was in. Runs are independent.
+    epsilon, delta, confidence
+        As in `audit_mechanism`.
+    gaussian
+        Whether to assume that the mechanism adds Gaussian noise: a far sharper bound.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> inside, outside = random.normal(1, 1, 10_000), random.normal(0, 1, 10_000)
+    >>> print(audit_runs(inside, outside, epsilon=1, delta=1e-5, gaussian=True).verdict)
+    violated: epsilon is at least 3.83 with confidence 0.999 (many runs, Gaussian noise), 1 was claimed
+    """
+    budget = Budget(epsilon, delta)
+    plan = _Plan("runs", budget, budget.delta, "as in the runs", gaussian=check_flag(
+        "gaussian", gaussian
+    ))  # fmt: skip
+    scores = np.asarray(inside, np.float64), np.asarray(outside, np.float64)
+    return _audit(plan, scores, confidence=confidence, one_run=None, notes=())
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is claimed, and how to put it to the test."""
+
+    name: str
+    budget: Budget
+    delta: float
+    adjacency: str
+    gaussian: bool = False
+    scheme: Scheme | None = None
+    pair: Any = None
+    crowd: Bait | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _plan(
+    mechanism: object, budget: Budget, adjacency: Adjacency, sizes: tuple[int, int],
+    k: object, subsample: object,
+) -> _Plan:  # fmt: skip
+    if isinstance(mechanism, str) and mechanism == "knn":
+        return _knn_plan(budget, adjacency, sizes[0], USUAL_K if k is None else k, subsample)
+    if k is not None or subsample is not None:
+        raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
+    if not isinstance(mechanism, Mechanism):
+        mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
+    bait = Bait.of(mechanism, budget, adjacency, 1, sizes[0])
+    crowd = Bait.of(mechanism, budget, adjacency, sizes[1], 1) if sizes[1] else None
+    design, pure = bait.design, isinstance(mechanism, Cells)
+    scheme = None
+    if isinstance(design, PaperDesign):
+        scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
+    name = f"{design.record['mechanism']} ({design.record['noise']}, {design.record['scheme']})"
+    return _Plan(
+        name, budget, 0.0 if pure else budget.delta, adjacency, not pure and scheme is None, scheme,
+        bait.pair(), crowd,
+    )  # fmt: skip
+
+
+def _knn_plan(
+    budget: Budget, adjacency: Adjacency, neighbors: int, k: object, subsample: object
+) -> _Plan:
+    rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
+    design = KNNDesign(
+        budget, check_count("k", k), neighbors, None if rate == 1 else rate, adjacency, seeded=False
+    )
+    scheme = None
+    if design.rate is not None:
+        scheme = Scheme(design.rate, neighbors, design.multiplier, adjacency)
+    pair: Pair = knn_pair(design)
+    how = design.record()["scheme"]
+    return _Plan(
+        f"knn (discrete Gaussian, {how})", budget, budget.delta, adjacency, scheme is None, scheme,
+        pair, None, (NO_ONE_RUN,),
+    )  # fmt: skip
+
+
+def _one_run(
+    crowd: Bait, source: Buffered, seed: int | None
+) -> Callable[[float, float], tuple[int, float]]:
+    """One release of many canaries; its bound at a delta and a confidence."""
+    random = np.random.default_rng(None if seed is None else [seed, 1])
+    truth = random.random(len(crowd.canaries)) < 0.5
+    scores, coins = crowd.one_release(source, truth), np.where(truth, 1, -1)
+
+    def bound(delta: float, confidence: float) -> tuple[int, float]:
+        each = 1 - (1 - confidence) / len(GUESSED)
+        tries = (guesses(scores, -(-len(scores) // share)) for share in GUESSED)
+        found = (epsilon_from_one_run(t, coins, delta=delta, confidence=each) for t in tries)
+        return len(coins), max(found)
+
+    return bound
+
+
+def _audit(
+    plan: _Plan, scores: tuple[Floats, Floats], *, confidence: float,
+    one_run: Callable[[float, float], tuple[int, float]] | None, notes: tuple[str, ...],
+) -> Audit:  # fmt: skip
+    """All bounds; each gets an equal part of the false-alarm rate."""
+    confidence = check_number("confidence", confidence, least=0.5, most=1 - 1e-9)
+    epsilon, delta, scheme = plan.budget.epsilon, plan.delta, plan.scheme
+    used = 1 + plan.gaussian + (scheme is not None) + (one_run is not None)
+    each = 1 - (1 - confidence) / used
+    canaries, single = (0, None) if one_run is None else one_run(delta, each)
+    mu = mu_from_runs(*scores, confidence=each) if plan.gaussian else 0.0
+    sampled = None
+    if scheme is not None:
+        sampled = epsilon_if_sampled(*scores, scheme, epsilon=epsilon, delta=delta, confidence=each)
+    reach = gaussian_ceiling(gaussian_mu(epsilon, delta)) if plan.gaussian else None
+    area, error = auroc(*scores)
+    assumed = (
+        (ANY, True), (GAUSSIAN, plan.gaussian), (SAMPLED, scheme is not None),
+        (ONE_RUN, one_run is not None),
+    )  # fmt: skip
+    return Audit(
+        plan.name, epsilon, delta, plan.adjacency, min(len(part) for part in scores), canaries,
+        confidence, epsilon_from_runs(*scores, delta=delta, confidence=each),
+        epsilon_if_gaussian(mu, delta) if plan.gaussian else None, sampled, single, area, error,
+        ceiling(epsilon, delta) if reach is None else reach,
+        certifiable(min(len(part) for part in scores), delta=delta, confidence=each),
+        (*(sentence for sentence, holds in assumed if holds), *notes),
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""What one neighbor tells: the value of a fixed point with and without its nearest neighbor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_choice, check_count
+from thresher.errors import InputError
+from thresher.inputs import check_points, check_validation
+from thresher.kernels.pairs import pair_keys
+from thresher.labels import check_labels
+from thresher.metrics import Rows
+from thresher.nearest import knn_shapley
+from thresher.threshold import tknn_shapley
+
+KS = tuple(range(1, 16))
+RADII = tuple(round(0.1 * step, 1) for step in range(1, 10))
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborEffect:
+    """Two curves over `grid` (values of k, or radii); how far they are apart is what leaks.
+
+    Parameters
+    ----------
+    over
+        "k" or "radius".
+    grid
+        Where the point was valued.
+    beside, alone
+        Its value with and without the neighbor in the data.
+    point, neighbor
+        Rows of X.
+    """
+
+    over: str
+    grid: NDArray[np.float64]
+    beside: NDArray[np.float64]
+    alone: NDArray[np.float64]
+    point: int
+    neighbor: int
+
+    def __repr__(self) -> str:
+        gap = float(np.abs(self.beside - self.alone).max())
+        return f"NeighborEffect(point {self.point}, over {self.over}, largest gap {gap:.4g})"
+
+
+def neighbor_effect(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    point: int,
+    over: Literal["k", "radius"] = "k",
+    grid: Sequence[float] | None = None,
+    metric: str = "cosine",
+    utility: str = "soft-label",
+    classes: Any = None,
+) -> NeighborEffect:
+    """The value of a point as a function of k (or of the radius), with and without its neighbor.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, metric, classes
+        As in `knn_shapley`.
+    point
+        The row that is valued. Its nearest neighbor, of any label, is taken out of the data.
+    over, grid
+        "k" (1 to 15, unless a grid is given) or "radius" (0.1 to 0.9).
+    utility
+        Of `knn_shapley`, for "k".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, V = rng.normal(size=(50, 2)), rng.normal(size=(20, 2))
+    >>> neighbor_effect(X, X[:, 0] > 0, V, V[:, 0] > 0, point=7)
+    NeighborEffect(point 7, over k, largest gap 0.02462)
+    """
+    check_choice("over", over, ("k", "radius"))
+    steps = list(grid if grid is not None else (KS if over == "k" else RADII))
+    labels = check_labels("y", y)
+    point = check_count("point", point, least=0)
+    if point >= len(labels) or len(labels) < 2:
+        raise InputError(f"point must be a row of X, which has {len(labels)}, got {point}")
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
+    rows = check_points(X, y, validation, labels).rows
+    if not isinstance(rows, Rows):
+        raise InputError("metric must be 'cosine' or 'euclidean', got 'precomputed'")
+    neighbor = _nearest(rows, point, cosine=validation.metric == "cosine")
+    kept = np.delete(np.arange(len(labels)), neighbor)
+    table, names = rows.array, np.array(labels, object)
+    common: dict[str, Any] = {"metric": metric, "classes": validation.classes}
+
+    def curve(which: NDArray[np.int64]) -> NDArray[np.float64]:
+        data, place = (table[which], names[which].tolist()), int(np.searchsorted(which, point))
+        if over == "radius":
+            found = [tknn_shapley(*data, X_val, y_val, radius=r, **common) for r in steps]
+        else:
+            more: Any = common | {"utility": utility}
+            found = [knn_shapley(*data, X_val, y_val, k=int(k), **more) for k in steps]
+        return np.array([valuation.values[place] for valuation in found])
+
+    everybody = np.arange(len(labels))
+    return NeighborEffect(
+        over, np.array(steps, np.float64), curve(everybody), curve(kept), point, neighbor
+    )
+
+
+def _nearest(rows: Rows, point: int, *, cosine: bool) -> int:
+    keys = np.empty(len(rows))
+    everything, one = rows.as_float64(slice(None)), rows.as_float64(slice(point, point + 1))[0]
+    pair_keys(everything, rows.squares, one, float(rows.squares[point]), cosine, keys)
+    keys[point] = np.inf
+    return int(keys.argmin())
