@@ -26,6 +26,7 @@ LAYERS = [
     {"price_list", "order", "threshold", "classifier", "radius", "corrupt"},
     {"counts", "nearest"},
     {"demo", "privacy", "retrain", "tables"},
+    {"attack"},
     {"cli"},
     {"__init__", "__main__"},
 ]
@@ -39,6 +40,14 @@ INNER_LAYERS = {
         {"mechanisms", "outcome"},
         {"release"},
         {"knn", "plan"},
+        {"__init__"},
+    ],
+    "attack": [
+        {"roc", "targets", "curves", "verdict"},
+        {"bounds", "membership"},
+        {"sampled", "plots"},
+        {"canaries"},
+        {"audit"},
         {"__init__"},
     ],
     "retrain": [

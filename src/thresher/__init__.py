@@ -29,6 +29,7 @@ from thresher.threshold import tknn_shapley, zero_budget_score
 from thresher.valuation import Valuation
 
 if TYPE_CHECKING:
+    from thresher.attack.audit import Audit, audit_mechanism, audit_runs
     from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Attack",
+    "Audit",
     "Beta",
     "BudgetError",
     "ExtraError",
@@ -63,6 +65,8 @@ __all__ = [
     "TwinWarning",
     "Valuation",
     "add_feature_noise",
+    "audit_mechanism",
+    "audit_runs",
     "beta_shapley",
     "data_banzhaf",
     "data_shapley",
@@ -81,12 +85,15 @@ __all__ = [
 # slow to import, or not needed by all: only when asked for
 _LATER = {
     "Attack": "thresher.attack.membership",
+    "Audit": "thresher.attack.audit",
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
     "Plan": "thresher.privacy.plan",
     "Release": "thresher.privacy.outcome",
     "SeededRelease": "thresher.privacy.outcome",
     "TKNNClassifier": "thresher.classifier",
+    "audit_mechanism": "thresher.attack.audit",
+    "audit_runs": "thresher.attack.audit",
     "beta_shapley": "thresher.retrain.methods",
     "data_banzhaf": "thresher.retrain.methods",
     "data_shapley": "thresher.retrain.methods",

@@ -171,11 +171,11 @@ def attack(
         X_val, y_val, _ = read_labeled(validation, label)
     else:
         X, y, X_val, y_val = split_rows(X, y, held_out, seed)
-    against: Any = {
-        "tknn": lambda: TKNN(radius, metric),
-        "knn": lambda: KNN(k, metric),
-        "dp-tknn": lambda: DPTKNN(epsilon, delta, mechanism, radius, metric),
-    }[method]()
+    against: TKNN | KNN | DPTKNN = TKNN(radius, metric)
+    if method == "knn":
+        against = KNN(k, metric)
+    elif method == "dp-tknn":
+        against = DPTKNN(epsilon, delta, mechanism, radius, metric)
     found = membership_attack(
         X, y, X_val, y_val, against=against, members=members, nonmembers=nonmembers,
         shadow=shadow, shadow_sets=shadow_sets, seed=seed, progress=sys.stderr.isatty(),

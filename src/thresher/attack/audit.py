@@ -6,9 +6,8 @@ least is more than what was claimed, the proof, the code or the noise is wrong.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +23,30 @@ from thresher.attack.bounds import (
     gaussian_ceiling,
     mu_from_runs,
 )
-from thresher.attack.canaries import Bait, Buffered, KNNDesign, Pair, guesses, knn_pair
+from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
 from thresher.attack.sampled import Scheme, epsilon_if_sampled
+from thresher.attack.verdict import (
+    ANY,
+    CANARY,
+    GAUSSIAN,
+    NO_ONE_RUN,
+    ONE_RUN,
+    SAMPLED,
+    SEEDED,
+    Audit,
+)
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
 from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
 from thresher.privacy.cells import Cells
+from thresher.privacy.knn import KNNDesign
 from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.noise import noise_source
 from thresher.privacy.paper import PaperDesign
+from thresher.privacy.table import Table
 from thresher.progress import progress_bar
+
+__all__ = ["Audit", "audit_mechanism", "audit_runs"]
 
 Floats = NDArray[np.float64]
 
@@ -41,95 +54,6 @@ LEAST_RUNS = 100
 NEIGHBORS = 8
 GUESSED = (10, 3, 1)  # in the one-run audit one canary of so many is guessed at: three tries
 USUAL_K = 5
-
-ANY = "the bound from many runs assumes nothing about the mechanism"
-GAUSSIAN = "the Gaussian bound assumes that the noise is Gaussian; how much of it is in question"
-SAMPLED = (
-    "the sampled bound assumes Poisson-sampled releases with Gaussian noise, as accounted for; how "
-    "much noise is in question"
-)
-ONE_RUN = "the bound from one run assumes that each canary was in by a fair coin of its own"
-NO_ONE_RUN = "no bound from one run: the claim is about one released value, not about all of them"
-CANARY = (
-    "the canary is the worst we know for this mechanism, alone among made-up validation points, so "
-    "real points are hidden better"
-)
-SEEDED = "noise was drawn from a seed, not from the operating system as in a release"
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What was claimed, what was proven, and what was assumed; `print` shows all of it.
-
-    The three or four bounds share the false-alarm rate: if the claim is true, `passed` is False
-    with probability at most 1 - confidence.
-    """
-
-    mechanism: str
-    epsilon: float
-    delta: float
-    adjacency: str
-    runs: int  # of each kind
-    canaries: int  # in the one run
-    confidence: float
-    lower_bound: float
-    gaussian_bound: float | None
-    sampled_bound: float | None
-    one_run_bound: float | None
-    auroc: float
-    auroc_error: float
-    auroc_ceiling: float
-    certifiable: float
-    assumptions: tuple[str, ...]
-
-    @property
-    def proven(self) -> float:
-        """The largest of the bounds."""
-        return max(bound for _, bound in self._bounds())
-
-    @property
-    def passed(self) -> bool:
-        """Whether no bound exceeds the claim."""
-        return self.proven <= self.epsilon
-
-    @property
-    def verdict(self) -> str:
-        """One sentence."""
-        by = max(self._bounds(), key=lambda pair: pair[1])[0]
-        claimed = f"{self.epsilon:g} was claimed"
-        sure = f"with confidence {self.confidence:g}"
-        if not self.passed:
-            return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
-        most = f"so many runs can prove {self.certifiable:.3g} at most where nothing is assumed"
-        return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
-
-    def to_json(self) -> str:
-        """All of it, for programs."""
-        more = {"proven": self.proven, "passed": self.passed, "verdict": self.verdict}
-        return json.dumps(asdict(self) | more)
-
-    def _bounds(self) -> list[tuple[str, float]]:
-        named = (
-            ("many runs", self.lower_bound), ("many runs, Gaussian noise", self.gaussian_bound),
-            ("many runs, sampled Gaussian noise", self.sampled_bound),
-            ("one run", self.one_run_bound),
-        )  # fmt: skip
-        return [(name, bound) for name, bound in named if bound is not None]
-
-    def __str__(self) -> str:
-        reach = f"{self.auroc:.4f} +- {self.auroc_error:.4f}, at most {self.auroc_ceiling:.4f}"
-        rows = [
-            ("claimed", f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.adjacency}"),
-            *((f"proven, {name}", f"epsilon >= {bound:.4f}") for name, bound in self._bounds()),
-            ("attack AUROC", f"{reach} if the claim holds"),
-            ("runs", f"{self.runs} with and {self.runs} without the canary"),
-            ("canaries in one run", str(self.canaries)),
-            ("confidence", f"{self.confidence:g}, of all bounds together"),
-        ]
-        width = max(len(name) for name, _ in rows)
-        table = [f"  {name:<{width}}  {text}" for name, text in rows]
-        notes = [f"  - {sentence}" for sentence in self.assumptions]
-        return "\n".join([f"Audit of {self.mechanism}", *table, "Assumed", *notes, self.verdict])
 
 
 def audit_mechanism(
@@ -141,7 +65,7 @@ def audit_mechanism(
     runs: int = 20_000,
     canaries: int = 200,
     confidence: float = 0.999,
-    neighbors: int = NEIGHBORS,
+    neighbors: int | None = None,
     k: int | None = None,
     subsample: float | None = None,
     seed: int | None = None,
@@ -163,7 +87,7 @@ def audit_mechanism(
     confidence
         If the claim is true, the audit says otherwise with probability at most 1 - confidence.
     neighbors
-        Validation points near the canary, unless `Table(bound=...)` says how many.
+        Validation points near the canary; without it as many as `Table(bound=...)` says, else 8.
     k, subsample
         For "knn", as in `dp_knn_shapley`.
     seed
@@ -186,11 +110,12 @@ def audit_mechanism(
     --------
     >>> audit = audit_mechanism("cells", epsilon=1, delta=0, runs=5000, canaries=0, seed=0)
     >>> audit.passed, round(audit.lower_bound, 2)
-    (True, 0.89)
+    (True, 0.75)
     """
     budget, known = Budget(epsilon, delta), check_adjacency(adjacency)
     runs = check_count("runs", runs, least=LEAST_RUNS)
-    sizes = check_count("neighbors", neighbors), check_count("canaries", canaries, least=0)
+    near = None if neighbors is None else check_count("neighbors", neighbors)
+    sizes = near, check_count("canaries", canaries, least=0)
     check_flag("progress", progress)
     source = Buffered(noise_source(seed))
     plan = _plan(mechanism, budget, known, sizes, k, subsample)
@@ -231,8 +156,8 @@ def audit_runs(
     --------
     >>> random = np.random.default_rng(0)
     >>> inside, outside = random.normal(1, 1, 10_000), random.normal(0, 1, 10_000)
-    >>> print(audit_runs(inside, outside, epsilon=1, delta=1e-5, gaussian=True).verdict)
-    violated: epsilon is at least 3.83 with confidence 0.999 (many runs, Gaussian noise), 1 was claimed
+    >>> audit_runs(inside, outside, epsilon=1, delta=1e-5).verdict
+    'violated: epsilon is at least 1.68 with confidence 0.999 (many runs), 1 was claimed'
     """
     budget = Budget(epsilon, delta)
     plan = _Plan("runs", budget, budget.delta, "as in the runs", gaussian=check_flag(
@@ -258,17 +183,22 @@ class _Plan:
 
 
 def _plan(
-    mechanism: object, budget: Budget, adjacency: Adjacency, sizes: tuple[int, int],
+    mechanism: object, budget: Budget, adjacency: Adjacency, sizes: tuple[int | None, int],
     k: object, subsample: object,
 ) -> _Plan:  # fmt: skip
     if isinstance(mechanism, str) and mechanism == "knn":
-        return _knn_plan(budget, adjacency, sizes[0], USUAL_K if k is None else k, subsample)
+        return _knn_plan(
+            budget, adjacency, sizes[0] or NEIGHBORS, USUAL_K if k is None else k, subsample
+        )
     if k is not None or subsample is not None:
         raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
-    bait = Bait.of(mechanism, budget, adjacency, 1, sizes[0])
-    crowd = Bait.of(mechanism, budget, adjacency, sizes[1], 1) if sizes[1] else None
+    bound = mechanism.bound if isinstance(mechanism, Table) else "usual"
+    most = NEIGHBORS if isinstance(bound, str) else bound
+    bait = Bait.of(mechanism, budget, adjacency, 1, sizes[0] or most)
+    each = 1 if isinstance(bound, str) else bound
+    crowd = Bait.of(mechanism, budget, adjacency, sizes[1], each) if sizes[1] else None
     design, pure = bait.design, isinstance(mechanism, Cells)
     scheme = None
     if isinstance(design, PaperDesign):

@@ -202,7 +202,7 @@ class _Noisy:
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
         """Of one new release."""
         assert not twin  # noqa: S101 - asked for only where it costs nothing
-        prices = self.design.prices(self.release(held))[0].table[NEWCOMER]
+        prices = self.design.prices(self.release(held)).table[NEWCOMER]
         return self.tables.priced(candidates, prices[GAIN], prices[LOSS])
 
     def release(self, held: Rowset) -> NDArray[np.int64]:

@@ -130,14 +130,22 @@ class CellsDesign:
     def personal_epsilon(self, contributions: Contributions) -> None:
         """The same for everyone: each unit has one vote."""
 
-    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
-        """Prices at the counts that the histogram implies, and at others that it leaves likely."""
-        histogram = release * (self.setting.points_per_owner or 1) / self.votes
-        random = np.random.default_rng(0)
-        spread = self.laplace_scale * (self.setting.points_per_owner or 1) / self.votes
+    def prices(self, release: Integers) -> PriceList:
+        """Prices at the counts that the histogram implies."""
+        return self.setting.prices(
+            self.map.counts(self._points_a_vote * release.astype(np.float64))
+        )
+
+    def drawn_prices(self, release: Integers) -> list[PriceList]:
+        """Prices at other counts that the histogram leaves likely."""
+        histogram, random = release * self._points_a_vote, np.random.default_rng(0)
+        spread = self.laplace_scale * self._points_a_vote
         noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
-        mean = self.setting.prices(self.map.counts(histogram))
-        return mean, [self.setting.prices(self.map.drawn_counts(h, random)) for h in noisy]
+        return [self.setting.prices(self.map.drawn_counts(h, random)) for h in noisy]
+
+    @property
+    def _points_a_vote(self) -> float:
+        return (self.setting.points_per_owner or 1) / self.votes
 
 
 def _deviation(scale: float) -> float:

@@ -67,8 +67,11 @@ class Design(Protocol):
     def measure(self, contributions: Contributions, source: Noise) -> Integers:
         """The exact numbers that the noise hides."""
 
-    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
-        """The price list of a release, and others that the noise leaves as likely."""
+    def prices(self, release: Integers) -> PriceList:
+        """The price list of a release."""
+
+    def drawn_prices(self, release: Integers) -> list[PriceList]:
+        """Other price lists that the noise leaves as likely."""
 
     def personal_epsilon(self, contributions: Contributions) -> Floats | None:
         """For every unit the epsilon that holds for its actual points; None if it is the same."""

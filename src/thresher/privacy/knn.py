@@ -151,20 +151,20 @@ def dp_knn_shapley(
     if k > LARGEST_K:
         raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
-    design = _Design(
+    design = KNNDesign(
         Budget(epsilon, delta), k, len(validation), None if rate == 1 else rate,
         check_adjacency(adjacency), seed is not None,
     )  # fmt: skip
     private = _within_range(read_points(X, y, validation), validation)
     noise = source.gaussian(design.sigma, len(private))
-    sums = _sums(private.points, validation, design, source) if len(private) else noise
+    sums = value_steps(private.points, validation, design, source) if len(private) else noise
     kind = KNNRelease if seed is None else SeededKNNRelease
     record = design.record() | {"validation_digest": validation.digest()}
     return kind(private, sums + noise if len(private) else noise, design.step, record)
 
 
 @dataclass(frozen=True)
-class _Design:
+class KNNDesign:
     """How much noise, from public numbers alone."""
 
     budget: Budget
@@ -255,7 +255,9 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
     )
 
 
-def _sums(points: Points, validation: Validation, design: _Design, source: Noise) -> Integers:
+def value_steps(
+    points: Points, validation: Validation, design: KNNDesign, source: Noise
+) -> Integers:
     """The exact values in steps, summed over the validation set."""
     n = len(points)
     total = np.zeros(n, np.int64)

@@ -77,7 +77,7 @@ class _Outcome:
         table.flags.writeable = False
         self.table = table
         self.record = MappingProxyType(record)
-        self.price_list, self._drawn = design.prices(table)
+        self.price_list = design.prices(table)
         self.values = self._frozen(contributions.values([self.price_list])[0])
 
     def __repr__(self) -> str:
@@ -98,6 +98,10 @@ class _Outcome:
             units = self._contributions.units
             each[units.order] = np.repeat(found, np.diff(units.starts))
         return self._frozen(each)
+
+    @cached_property
+    def _drawn(self) -> list[Any]:
+        return self._design.drawn_prices(self.table)
 
     @cached_property
     def error(self) -> Error:

@@ -145,13 +145,16 @@ class PaperDesign:
     def personal_epsilon(self, contributions: Contributions) -> None:
         """The same for everyone: in the paper's mechanism each point moves each sample size."""
 
-    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
+    def prices(self, release: Integers) -> PriceList:
         """Prices at the counts rounded to the nearest possible ones."""
-        found = release / SCALE
-        random = np.random.default_rng(0)
+        return self._prices(release / SCALE)
+
+    def drawn_prices(self, release: Integers) -> list[PriceList]:
+        """The same with noise drawn anew taken off."""
+        found, random = release / SCALE, np.random.default_rng(0)
         spread = self.sigma / SCALE
         noisy = [found - spread * random.standard_normal(found.shape) for _ in range(DRAWS)]
-        return self._prices(found), [self._prices(draw) for draw in noisy]
+        return [self._prices(draw) for draw in noisy]
 
     def _prices(self, found: Floats) -> PriceList:
         whole = np.maximum(np.rint(found), 0)

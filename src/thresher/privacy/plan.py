@@ -141,7 +141,7 @@ def _trial(
     counts = contributions.counts(np.ones(len(units), np.int64))
     exact = setting.prices((counts[0].astype(float), counts[1].astype(float)))
     noise = design.noise(source)
-    found, _ = design.prices(design.measure(contributions, source) + noise)
+    found = design.prices(design.measure(contributions, source) + noise)
     share = 1 / len(setting.validation.classes)
     free = np.full(len(setting.validation), 1 - share), np.full(len(setting.validation), -share)
     truth = public.values(exact.gain, exact.loss)

@@ -156,13 +156,20 @@ class TableDesign:
         ]
         return np.array(each)[which]
 
-    def prices(self, release: Integers) -> tuple[PriceList, list[PriceList]]:
-        """Prices at the posterior mean of the counts, and at tables drawn from the posterior."""
-        posterior = self.posterior(release)
-        draws = posterior.draws(DRAWS, np.random.default_rng(0))
+    def prices(self, release: Integers) -> PriceList:
+        """Prices at the posterior mean of the counts."""
+        mean, draws = self._estimates(release)
+        return self.setting.prices(priceable(mean, total_deviations(draws)))
+
+    def drawn_prices(self, release: Integers) -> list[PriceList]:
+        """Prices at tables drawn from the posterior."""
+        _, draws = self._estimates(release)
         deviation = total_deviations(draws)
-        mean = self.setting.prices(priceable(posterior.mean, deviation))
-        return mean, [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+        return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+
+    def _estimates(self, release: Integers) -> tuple[Floats, Floats]:
+        posterior = self.posterior(release)
+        return posterior.mean, posterior.draws(DRAWS, np.random.default_rng(0))
 
     def posterior(self, release: Integers) -> Posterior | Flat:
         """The law of the counts given the release."""

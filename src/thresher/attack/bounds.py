@@ -1,0 +1,322 @@
+"""Lower bounds on epsilon from the scores of an attack. Pure statistics: never sees data.
+
+An attack gives each run a score: the higher, the more likely the canary was in. `inside` holds the
+scores of runs with the canary, `outside` those of runs without it. A bound holds with the stated
+confidence whatever the mechanism: some of the runs choose an event, the others count how often it
+happens, so nothing has to be paid for looking at many events.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.attack.roc import Roc
+from thresher.checks import check_count, check_number
+from thresher.errors import InputError
+from thresher.privacy.accountants import gaussian_delta
+
+Floats = NDArray[np.float64]
+Bound = Callable[[Any, int, Any, int], Any]  # from hits of so many runs inside, and outside
+
+LEAST_RUNS = 20
+MOST_EVENTS = 400  # that half of the runs are asked about, for each order of the scores
+RARE = 16  # scores that repeat so often on average are told apart one by one
+LARGEST = 100.0  # epsilon that is ever proven
+
+
+def epsilon_from_runs(
+    inside: ArrayLike, outside: ArrayLike, *, delta: float, confidence: float = 0.999
+) -> float:
+    """The epsilon that the mechanism spends at least, whatever it is.
+
+    Parameters
+    ----------
+    inside, outside
+        Scores of runs with and without the canary.
+    delta
+        The delta of the claim.
+    confidence
+        The bound is too high with probability at most 1 - confidence.
+
+    Returns
+    -------
+    float
+        The bound, at least 0.
+
+    Notes
+    -----
+    For every event E an (epsilon, delta)-DP mechanism has P(E) <= e^epsilon Q(E) + delta, with P, Q
+    the laws with and without the canary, in either order. So epsilon >= log((p - delta) / q) with p
+    a lower and q an upper limit of Clopper and Pearson (1934) for P(E) and Q(E), each wrong with
+    probability at most (1 - confidence) / 2. Events are: the score is at least, or at most, so
+    much; where scores repeat, also: it is one of the most telling ones. One event, one order and
+    one threshold are chosen on half of the runs and certified on the other half. n runs, O(n log
+    n).
+
+    Examples
+    --------
+    >>> inside, outside = [1] * 750 + [0] * 250, [0] * 750 + [1] * 250  # log 3 = 1.0986
+    >>> round(epsilon_from_runs(inside, outside, delta=0, confidence=0.95), 3)
+    0.914
+    """
+    alpha, scores = (
+        level(confidence) / 2,
+        (read_scores("inside", inside), read_scores("outside", outside)),
+    )
+    delta = check_number("delta", delta, least=0.0, most=1.0)
+
+    def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
+        return _log_ratio(_least(hits, runs, alpha) - delta, _most(others, other_runs, alpha))
+
+    (P, p_rest), (Q, q_rest) = (parts(part, 2) for part in scores)
+    forth, back = best_event(P, Q, bound), best_event(Q, P, bound)
+    if forth[0] >= back[0]:
+        return _certified(forth[1], p_rest, q_rest, bound)
+    return _certified(back[1], q_rest, p_rest, bound)
+
+
+def mu_from_runs(inside: ArrayLike, outside: ArrayLike, *, confidence: float = 0.999) -> float:
+    """The mu below which the mechanism is not mu-GDP.
+
+    Notes
+    -----
+    Under mu-GDP every test has Phi^-1(1 - a) - Phi^-1(b) <= mu, with a the share of false alarms
+    and b that of misses (Dong, Roth and Su 2022). Upper limits of both, each wrong with probability
+    at most (1 - confidence) / 2, bound mu from below. That needs no assumption; to turn it into an
+    epsilon does, see `epsilon_if_gaussian`. A tenth of the runs choose the event.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> inside, outside = random.normal(1, 1, 20_000), random.normal(0, 1, 20_000)
+    >>> round(mu_from_runs(inside, outside), 2)  # truly 1
+    0.92
+    """
+    from scipy.special import ndtri
+
+    alpha = level(confidence) / 2
+
+    def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
+        misses, alarms = _most(runs - hits, runs, alpha), _most(others, other_runs, alpha)
+        return -ndtri(alarms) - ndtri(misses)
+
+    (P, p_rest), (Q, q_rest) = (
+        parts(read_scores("inside", inside), 10), parts(read_scores("outside", outside), 10)
+    )  # fmt: skip
+    return _certified(best_event(P, Q, bound)[1], p_rest, q_rest, bound)
+
+
+def epsilon_if_gaussian(mu: float, delta: float) -> float:
+    """The epsilon of a mechanism whose trade-off curve is that of N(0, 1) against N(mu, 1).
+
+    Nasr et al. 2023: with `mu_from_runs` a far sharper bound than `epsilon_from_runs`, but one that
+    assumes the shape of the curve. Rounded down.
+
+    Examples
+    --------
+    >>> round(epsilon_if_gaussian(0.3139, 1e-4), 3)
+    1.0
+    """
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    if delta <= 0.0:
+        return math.inf
+    lo, hi = 0.0, mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) + 1.0
+    for _ in range(60):
+        middle = (lo + hi) / 2
+        lo, hi = (middle, hi) if gaussian_delta(middle, mu) > delta else (lo, middle)
+    return lo
+
+
+def epsilon_from_one_run(
+    guesses: ArrayLike,
+    truth: ArrayLike,
+    *,
+    canaries: int | None = None,
+    delta: float,
+    confidence: float = 0.999,
+) -> float:
+    """The epsilon that one release spends at least, from guesses at many canaries in it.
+
+    Parameters
+    ----------
+    guesses
+        For each canary 1 (it is in), -1 (it is not) or 0 (no guess).
+    truth
+        Whether it was in: 1 or -1, each by a fair coin of its own.
+    canaries
+        How many canaries there were, if those without a guess are left out.
+    delta, confidence
+        As in `epsilon_from_runs`.
+
+    Notes
+    -----
+    Steinke, Nasr and Jagielski 2023, Theorem 5.2: of r guesses at m canaries v or more are right
+    with probability at most
+
+        P(W >= v) + 2 m delta max over i >= 1 of P(v - i <= W < v) / i,   W ~ Binomial(r, q)
+
+    with q = 1 / (1 + e^-epsilon). For delta = 0: given the release and the coins before it, a coin
+    has odds of at most e^epsilon, so each guess is right with probability at most q, whatever came
+    before. With delta, the odds of a coin exceed that on releases where one law exceeds e^epsilon
+    times the other, by at most delta in all; the probability of a right guess then exceeds q by at
+    most delta / (1 + e^epsilon) on average, so m delta / (1 + e^epsilon) may stand in place of the
+    second term (our derivation). The smaller of the two is taken. How many guesses are made must
+    not depend on the truth.
+
+    Examples
+    --------
+    >>> round(epsilon_from_one_run([1] * 100, [1] * 90 + [-1] * 10, delta=0, confidence=0.95), 3)
+    1.631
+    """
+    made, true = np.asarray(guesses), np.asarray(truth)
+    if made.shape != true.shape or made.ndim != 1:
+        raise InputError(f"guesses and truth must be of one length, got {made.shape}, {true.shape}")
+    if not (np.isin(made, (-1, 0, 1)).all() and np.isin(true, (-1, 1)).all()):
+        raise InputError("guesses must be -1, 0 or 1 and truth -1 or 1, got other numbers")
+    m = len(made) if canaries is None else check_count("canaries", canaries, least=len(made))
+    delta = check_number("delta", delta, least=0.0, most=1.0)
+    right, tried, most = int((made * true > 0).sum()), int((made != 0).sum()), level(confidence)
+    lo, hi = 0.0, LARGEST
+    for _ in range(50):
+        middle = (lo + hi) / 2
+        holds = one_run_chance(m, tried, right, epsilon=middle, delta=delta) <= most
+        lo, hi = (middle, hi) if holds else (lo, middle)
+    return lo
+
+
+def one_run_chance(
+    canaries: int, guesses: int, right: int, *, epsilon: float, delta: float
+) -> float:
+    """The most likely an (epsilon, delta)-DP mechanism lets so many guesses be right."""
+    from scipy.stats import binom
+
+    q = 1 / (1 + math.exp(-epsilon))
+    below = binom.pmf(np.arange(right - 1, -1, -1), guesses, q)
+    steepest = float((np.cumsum(below) / np.arange(1, right + 1)).max(initial=0.0))
+    lost = canaries * delta * min(2 * steepest, 1 / (1 + math.exp(epsilon)))
+    return min(1.0, float(binom.sf(right - 1, guesses, q)) + lost)
+
+
+def auroc(inside: ArrayLike, outside: ArrayLike) -> tuple[float, float]:
+    """The chance that a run with the canary has the higher score, and its standard error.
+
+    Ties count one half; the error is that of DeLong et al. 1988.
+
+    Examples
+    --------
+    >>> [round(number, 4) for number in auroc([1, 2, 3, 4], [0, 1, 2, 3])]
+    [0.7188, 0.196]
+    """
+    roc = Roc.of(read_scores("inside", inside, 2), read_scores("outside", outside, 2))
+    return roc.auroc, roc.standard_error
+
+
+def gaussian_ceiling(mu: float) -> float:
+    """The largest AUROC of any attack on a mu-GDP release: Phi(mu / sqrt 2).
+
+    Examples
+    --------
+    >>> round(gaussian_ceiling(0.3139), 3)
+    0.588
+    """
+    return math.erfc(-mu / 2) / 2
+
+
+def ceiling(epsilon: float, delta: float) -> float:
+    """The largest AUROC of any attack on an (epsilon, delta)-DP release.
+
+    The area below (0, delta), (p, 1 - p), (1 - delta, 1) with p = (1 - delta) / (1 + e^epsilon).
+
+    Examples
+    --------
+    >>> round(ceiling(math.log(3), 0), 3)
+    0.75
+    """
+    p = (1 - delta) / (1 + math.exp(epsilon))
+    return delta + p * (delta + 1 - p) / 2 + (1 - delta - p) * (2 - p) / 2
+
+
+def certifiable(runs: int, *, delta: float, confidence: float = 0.999) -> float:
+    """The largest epsilon that so many runs of each kind can prove, if no guess were ever wrong.
+
+    Examples
+    --------
+    >>> round(certifiable(20_000, delta=1e-5), 1)
+    7.2
+    """
+    alpha, rest = level(confidence) / 2, runs - runs // 2
+    best = _log_ratio(_least(rest, rest, alpha) - delta, _most(0, rest, alpha))
+    return max(0.0, float(best))
+
+
+def level(confidence: float) -> float:
+    """The false-alarm rate."""
+    return 1 - check_number("confidence", confidence, least=0.5, most=1 - 1e-9)
+
+
+def read_scores(name: str, scores: ArrayLike, least: int = LEAST_RUNS) -> Floats:
+    """The scores as numbers, if they can be used."""
+    array = np.asarray(scores, np.float64)
+    if array.ndim != 1 or len(array) < least or not np.isfinite(array).all():
+        wanted = f"at least {least} finite numbers in one dimension"
+        raise InputError(f"{name} must be {wanted}, got an array of shape {array.shape}")
+    return array
+
+
+def parts(scores: Floats, share: int) -> tuple[Floats, Floats]:
+    """One run of `share`, and the others: drawn whatever the scores, even if these come sorted."""
+    mixed = np.random.default_rng(0).permutation(scores)
+    return mixed[: len(mixed) // share], mixed[len(mixed) // share :]
+
+
+def clopper_pearson(hits: Any, runs: int, alpha: float) -> tuple[Any, Any]:
+    """Limits of a probability, each wrong with probability at most alpha."""
+    return _least(hits, runs, alpha), _most(hits, runs, alpha)
+
+
+def _least(hits: Any, runs: int, alpha: float) -> Any:
+    from scipy.special import betaincinv
+
+    return np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), runs - hits + 1.0, alpha))
+
+
+def _most(hits: Any, runs: int, alpha: float) -> Any:
+    return 1 - _least(runs - hits, runs, alpha)
+
+
+def _log_ratio(above: Any, below: Any) -> Any:
+    return np.log(np.maximum(above, 1e-300)) - np.log(below)
+
+
+def best_event(P: Floats, Q: Floats, bound: Bound) -> tuple[float, Callable[[Floats], Any]]:
+    """The event with the largest bound if these runs were all, and that bound."""
+    values, where = np.unique(np.concatenate([P, Q]), return_inverse=True)
+    p, q = (np.bincount(part, minlength=len(values)) for part in np.split(where, [len(P)]))
+    orders = [np.arange(len(values)), np.arange(len(values))[::-1]]
+    if len(values) * RARE <= len(where):
+        orders.append(np.argsort((q + 0.5) / (p + 0.5), kind="stable"))
+    found = []
+    for order in orders:
+        stops = np.unique(np.linspace(1, len(values), MOST_EVENTS).astype(int))
+        hits, others = np.cumsum(p[order])[stops - 1], np.cumsum(q[order])[stops - 1]
+        bounds = bound(hits, len(P), others, len(Q))
+        best = int(np.argmax(bounds))
+        found.append((float(bounds[best]), values[order[: stops[best]]]))
+    which = max(range(len(found)), key=lambda i: found[i][0])
+    gain, chosen = found[which]
+    if which == 0:
+        return gain, lambda scores: scores <= chosen[-1]
+    if which == 1:
+        return gain, lambda scores: scores >= chosen[-1]
+    return gain, lambda scores: np.isin(scores, chosen)
+
+
+def _certified(event: Callable[[Floats], Any], P: Floats, Q: Floats, bound: Bound) -> float:
+    hits, others = int(event(P).sum()), int(event(Q).sum())
+    return max(0.0, float(bound(hits, len(P), others, len(Q))))

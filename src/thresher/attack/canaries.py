@@ -1,0 +1,256 @@
+"""Worst-case canaries: data sets one point apart that a mechanism has the most trouble to hide.
+
+The validation set is made up. A canary is near as many validation points as the mechanism's bound
+allows, with their label, and there is no other point: what is left to hide it is the noise. Every
+run goes through the design's own `noise` and `measure`. Under "replace-one" the canary takes the
+place of a point whose contribution is as different as possible.
+
+The score of a run is the logarithm of the likelihood ratio of what was released (for Poisson
+samples that of the mixture), which by Neyman and Pearson no other attack beats; for private
+KNN-Shapley values the value itself, of which it is a monotone function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.inputs import Validation, check_validation
+from thresher.privacy.accountants import Adjacency, Budget
+from thresher.privacy.cells import Cells, CellsDesign
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.design import Design, Setting
+from thresher.privacy.knn import KNNDesign
+from thresher.privacy.knn import value_steps as knn_sums
+from thresher.privacy.mechanisms import Mechanism
+from thresher.privacy.noise import Noise, Seeded
+from thresher.privacy.paper import SCALE, Paper, PaperDesign
+from thresher.privacy.points import read_points
+from thresher.privacy.table import TableDesign
+from thresher.progress import Advance
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = list[tuple[float, str]]  # points: where they stand, and their labels
+
+RADIUS = 0.5
+SPACING = 10.0  # from one neighborhood to the next
+NOWHERE = -1000.0  # near no validation point
+BATCH = 1 << 15  # numbers drawn at a time
+CHUNK = 2048  # runs scored at a time
+TIE = 1e-9
+LARGEST_CROWD = 20_000  # points that fill the ranks before a canary
+
+
+class Buffered:
+    """The same noise, drawn many numbers at a time: a call of OpenDP takes long to set up."""
+
+    def __init__(self, source: Noise) -> None:
+        self._source = source
+        self._left: dict[tuple[str, float], NDArray[Any]] = {}
+
+    def gaussian(self, sigma: float, size: int) -> Integers:
+        """Discrete Gaussians."""
+        return self._next("gaussian", sigma, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace numbers."""
+        return self._next("laplace", scale, size)
+
+    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+        """Coins."""
+        return self._next("sample", rate, size)
+
+    def _next(self, kind: str, number: float, size: int) -> Any:
+        left = self._left.get((kind, number), ())
+        if len(left) < size:
+            left = getattr(self._source, kind)(number, max(size, BATCH))
+        self._left[kind, number] = left[size:]  # type: ignore[assignment]
+        return left[:size]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two adjacent data sets under one mechanism, and how to tell their releases apart."""
+
+    noise: Callable[[Noise], Integers]
+    measure: Callable[[Noise, bool], Integers]  # of the data set without, or with the canary
+    score: Callable[[Integers], Floats]  # of releases, one a row
+    random: bool  # whether what is measured differs from run to run
+
+    def scores(
+        self, source: Noise, runs: int, *, canary: bool, advance: Advance | None = None
+    ) -> Floats:
+        """The scores of so many releases."""
+        found = []
+        fixed = None if self.random else self.measure(source, canary)
+        for start in range(0, runs, CHUNK):
+            count = min(CHUNK, runs - start)
+            outputs = [
+                self.noise(source) + (self.measure(source, canary) if fixed is None else fixed)
+                for _ in range(count)
+            ]
+            found.append(self.score(np.array(outputs)))
+            if advance is not None:
+                advance(count)
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Bait:
+    """A design for a made-up validation set of neighborhoods, and the canaries, one for each."""
+
+    design: Design
+    setting: Setting
+    canaries: Places
+    substitutes: Places  # what stands in a canary's place if it is out, if anything does
+    shifts: list[tuple[Integers, Integers]] = field(init=False)  # without, with: for each canary
+
+    def __post_init__(self) -> None:
+        empty = self.footprint([])
+        without = [self.footprint([place]) for place in self.substitutes]
+        canaries = [self.footprint([place]) for place in self.canaries]
+        pairs = list(zip(without or [empty] * len(canaries), canaries, strict=True))
+        object.__setattr__(self, "shifts", pairs)
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, budget: Budget, adjacency: Adjacency, neighborhoods: int,
+        size: int,
+    ) -> Bait:  # fmt: skip
+        """Neighborhoods of so many validation points each, and a canary in every one."""
+        if isinstance(mechanism, Cells):
+            mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
+        spots = SPACING * np.arange(neighborhoods)
+        rows = (spots[:, None] + np.linspace(0, RADIUS / 4, size)).reshape(-1, 1)
+        setting = Setting(_validation(rows), RADIUS, budget, adjacency, "point")
+        three = isinstance(mechanism, Paper) and mechanism.counts == "three"
+        others = [(NOWHERE, "no") if three else (float(spot), "no") for spot in spots]
+        return cls(
+            mechanism.design(setting), setting, [(float(spot), "yes") for spot in spots],
+            [] if adjacency == "add-remove" else others,
+        )  # fmt: skip
+
+    def contributions(self, places: Places) -> Contributions:
+        """What these points add."""
+        rows = np.array([place for place, _ in places]).reshape(-1, 1)
+        points = read_points(rows, [label for _, label in places], self.setting.validation).points
+        units = Units.of(None, len(points))
+        return Contributions(points, self.setting.validation, RADIUS, units)
+
+    def footprint(self, places: Places) -> Integers:
+        """What the design measures of these points where none is left out of a sample."""
+        found, design = self.contributions(places), self.design
+        if not isinstance(design, PaperDesign):
+            return design.measure(found, Seeded(0))
+        same, other = found.counts(np.ones(len(places), np.int64))
+        sizes = np.full_like(same, len(places))
+        three = design.options.counts == "three"
+        return SCALE * np.array([sizes, same + other, same] if three else [same, other])
+
+    def pair(self) -> Pair:
+        """The first canary, alone in its data set, and that data set without it."""
+        worlds = (
+            self.contributions(self.substitutes[:1]), self.contributions(self.canaries[:1])
+        )  # fmt: skip
+        return Pair(
+            self.design.noise,
+            lambda source, canary: self.design.measure(worlds[canary], source),
+            lambda outputs: self.score(outputs, *self.shifts[0]),
+            isinstance(self.design, PaperDesign),
+        )
+
+    def one_release(self, source: Noise, truth: NDArray[np.bool_]) -> Floats:
+        """The score of each canary in one release that holds those for which `truth` is True."""
+        absent: list[Any] = list(self.substitutes) or [None] * len(truth)
+        chosen = [c if t else a for c, a, t in zip(self.canaries, absent, truth, strict=True)]
+        noise = self.design.noise(source)
+        here = self.contributions([place for place in chosen if place is not None])
+        output = (self.design.measure(here, source) + noise)[None]
+        return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
+
+    def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+        """Without sample sizes, to which all canaries add."""
+        if not isinstance(self.design, PaperDesign) or self.design.options.counts != "three":
+            return shifts
+        return tuple(np.concatenate([0 * s[:1], s[1:]]) for s in shifts)  # type: ignore[return-value]
+
+    def score(self, outputs: Integers, without: Integers, canary: Integers) -> Floats:
+        """The logarithm of the likelihood ratio of each release.
+
+        Laplace noise gives many releases the same ratio; next to nothing is added to tell them
+        apart, for noise that is not what it should be.
+        """
+        ratio = self._likelihood(outputs, canary) - self._likelihood(outputs, without)
+        axes = tuple(range(1, outputs.ndim))
+        return ratio + TIE * (outputs * (canary - without)).sum(axis=axes)
+
+    def _likelihood(self, outputs: Integers, shift: Integers) -> Floats:
+        """Its logarithm, if a point moves the release by `shift`, over that of noise alone."""
+        design, axes = self.design, tuple(range(1, outputs.ndim))
+        if isinstance(design, CellsDesign):
+            gain = np.abs(outputs) - np.abs(outputs - shift)
+            return gain.sum(axis=axes) / design.laplace_scale
+        assert isinstance(design, TableDesign | PaperDesign)  # noqa: S101 - there are three
+        loss = (outputs * shift - shift**2 / 2) / design.sigma**2
+        if isinstance(design, TableDesign):
+            return loss.sum(axis=axes)
+        rate, shared = design.options.rate, design.options.sample == "shared"
+        sampled = loss.sum(axis=axes if shared else 1)
+        mixed = np.logaddexp(math.log1p(-rate), math.log(rate) + sampled)
+        return mixed if shared else mixed.sum(axis=1)
+
+
+def knn_pair(design: KNNDesign) -> Pair:
+    """A point whose value is released, and a canary behind it that lowers the value the most.
+
+    With k points before it, none with the label, a canary with the label of the validation points
+    takes 1 / (k (k + 1)) from each of them. Sampled, there must be others to fill the ranks.
+    """
+    validation, k, rate = _validation(np.zeros((design.validation, 1))), design.k, design.rate
+    crowd = [(0.1 + 0.1 * i / LARGEST_CROWD, "no") for i in range(1 + _fillers(k, rate))]
+    rest: Places = [] if design.adjacency == "add-remove" else [(0.9, "no")]
+    worlds = [
+        read_points([[x] for x, _ in places], [label for _, label in places], validation).points
+        for places in (crowd + rest, [*crowd, (0.9, "yes")])
+    ]
+    return Pair(
+        lambda source: source.gaussian(design.sigma, 1),
+        lambda source, canary: knn_sums(worlds[canary], validation, design, source)[:1],
+        lambda outputs: -outputs[:, 0].astype(np.float64),
+        random=rate is not None,
+    )
+
+
+def _fillers(k: int, rate: float | None) -> int:
+    """Points beside the target that make a sampled canary's effect largest, on average."""
+    from scipy.stats import binom
+
+    if rate is None or k == 1:
+        return k - 1
+    most = min(LARGEST_CROWD, math.ceil(3 * k / rate))
+    counts = np.unique(np.linspace(k - 1, most, 200).astype(int))
+    ranks = np.arange(k + 1, 20 * k + 20)  # of the canary: two more than fillers before it
+    effect = [float((binom.pmf(ranks - 2, n, rate) / (ranks * (ranks - 1))).sum()) for n in counts]
+    return int(counts[int(np.argmax(effect))])
+
+
+def _validation(rows: NDArray[np.float64]) -> Validation:
+    labels = ["yes"] * len(rows)
+    return check_validation(rows, labels, metric="euclidean", classes=["no", "yes"])
+
+
+def guesses(scores: Floats, count: int) -> Integers:
+    """Guesses at the canaries that stand out most, 0 for the others."""
+    if not 0 < count <= len(scores):
+        raise InputError(f"count must be between 1 and {len(scores)}, got {count}")
+    out = np.zeros(len(scores), np.int64)
+    sure = np.argsort(-np.abs(scores), kind="stable")[:count]
+    out[sure] = np.where(scores[sure] > 0, 1, -1)
+    return out

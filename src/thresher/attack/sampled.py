@@ -1,0 +1,95 @@
+"""A lower bound on epsilon that assumes Poisson-sampled Gaussian releases, and only their noise.
+
+What `mu_from_runs` and `epsilon_if_gaussian` are for Gaussian noise: much sharper than Clopper and
+Pearson at one delta, since the whole trade-off curve that the accountant claims is compared with
+the runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.attack.bounds import best_event, clopper_pearson, level, parts, read_scores
+from thresher.privacy.accountants import Adjacency, sampled_delta, sampled_epsilon
+
+LOSSES = 24  # epsilons at which the claimed curve is looked up
+HALVINGS = 9  # of the interval in which the noise multiplier is sought
+LESS, MORE = 2.0, 8.0  # times the noise claimed: what is considered (less takes long)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """So many releases of a fresh Poisson sample each, with Gaussian noise."""
+
+    rate: float
+    steps: int
+    multiplier: float  # noise over sensitivity, as accounted for
+    adjacency: Adjacency
+
+    def ceiling(self, multiplier: float, epsilon: float) -> Any:
+        """The largest share of hits that this noise allows at each share of false alarms.
+
+        min over e of d(e) + exp(e) q and of 1 - exp(-e) (1 - d(e) - q), d the accountant's delta.
+        """
+        grid = epsilon * np.linspace(1 / 8, 3.0, LOSSES)  # below, accounting takes long
+        deltas = np.array([
+            sampled_delta(float(e), self.rate, multiplier, self.steps, self.adjacency) for e in grid
+        ])  # fmt: skip
+
+        def most(alarms: Any) -> NDArray[np.float64]:
+            q = np.asarray(alarms, np.float64)[..., None]
+            forth, back = deltas + np.exp(grid) * q, 1 - np.exp(-grid) * (1 - deltas - q)
+            return np.minimum(forth, back).min(axis=-1)
+
+        return most
+
+
+def epsilon_if_sampled(
+    inside: ArrayLike,
+    outside: ArrayLike,
+    scheme: Scheme,
+    *,
+    epsilon: float,
+    delta: float,
+    confidence: float = 0.999,
+) -> float:
+    """The epsilon of the scheme with the largest noise that the runs do not contradict.
+
+    Parameters
+    ----------
+    inside, outside
+        Scores of runs with and without the canary.
+    scheme
+        How often, at what rate, with what noise; the noise is what is in question.
+    epsilon, delta
+        The claim: where to look.
+    confidence
+        The bound is too high with probability at most 1 - confidence, if it is such a scheme.
+    """
+    alpha = level(confidence) / 2
+    P, p_rest = parts(read_scores("inside", inside), 10)
+    Q, q_rest = parts(read_scores("outside", outside), 10)
+    event = best_event(P, Q, _contrast)[1]
+    least, _ = clopper_pearson(int(event(p_rest).sum()), len(p_rest), alpha)
+    _, most = clopper_pearson(int(event(q_rest).sum()), len(q_rest), alpha)
+    if least <= most:
+        return 0.0
+    few, many = scheme.multiplier / LESS, scheme.multiplier * MORE
+    for _ in range(HALVINGS):
+        middle = math.sqrt(few * many)
+        refuted = least > scheme.ceiling(middle, epsilon)(most)
+        few, many = (few, middle) if refuted else (middle, many)
+    if many >= scheme.multiplier * MORE:
+        return 0.0
+    return sampled_epsilon(delta, scheme.rate, many, scheme.steps, scheme.adjacency)
+
+
+def _contrast(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
+    """How many standard errors two shares are apart."""
+    p, q = hits / runs, others / other_runs
+    return (p - q) / np.sqrt((p * (1 - p) + 1 / runs) / runs + (q * (1 - q)) / other_runs)

@@ -1,0 +1,95 @@
+"""What an audit found, as a page that a person can read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+ANY = "the bound from many runs assumes nothing about the mechanism"
+GAUSSIAN = "the Gaussian bound assumes that the noise is Gaussian; how much of it is in question"
+SAMPLED = (
+    "the sampled bound assumes Poisson-sampled releases with Gaussian noise, as accounted for; how "
+    "much noise is in question"
+)
+ONE_RUN = "the bound from one run assumes that each canary was in by a fair coin of its own"
+NO_ONE_RUN = "no bound from one run: the claim is about one released value, not about all of them"
+CANARY = (
+    "the canary is the worst we know for this mechanism, alone among made-up validation points, so "
+    "real points are hidden better"
+)
+SEEDED = "noise was drawn from a seed, not from the operating system as in a release"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was claimed, what was proven, and what was assumed; `print` shows all of it.
+
+    The bounds share the false-alarm rate: if the claim is true, `passed` is False
+    with probability at most 1 - confidence.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    adjacency: str
+    runs: int  # of each kind
+    canaries: int  # in the one run
+    confidence: float
+    lower_bound: float
+    gaussian_bound: float | None
+    sampled_bound: float | None
+    one_run_bound: float | None
+    auroc: float
+    auroc_error: float
+    auroc_ceiling: float
+    certifiable: float
+    assumptions: tuple[str, ...]
+
+    @property
+    def proven(self) -> float:
+        """The largest of the bounds."""
+        return max(bound for _, bound in self._bounds())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no bound exceeds the claim."""
+        return self.proven <= self.epsilon
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        by = max(self._bounds(), key=lambda pair: pair[1])[0]
+        claimed = f"{self.epsilon:g} was claimed"
+        sure = f"with confidence {self.confidence:g}"
+        if not self.passed:
+            return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
+        most = f"so many runs can prove {self.certifiable:.3g} at most where nothing is assumed"
+        return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
+
+    def to_json(self) -> str:
+        """All of it, for programs."""
+        more = {"proven": self.proven, "passed": self.passed, "verdict": self.verdict}
+        return json.dumps(asdict(self) | more)
+
+    def _bounds(self) -> list[tuple[str, float]]:
+        named = (
+            ("many runs", self.lower_bound), ("many runs, Gaussian noise", self.gaussian_bound),
+            ("many runs, sampled Gaussian noise", self.sampled_bound),
+            ("one run", self.one_run_bound),
+        )  # fmt: skip
+        return [(name, bound) for name, bound in named if bound is not None]
+
+    def __str__(self) -> str:
+        reach = f"{self.auroc:.4f} +- {self.auroc_error:.4f}, at most {self.auroc_ceiling:.4f}"
+        rows = [
+            ("claimed", f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.adjacency}"),
+            *((f"proven, {name}", f"epsilon >= {bound:.4f}") for name, bound in self._bounds()),
+            ("attack AUROC", f"{reach} if the claim holds"),
+            ("runs", f"{self.runs} with and {self.runs} without the canary"),
+            ("canaries in one run", str(self.canaries)),
+            ("confidence", f"{self.confidence:g}, of all bounds together"),
+        ]
+        width = max(len(name) for name, _ in rows)
+        table = [f"  {name:<{width}}  {text}" for name, text in rows]
+        notes = [f"  - {sentence}" for sentence in self.assumptions]
+        return "\n".join([f"Audit of {self.mechanism}", *table, "Assumed", *notes, self.verdict])
