@@ -102,11 +102,16 @@ def bare_fits(case, sizes, seed):
             Counted().fit(case.X[rows], case.y[rows]).predict(case.V)
 
 
+def peer_stops(name, case):
+    """Its maximum-sample-reuse estimator made 9,326 fits for the 1,000 asked for, in 133 seconds."""
+    return len(case.X) <= PEER_POINTS and name != "banzhaf"
+
+
 def measure(name, shape, repeats):
     case = cases.make(*shape)
     contenders = {
         "bare fits": lambda: bare(name, case),
-        **({"pydvl": lambda: theirs(name, case)} if len(case.X) <= PEER_POINTS else {}),
+        **({"pydvl": lambda: theirs(name, case)} if peer_stops(name, case) else {}),
         "thresher": lambda: ours(name, case, model=Counted()),
         "thresher accelerated": lambda: ours(name, case, accelerate=True),
     }
