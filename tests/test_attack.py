@@ -76,6 +76,28 @@ def test_crafted_points_differ_only_if_somebody_is_there(rng):
         assert (abs(values[0] - values[1]) > 1e-9) == there
 
 
+def test_up_to_rank_k_nobody_is_found(rng):
+    """Values differ by rounding alone, which is not told apart from nothing."""
+    data = experiment(rng, n=160)
+    few = {"members": 40, "nonmembers": 40, "shadow": 80, "shadow_sets": 4}
+    for utility in ("soft-label", "jia2019"):
+        attack = th.membership_attack(*data, against=KNN(1000, "euclidean", utility), **few)
+        assert attack.rocs["strong"].auroc == 0.5
+
+
+def test_one_class_has_no_prices_to_tell_anything(rng):
+    X, _, V, _ = experiment(rng)
+    attack = th.membership_attack(X, [1] * len(X), V, [1] * len(V), **SMALL)
+    assert attack.rocs["strong"].auroc == attack.rocs["paper"].auroc == 0.5
+
+
+def test_private_targets_take_their_classes_from_the_validation_set(rng):
+    X, y, V, y_val = experiment(rng)
+    y[0] = 7
+    with pytest.raises(th.InputError, match="y has labels not in classes in row 0"):
+        th.membership_attack(X, y, V, y_val, against=DPTKNN(1, 1e-4), **SMALL)
+
+
 def test_a_list_of_candidates_gives_everybody_away(rng):
     """As many independent equations as unknowns, and no noise."""
     vectors = rng.integers(0, 2, (50, 80)).astype(float)
@@ -230,10 +252,11 @@ def test_figures(rng, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"members": 0}, "members must be an integer >= 1, got 0"),
-        ({"members": 300}, "shadow must be at least members"),
+        ({"members": 0}, "members must be an integer >= 2, got 0"),
+        ({"members": 130}, "shadow must be at least members.*got 120 and 130"),
+        ({"against": "knn"}, "against must be one of thresher.attack.TKNN.*got 'knn'"),
         ({"shadow": 900}, "X has 240 rows, but members \\+ nonmembers \\+ shadow is 1020"),
-        ({"shadow_sets": 1}, "shadow_sets at least 2"),
+        ({"shadow_sets": 1}, "shadow_sets must be an integer >= 2, got 1"),
         ({"against": TKNN(-1)}, "radius must be a number >= 0"),
         ({"against": KNN(0)}, "k must be an integer >= 1"),
         ({"against": KNN(utility="best")}, "utility must be one of"),
@@ -265,3 +288,23 @@ def test_the_command(rng, tmp_path, run_command):
     refused = run_command("attack", str(tmp_path / "points.npz"), "--method", "magic")
     assert refused.returncode == 1
     assert "--method must be one of 'tknn', 'knn', 'dp-tknn', got 'magic'" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--plot", "x.xyz"], "a figure is a file that ends in .svg, .png or .pdf, got x.xyz"),
+        (["--plot", "/nowhere/x.svg"], "cannot write /nowhere/x.svg: its folder does not exist"),
+        (["--seed", "-1"], "--seed must be an integer >= 0, got -1"),
+        (["--held-out", "500"], "--held-out must be less than the 300 rows of the table, got 500"),
+        (["--epsilon", "1"], "--epsilon goes with --method dp-tknn, got tknn"),
+        (["--metric", "precomputed"], "--metric must be one of 'cosine', 'euclidean'"),
+    ],
+)
+def test_the_command_refuses_in_one_line(rng, tmp_path, run_command, arguments, message):
+    X, y, _, _ = experiment(rng, n=300)
+    np.savez(tmp_path / "points.npz", X=X, y=y)
+    done = run_command("attack", str(tmp_path / "points.npz"), *arguments)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

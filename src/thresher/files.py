@@ -44,7 +44,10 @@ def write_whole(path: str | Path, write: Callable[[Path], object]) -> None:
     if not target.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".thresher-")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".thresher-")
+    except OSError as refused:
+        raise InputError(f"cannot write {path}: {refused.strerror}") from None
     os.close(handle)
     temporary = Path(name)
     try:

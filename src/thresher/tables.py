@@ -40,12 +40,16 @@ def read_labeled(
 def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any, Any]:
     """Points and validation rows, drawn at random from one table: X, y, X_val, y_val."""
     from thresher.checks import check_count, check_features
-    from thresher.labels import raw_labels
+    from thresher.labels import check_labels
+    from thresher.metrics import measure
 
-    rows, labels = check_features("X", X), np.asarray(raw_labels("y", y))
-    held_out = check_count("--held-out", held_out)
+    rows = measure("the table", check_features("the table", X), cosine=False).array
+    labels = np.asarray(check_labels("y", y, len(rows)))
+    held_out, seed = check_count("--held-out", held_out), check_count("--seed", seed, least=0)
     if held_out >= len(rows):
-        raise InputError(f"--held-out must be less than the {len(rows)} rows there are")
+        raise InputError(
+            f"--held-out must be less than the {len(rows)} rows of the table, got {held_out}"
+        )
     order = np.random.default_rng([seed, held_out]).permutation(len(rows))
     out, kept = order[:held_out], order[held_out:]
     return rows[kept], labels[kept], rows[out], labels[out]

@@ -21,7 +21,9 @@ from thresher.attack.bounds import (
     epsilon_from_runs,
     epsilon_if_gaussian,
     gaussian_ceiling,
+    level,
     mu_from_runs,
+    read_scores,
 )
 from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
 from thresher.attack.sampled import Scheme, epsilon_if_sampled
@@ -117,6 +119,7 @@ def audit_mechanism(
     near = None if neighbors is None else check_count("neighbors", neighbors)
     sizes = near, check_count("canaries", canaries, least=0)
     check_flag("progress", progress)
+    level(confidence)
     source = Buffered(noise_source(seed))
     plan = _plan(mechanism, budget, known, sizes, k, subsample)
     with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:
@@ -163,7 +166,9 @@ def audit_runs(
     plan = _Plan("runs", budget, budget.delta, "as in the runs", gaussian=check_flag(
         "gaussian", gaussian
     ))  # fmt: skip
-    scores = np.asarray(inside, np.float64), np.asarray(outside, np.float64)
+    if gaussian and budget.delta == 0:
+        raise InputError("gaussian=True goes with delta > 0: Gaussian noise is never epsilon-DP")
+    scores = read_scores("inside", inside), read_scores("outside", outside)
     return _audit(plan, scores, confidence=confidence, one_run=None, notes=())
 
 
@@ -250,7 +255,7 @@ def _audit(
     one_run: Callable[[float, float], tuple[int, float]] | None, notes: tuple[str, ...],
 ) -> Audit:  # fmt: skip
     """All bounds; each gets an equal part of the false-alarm rate."""
-    confidence = check_number("confidence", confidence, least=0.5, most=1 - 1e-9)
+    confidence = 1 - level(confidence)
     epsilon, delta, scheme = plan.budget.epsilon, plan.delta, plan.scheme
     used = 1 + plan.gaussian + (scheme is not None) + (one_run is not None)
     each = 1 - (1 - confidence) / used

@@ -257,15 +257,23 @@ def certifiable(runs: int, *, delta: float, confidence: float = 0.999) -> float:
 
 def level(confidence: float) -> float:
     """The false-alarm rate."""
-    return 1 - check_number("confidence", confidence, least=0.5, most=1 - 1e-9)
+    number = check_number("confidence", confidence, least=0.5, most=1.0)
+    if number > 1 - 1e-9:
+        raise InputError(f"confidence must be below 1, such as 0.999, got {confidence!r}")
+    return 1 - number
 
 
 def read_scores(name: str, scores: ArrayLike, least: int = LEAST_RUNS) -> Floats:
     """The scores as numbers, if they can be used."""
-    array = np.asarray(scores, np.float64)
-    if array.ndim != 1 or len(array) < least or not np.isfinite(array).all():
-        wanted = f"at least {least} finite numbers in one dimension"
-        raise InputError(f"{name} must be {wanted}, got an array of shape {array.shape}")
+    wanted = f"{name} must be at least {least} finite numbers in one dimension"
+    try:
+        array = np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as unfit:
+        raise InputError(f"{wanted}: {unfit}") from None
+    if array.ndim != 1 or len(array) < least:
+        raise InputError(f"{wanted}, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{wanted}, got {int((~np.isfinite(array)).sum())} that are not finite")
     return array
 
 

@@ -53,7 +53,7 @@ class Attack:
     ...     X, X[:, 0] > 0, V, V[:, 0] > 0, members=40, nonmembers=40, shadow=80
     ... )
     >>> attack
-    Attack(paper AUROC 0.582, strong AUROC 0.938, 40 members, 40 non-members)
+    Attack(paper AUROC 0.551, strong AUROC 0.938, 40 members, 40 non-members)
     """
 
     scores: Mapping[str, Floats]
@@ -139,17 +139,26 @@ def membership_attack(
     published price list. For threshold values that is the table of counts, or the noisy one: linear
     equations in who is a member, which an attacker with a list of all who might be solves for the
     most likely answer, knowing the noise (`targets.list_scores`). For nearest-neighbor values two
-    points of another label, one just nearer than the candidate and one just farther, differ in
-    value if and only if somebody stands between them.
+    points of another label, a hair to either side of the candidate, differ in value only if
+    somebody stands between them, and do if that is beyond rank k for some validation point of one
+    of the two labels.
     """
     counts = {
-        name: check_count(name, given)
+        name: check_count(name, given, least=2)
         for name, given in (("members", members), ("nonmembers", nonmembers), ("shadow", shadow),
                             ("shadow_sets", shadow_sets))
     }  # fmt: skip
     seed = check_count("seed", seed, least=0)
-    if counts["shadow"] < counts["members"] or counts["shadow_sets"] < 2:
-        raise InputError("shadow must be at least members, and shadow_sets at least 2")
+    if counts["shadow"] < counts["members"]:
+        raise InputError(
+            "shadow must be at least members, as sets of that size are drawn from it, got "
+            f"{counts['shadow']} and {counts['members']}"
+        )
+    if against is not None and not hasattr(against, "oracle"):
+        raise InputError(
+            "against must be one of thresher.attack.TKNN(...), KNN(...), DPTKNN(...), "
+            f"Recomputed(...), got {against!r}"
+        )
     total = len(check_labels("y", y))
     needed = counts["members"] + counts["nonmembers"] + counts["shadow"]
     if total < needed:
@@ -159,7 +168,7 @@ def membership_attack(
     rng = np.random.default_rng(seed)
     rows = rng.permutation(total)[:needed]
     split = np.cumsum([counts["members"], counts["nonmembers"]])
-    inside, outside, pool = np.split(rows, split)
+    inside, outside, pool = (np.sort(part) for part in np.split(rows, split))
     oracle = (against or TKNN()).oracle(X, y, X_val, y_val, classes, seed)
     candidates = np.concatenate([inside, outside])
     with progress_bar("attack", counts["shadow_sets"], show=progress, unit="sets") as advance:
@@ -189,7 +198,7 @@ class _World:
         """IN and OUT values beside every shadow set: the paper's protocol."""
         normals = _Normals(len(self.candidates))
         for _ in range(sets):
-            held = self.rng.choice(self.pool, len(self.held), replace=False)
+            held = np.sort(self.rng.choice(self.pool, len(self.held), replace=False))
             for twin in (False, True):
                 values = self.oracle.values(held, self.candidates, twin=twin).sum(axis=1)
                 normals.add(values, np.full(len(values), twin))
@@ -203,7 +212,7 @@ class _World:
         for turn in range(SHARED * sets):
             drawn = self.rng.permutation(len(self.candidates))[:half]
             others = self.rng.choice(self.pool, len(self.held) - half, replace=False)
-            held = np.concatenate([self.candidates[drawn], others])
+            held = np.sort(np.concatenate([self.candidates[drawn], others]))
             values = self.oracle.values(held, self.candidates).sum(axis=1)
             normals.add(values, np.isin(np.arange(len(values)), drawn))
             if advance is not None and turn % SHARED == 0:
@@ -229,6 +238,6 @@ class _Normals:
         mean = self.sums / np.maximum(self.count, 1)
         spread = np.maximum(self.squares - self.count * mean**2, 0.0)
         spread /= np.maximum(self.count - 1, 1)
-        spread += FLOOR * max(float(spread.mean()), 1e-300)
+        spread += FLOOR * max(float(spread.mean()), float((mean**2).mean()), 1e-150)
         density = -0.5 * (np.log(spread) + (told - mean) ** 2 / spread)
         return density[1] - density[0]

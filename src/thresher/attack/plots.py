@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.attack.curves import NeighborEffect
 from thresher.attack.membership import Attack
-from thresher.errors import require
+from thresher.errors import InputError, require
 from thresher.files import write_whole
 
 
@@ -31,9 +31,19 @@ def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?")
 
 def save_roc(attack: Attack, path: str | Path) -> None:
     """Write the ROC curves to a file: .svg, .png or .pdf."""
+    kind = check_kind(path)
     figure = plot_roc(attack).figure
-    kind = Path(path).suffix[1:] or "svg"
     write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))
+
+
+def check_kind(path: str | Path) -> str:
+    """The kind of figure that a file's name asks for, if there is one and its folder exists."""
+    kind = Path(path).suffix[1:].lower()
+    if kind not in {"svg", "png", "pdf"}:
+        raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
+    if not Path(path).resolve().parent.is_dir():
+        raise InputError(f"cannot write {path}: its folder does not exist")
+    return kind
 
 
 def plot_effect(effect: NeighborEffect, ax: Any = None, *, title: str = "") -> Any:

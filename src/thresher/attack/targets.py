@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_radius
+from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.kernels.pairs import pair_keys
 from thresher.labels import check_labels
@@ -36,6 +36,7 @@ from thresher.privacy.paper import PaperDesign
 Floats = NDArray[np.float64]
 Rowset = NDArray[np.int64]
 
+DUST = 1e-12  # differences of values that are rounding
 NOISE_DRAWS = 100  # from which the variance of a mechanism's noise is told
 
 
@@ -88,7 +89,8 @@ class KNN:
         """The distances of all points."""
         check_choice("utility", self.utility, ("soft-label", "jia2019"))
         points, validation = _experiment(X, y, X_val, y_val, self.metric, classes)
-        return _Sorted(points, validation, check_count("k", self.k), self.utility)
+        k = min(check_count("k", self.k), MAX_INTEGER)
+        return _Sorted(points, validation, k, self.utility)
 
 
 @dataclass(frozen=True)
@@ -102,15 +104,16 @@ class DPTKNN:
     metric: str = "cosine"
 
     def oracle(self, X: Any, y: Any, X_val: Any, y_val: Any, classes: Any, seed: int) -> Oracle:
-        """The mechanism fitted to the validation set."""
-        points, validation = _experiment(X, y, X_val, y_val, self.metric, classes)
+        """The mechanism fitted to the validation set, which has all classes if none are given."""
+        validation = check_validation(X_val, y_val, metric=self.metric, classes=classes)
+        points = check_points(X, y, validation)
         radius = check_radius(self.radius)
         budget = Budget(self.epsilon, self.delta)
         setting = Setting(validation, radius, budget, "add-remove", "point")
         tables = NearTables.of(points, validation, radius)
-        return _Noisy(
-            points, setting, design_release(self.mechanism, setting), tables, Seeded(seed)
-        )
+        design = design_release(self.mechanism, setting)
+        own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])  # not that of the split
+        return _Noisy(points, setting, design, tables, Seeded(own))
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,8 @@ class _Counted:
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
         """From the counts, which values for each validation point reveal."""
         vectors = self.tables.vectors()
+        if self.tables.classes == 1:  # all prices are 0, whatever the counts
+            return np.zeros(len(candidates))
         return list_scores(vectors[candidates], vectors[held].sum(axis=0), len(held), 0.0)
 
 
@@ -287,16 +292,19 @@ class _Sorted:
         return self._values(held, codes, self.upto[candidates], 1 + twin)
 
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
-        """By two crafted points of another label, one just nearer than the candidate, one farther.
+        """By two crafted points of another label, a hair to either side of the candidate.
 
-        Their values differ only if somebody is there, and then by (step_q - step_{q+1}) for every
-        validation point that one of the two labels matches, q > k the rank of who is there.
+        One is nearer to some validation points, the other to the rest. Their values differ only if
+        somebody stands between: by (step_q - step_{q+1}) for each validation point that carries one
+        of the two labels, q the rank of who is there, which is 0 up to rank k and else is not.
         """
         other = (self.points.codes[candidates] + 1) % len(self.validation.classes)
         before, behind = (
             self._values(held, other, reach[candidates], 1) for reach in (self.nearer, self.upto)
         )
-        return np.abs(before - behind).sum(axis=1)
+        sides = np.where(np.arange(len(self.validation)) % 2, 1.0, -1.0)
+        gap = np.abs((before - behind) @ sides)
+        return np.where(gap > DUST, gap, 0.0)
 
     def _values(self, held: Rowset, codes: NDArray[np.int32], reach: Rowset, copies: int) -> Floats:
         """Of points with these class codes behind the first `reach` of all points."""
