@@ -102,7 +102,7 @@ def data_shapley(
         Leave the rest of a permutation out where utility is less than this far from that of all
         points; they share what is missing evenly. Saves fits, and biases single values; 0 is never.
     accelerate
-        Train `LogisticRegression` by a kernel of our own, 20 times faster or more for up to about 25
+        Train `LogisticRegression` by a kernel of our own, some 20 times faster for up to about 25
         features. It goes to the optimum, where scikit-learn stops a little before (`tol=1e-4`).
     mean
         Utility is accuracy; with False it is the number of right predictions, so that values are on
