@@ -58,8 +58,8 @@ def values_of(game, n, semivalue):
 class FromFunction:
     """A utility for the estimators from any function of a set of points."""
 
-    def __init__(self, function, points, none):
-        self.function, self.points, self.none = function, points, none
+    def __init__(self, function, points):
+        self.function, self.points = function, points
 
     def evaluate(self, masks, enough=None):
         outcome = Outcome()

@@ -230,6 +230,11 @@ def test_the_effect_of_a_neighbor_by_radius(rng):
     assert effect.beside[1] == th.tknn_shapley(X, y, V, y_val, radius=0.7).values[49]
     with pytest.raises(th.InputError, match="point must be a row of X, which has 50, got 50"):
         neighbor_effect(X, y, V, y_val, point=50)
+    with pytest.raises(th.InputError, match="k must be an integer >= 1, got 1.5"):
+        neighbor_effect(X, y, V, y_val, point=1, grid=[1.5])
+    pairs = [[("class", int(c)) for c in labels] for labels in (y, y_val)]
+    named = neighbor_effect(X, pairs[0], V, pairs[1], point=49, over="radius", grid=[0.2, 0.7])
+    assert named.alone.tolist() == effect.alone.tolist()
     with pytest.raises(th.InputError, match="over must be one of 'k', 'radius'"):
         neighbor_effect(X, y, V, y_val, point=1, over="time")
 
@@ -260,6 +265,7 @@ def test_figures(rng, tmp_path):
         ({"against": TKNN(-1)}, "radius must be a number >= 0"),
         ({"against": KNN(0)}, "k must be an integer >= 1"),
         ({"against": KNN(utility="best")}, "utility must be one of"),
+        ({"against": Recomputed(th.tknn_shapley), "classes": [0, 1]}, "classes go to the function"),
         ({"against": DPTKNN(0, 1e-4)}, "epsilon must be"),
         ({"against": DPTKNN(1, 1e-4, "tables")}, "mechanism must be one of"),
     ],

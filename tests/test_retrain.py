@@ -92,8 +92,8 @@ def threshold_game(rng, n=8, classes=3):
     return game, 5 / classes, float(game(range(n)))
 
 
-def estimate(plan, game, n, none):
-    utility = FromFunction(game, n, none)
+def estimate(plan, game, n):
+    utility = FromFunction(game, n)
     with Journal(None, {}, size=32) as journal:
         run(utility, plan, journal, workers=1, processes=False, pace=1e-4)
     values, errors = plan.result()
@@ -106,15 +106,15 @@ def test_permutations_give_the_known_values_of_the_threshold_utility(rng, beta):
     game, none, full = threshold_game(rng)
     sizes = coalition_sizes(th.Beta(*beta), 8)
     plan = Walks(sizes, ends=(none, full), seed=1, size=32, limit=Limit(28_000))
-    assert_unbiased(estimate(plan, game, 8, none), semivalues(game, 8, ("beta", *beta)))
+    assert_unbiased(estimate(plan, game, 8), semivalues(game, 8, ("beta", *beta)))
     assert plan.walks == 28_000 // plan.cost
 
 
 def test_subsets_give_the_known_values_of_the_threshold_utility(rng):
     """20,000 random subsets of 8 points."""
-    game, none, full = threshold_game(rng)
+    game, _, full = threshold_game(rng)
     plan = RandomSubsets(8, full=full, seed=2, size=32, limit=Limit(20_000))
-    assert_unbiased(estimate(plan, game, 8, none), semivalues(game, 8, "banzhaf"))
+    assert_unbiased(estimate(plan, game, 8), semivalues(game, 8, "banzhaf"))
 
 
 @pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", "leave-one-out"])
@@ -133,7 +133,7 @@ def test_estimators_meet_the_closed_forms_of_tknn_shapley(rng, semivalue):
         "banzhaf": RandomSubsets(n, full=full, seed=0, size=32, limit=Limit(60_000)),
         "leave-one-out": LeaveOneOut(n, full, 7),
     }[semivalue]
-    found = estimate(plan, game, n, 2.0)
+    found = estimate(plan, game, n)
     if semivalue == "leave-one-out":
         np.testing.assert_allclose(found.values, exact.values, atol=1e-12)
     else:  # 30 values: one false alarm in 5,000
@@ -154,7 +154,7 @@ def test_standard_errors_are_the_spread_of_repetitions(rng, name):
             plan = Walks(np.full(8, 1 / 8), ends=(none, full), seed=seed, size=32, limit=limit)
         else:
             plan = RandomSubsets(8, full=full, seed=seed, size=32, limit=limit)
-        found.append(estimate(plan, lookup, 8, none))
+        found.append(estimate(plan, lookup, 8))
     spread = np.std([v.values for v in found], axis=0, ddof=1)
     told = np.sqrt(np.mean([v.standard_errors**2 for v in found], axis=0))
     assert 0.8 < (spread / told).mean() < 1.2

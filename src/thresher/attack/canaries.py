@@ -29,8 +29,8 @@ from thresher.privacy.design import Design, Setting
 from thresher.privacy.knn import KNNDesign
 from thresher.privacy.knn import value_steps as knn_sums
 from thresher.privacy.mechanisms import Mechanism
-from thresher.privacy.noise import Noise, Seeded
-from thresher.privacy.paper import SCALE, Paper, PaperDesign
+from thresher.privacy.noise import Noise
+from thresher.privacy.paper import Paper, PaperDesign
 from thresher.privacy.points import read_points
 from thresher.privacy.table import TableDesign
 from thresher.progress import Advance
@@ -146,13 +146,7 @@ class Bait:
 
     def footprint(self, places: Places) -> Integers:
         """What the design measures of these points where none is left out of a sample."""
-        found, design = self.contributions(places), self.design
-        if not isinstance(design, PaperDesign):
-            return design.measure(found, Seeded(0))
-        same, other = found.counts(np.ones(len(places), np.int64))
-        sizes = np.full_like(same, len(places))
-        three = design.options.counts == "three"
-        return SCALE * np.array([sizes, same + other, same] if three else [same, other])
+        return self.design.footprint(self.contributions(places))
 
     def pair(self) -> Pair:
         """The first canary, alone in its data set, and that data set without it."""

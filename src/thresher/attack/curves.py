@@ -58,7 +58,7 @@ def neighbor_effect(
     *,
     point: int,
     over: Literal["k", "radius"] = "k",
-    grid: Sequence[float] | None = None,
+    grid: Sequence[Any] | None = None,
     metric: str = "cosine",
     utility: str = "soft-label",
     classes: Any = None,
@@ -95,16 +95,16 @@ def neighbor_effect(
         raise InputError("metric must be 'cosine' or 'euclidean', got 'precomputed'")
     neighbor = _nearest(rows, point, cosine=validation.metric == "cosine")
     kept = np.delete(np.arange(len(labels)), neighbor)
-    table, names = rows.array, np.array(labels, object)
     common: dict[str, Any] = {"metric": metric, "classes": validation.classes}
 
     def curve(which: NDArray[np.int64]) -> NDArray[np.float64]:
-        data, place = (table[which], names[which].tolist()), int(np.searchsorted(which, point))
+        data = rows.array[which], [labels[row] for row in which]
+        place = int(np.searchsorted(which, point))
         if over == "radius":
             found = [tknn_shapley(*data, X_val, y_val, radius=r, **common) for r in steps]
         else:
             more: Any = common | {"utility": utility}
-            found = [knn_shapley(*data, X_val, y_val, k=int(k), **more) for k in steps]
+            found = [knn_shapley(*data, X_val, y_val, k=k, **more) for k in steps]
         return np.array([valuation.values[place] for valuation in found])
 
     everybody = np.arange(len(labels))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
+from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.kernels.pairs import pair_keys
 from thresher.labels import check_labels
@@ -30,7 +31,6 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
-from thresher.privacy.paper import SCALE as PAPER_SCALE
 from thresher.privacy.paper import PaperDesign
 
 Floats = NDArray[np.float64]
@@ -124,6 +124,8 @@ class Recomputed:
 
     def oracle(self, X: Any, y: Any, X_val: Any, y_val: Any, classes: Any, seed: int) -> Oracle:  # noqa: ARG002
         """The function and the points."""
+        if classes is not None:
+            raise InputError("classes go to the function itself with Recomputed(function)")
         return _Called(self.function, np.asarray(X), np.asarray(y), X_val, y_val)
 
 
@@ -212,40 +214,28 @@ class _Noisy:
 
     def release(self, held: Rowset) -> NDArray[np.int64]:
         """The noisy numbers, by the design's own code."""
-        return self.design.noise(self.source) + self._measured(held)
+        noise = self.design.noise(self.source)
+        return noise + self.design.measure(self._contributions(held), self.source)
 
-    def _measured(self, held: Rowset) -> NDArray[np.int64]:
+    def _contributions(self, held: Rowset) -> Contributions:
         rows = self.points.rows
         assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
         some = Points(Rows(rows.array[held], rows.squares[held]), self.points.codes[held])
-        units = Units.of(None, len(held))
         validation, radius = self.setting.validation, self.setting.radius
-        contributions = Contributions(some, validation, radius, units)
-        return self.design.measure(contributions, self.source)
+        return Contributions(some, validation, radius, Units.of(None, len(held)))
 
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
         """From the published numbers, with the known variance of their noise."""
         noise = np.array([self.design.noise(self.source).ravel() for _ in range(NOISE_DRAWS)])
         variance = np.full(noise.shape[1], noise.var())
-        vectors = self._vectors(candidates)
+        each = [self.design.footprint(self._contributions(candidates[[i]])).ravel()
+                for i in range(len(candidates))]  # fmt: skip
+        vectors = np.array(each, np.float64)
         if isinstance(self.design, PaperDesign):  # a point is in a sample by the toss of a coin
             rate = self.design.options.rate
             variance += len(held) * rate * (1 - rate) * (vectors**2).mean(axis=0)
             vectors = rate * vectors
         return list_scores(vectors, self.release(held).ravel(), len(held), variance)
-
-    def _vectors(self, rows: Rowset) -> Floats:
-        """What each point adds to the published numbers before the noise, if it is in a sample."""
-        if isinstance(self.design, PaperDesign):
-            same, other = (
-                PAPER_SCALE * self.tables.same[rows],
-                PAPER_SCALE * self.tables.other[rows],
-            )
-            size = np.full(same.shape, float(PAPER_SCALE))
-            three = self.design.options.counts == "three"
-            return np.hstack([size, same + other, same] if three else [same, other])
-        each = [self._measured(np.array([row])) for row in rows]
-        return np.array([numbers.ravel() for numbers in each], np.float64)
 
 
 def list_scores(vectors: Floats, told: NDArray[Any], held: int, variance: Floats | float) -> Floats:

@@ -117,6 +117,10 @@ class CellsDesign:
 
     def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
         """The histogram of votes."""
+        return self.footprint(contributions)
+
+    def footprint(self, contributions: Contributions) -> Integers:
+        """All that is measured: nothing is sampled."""
         points, units = contributions.points, contributions.units
         sizes = np.diff(units.starts)
         votes = np.empty(len(points), np.int64)

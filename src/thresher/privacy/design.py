@@ -67,6 +67,9 @@ class Design(Protocol):
     def measure(self, contributions: Contributions, source: Noise) -> Integers:
         """The exact numbers that the noise hides."""
 
+    def footprint(self, contributions: Contributions) -> Integers:
+        """What `measure` gives where no point is left out of a sample."""
+
     def prices(self, release: Integers) -> PriceList:
         """The price list of a release."""
 

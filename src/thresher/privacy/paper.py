@@ -138,7 +138,14 @@ class PaperDesign:
     def measure(self, contributions: Contributions, source: Noise) -> Integers:
         """The scaled counts over Poisson samples."""
         shared = self.options.sample == "shared"
-        sizes, same, other = contributions.sampled_counts(source, self.options.rate, shared=shared)
+        return self._scaled(*contributions.sampled_counts(source, self.options.rate, shared=shared))
+
+    def footprint(self, contributions: Contributions) -> Integers:
+        """The scaled counts over all points."""
+        same, other = contributions.counts(np.ones(len(contributions.units), np.int64))
+        return self._scaled(np.full_like(same, len(contributions.points)), same, other)
+
+    def _scaled(self, sizes: Integers, same: Integers, other: Integers) -> Integers:
         rows = [sizes, same + other, same] if self.options.counts == "three" else [same, other]
         return SCALE * np.array(rows)
 

@@ -139,6 +139,10 @@ class TableDesign:
 
     def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
         """The scaled table of clipped counts."""
+        return self.footprint(contributions)
+
+    def footprint(self, contributions: Contributions) -> Integers:
+        """All that is measured: nothing is sampled."""
         weights = clipped_weights(contributions.squares(), self.bound, self.scale)
         return contributions.counts(weights)
 

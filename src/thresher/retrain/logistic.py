@@ -68,11 +68,6 @@ class Newton:
         """How many points there are."""
         return self.game.points
 
-    @property
-    def none(self) -> float:
-        """The accuracy of guessing."""
-        return self.game.none
-
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
         outcome, last = Outcome(), _Solution.empty()

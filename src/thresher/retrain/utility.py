@@ -64,10 +64,6 @@ class Utility(Protocol):
     def points(self) -> int:
         """How many players there are."""
 
-    @property
-    def none(self) -> float:
-        """The utility of the empty coalition."""
-
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
 
@@ -112,7 +108,7 @@ class Game:
 class Refit:
     """The accuracy of a scikit-learn classifier, fitted anew for every coalition.
 
-    Once the model was `checked` on all points scikit-learn need not check numbers and settings.
+    Once the model was `checked` on all points scikit-learn need not check its settings again.
     """
 
     game: Game
@@ -123,11 +119,6 @@ class Refit:
     def points(self) -> int:
         """How many points there are."""
         return self.game.points
-
-    @property
-    def none(self) -> float:
-        """The accuracy of guessing."""
-        return self.game.none
 
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
