@@ -59,6 +59,7 @@ INNER_LAYERS = {
         {"methods"},
         {"__init__"},
     ],
+    "cli": [{"words"}, {"attack", "ledger", "release"}, {"__init__"}],
 }
 
 

@@ -1,0 +1,123 @@
+"""`thresher attack` and `thresher audit`: what values and releases give away."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli.words import say, show_json
+from thresher.errors import InputError
+
+
+def attack(
+    points: Annotated[Path, typer.Argument(help="Points to draw from: .csv, .parquet or .npz.")],
+    validation: Annotated[
+        Path | None, typer.Option(help="The validation set; without it, rows are held out.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="The column of labels.")] = "y",
+    method: Annotated[str, typer.Option(help="tknn, knn or dp-tknn.")] = "tknn",
+    radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
+    k: Annotated[int, typer.Option(help="Neighbors consulted, for knn.")] = 5,
+    metric: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    epsilon: Annotated[
+        float | None, typer.Option(help="For dp-tknn: the budget's epsilon, 1 if not given.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="For dp-tknn: the budget's delta, 1e-5 if not given.")
+    ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="For dp-tknn: table (if not given), paper or cells.")
+    ] = None,
+    members: Annotated[int, typer.Option(help="Points that the server holds.")] = 200,
+    nonmembers: Annotated[int, typer.Option(help="Points that it does not hold.")] = 200,
+    shadow: Annotated[int, typer.Option(help="Points that the attacker has.")] = 400,
+    shadow_sets: Annotated[int, typer.Option(help="Sets drawn from them.")] = 32,
+    held_out: Annotated[int, typer.Option(help="Validation rows, if no file is given.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the split, the sets and the noise.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where ROC curves are drawn: .svg, .png or .pdf.")
+    ] = None,
+) -> None:
+    """Try to find out from values who is in the data: the leak that privacy closes.
+
+    Two attacks are run: "paper" hands in a copy of each candidate, "strong" crafts points and knows
+    a list of candidates. An AUROC of 0.5 is guessing, 1 is certainty.
+
+    Example: thresher attack points.csv --method tknn --radius 0.5 --plot roc.svg
+
+    Example: thresher attack points.csv --method dp-tknn --epsilon 1 --delta 1e-5
+    """
+    from thresher.attack.membership import membership_attack
+    from thresher.attack.plots import check_kind, save_roc
+    from thresher.tables import read_labeled, split_rows
+
+    private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
+    against = _target(method, radius, k, metric, private)
+    if plot is not None:
+        check_kind(plot)
+    X, y, _ = read_labeled(points, label)
+    if validation is not None:
+        X_val, y_val, _ = read_labeled(validation, label)
+    else:
+        X, y, X_val, y_val = split_rows(X, y, held_out, seed)
+    found = membership_attack(
+        X, y, X_val, y_val, against=against, members=members, nonmembers=nonmembers,
+        shadow=shadow, shadow_sets=shadow_sets, seed=seed, progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    for name, roc in found.rocs.items():
+        say(f"{name}: {roc}; {roc.tpr_at(0.01):.1%} of members found at 1 % false alarms")
+    show_json({"against": repr(against), "seed": seed, "attacks": found.summary()})
+    if plot is not None:
+        save_roc(found, plot)
+        say(f"wrote {plot}")
+
+
+def _target(method: str, radius: float, k: int, metric: str, private: dict[str, Any]) -> Any:
+    from thresher.attack import DPTKNN, KNN, TKNN
+    from thresher.checks import check_choice
+
+    check_choice("--method", method, ("tknn", "knn", "dp-tknn"))
+    check_choice("--metric", metric, ("cosine", "euclidean"))
+    given = {name: entry for name, entry in private.items() if entry is not None}
+    if method == "dp-tknn":
+        return DPTKNN(**({"epsilon": 1.0, "delta": 1e-5} | given), radius=radius, metric=metric)
+    if given:
+        raise InputError(f"--{next(iter(given))} goes with --method dp-tknn, got {method}")
+    return TKNN(radius, metric) if method == "tknn" else KNN(k, metric)
+
+
+def audit(
+    mechanism: Annotated[str, typer.Option(help="table, paper, cells or knn.")] = "table",
+    epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The delta that is claimed; 0 for cells.")] = 1e-5,
+    adjacency: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
+    runs: Annotated[int, typer.Option(help="Releases with the canary, and without it.")] = 20_000,
+    canaries: Annotated[int, typer.Option(help="In the audit of one release; 0 for none.")] = 200,
+    confidence: Annotated[float, typer.Option(help="1 minus the rate of false alarms.")] = 0.999,
+    k: Annotated[int | None, typer.Option(help="For knn: neighbors consulted.")] = None,
+    subsample: Annotated[float | None, typer.Option(help="For knn: the sampling rate.")] = None,
+    seed: Annotated[int | None, typer.Option(help="To repeat it; without, true noise.")] = None,
+) -> None:
+    """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
+
+    A canary is a point that is in half of the releases, the easiest to find that we know of. How
+    well it is found proves how much epsilon is spent at least. 20,000 runs take up to half a
+    minute. Exits with 4 if the claim is violated.
+
+    Example: thresher audit --mechanism table --epsilon 1 --delta 1e-5
+    """
+    from thresher.attack.audit import audit_mechanism
+
+    found = audit_mechanism(
+        mechanism, epsilon=epsilon, delta=delta, adjacency=adjacency, runs=runs,
+        canaries=canaries, confidence=confidence, k=k, subsample=subsample, seed=seed,
+        progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    say(str(found))
+    show_json(json.loads(found.to_json()))
+    if not found.passed:
+        sys.exit(4)
