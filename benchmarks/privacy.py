@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import warnings
 from pathlib import Path
@@ -23,28 +22,13 @@ from tqdm import tqdm
 
 import thresher as th
 from thresher.inputs import check_validation
+from thresher.paper.datasets import TABULAR, Shelf
 from thresher.privacy.prior import Prior, Public
 
 HERE = Path(__file__).parent
-OPENML = {
-    "2dplanes": 727, "phoneme": 1489, "cpu": 761, "fraud": 42397, "creditcard": 42477,
-    "apsfail": 41138, "click": 1218, "wind": 847, "pol": 722,
-}  # fmt: skip
 EPSILONS = (0.1, 0.5, 1.0)
 DELTA = 1e-4
 POINTS, VALIDATION = 2000, 200
-
-
-def load(name, folder):
-    """Features and labels 0 and 1."""
-    if folder and (Path(folder) / f"{name}.npz").is_file():
-        with np.load(Path(folder) / f"{name}.npz") as stored:
-            return stored["X"].astype(np.float64), stored["y"].astype(int)
-    from sklearn.datasets import fetch_openml
-
-    found = fetch_openml(data_id=OPENML[name], as_frame=True, parser="auto")
-    X = found.data.select_dtypes("number").fillna(-1000).to_numpy(np.float64)
-    return X, (found.target == found.target.unique()[0]).to_numpy().astype(int)
 
 
 def problem(X, y, seed):
@@ -92,9 +76,9 @@ def scores(values, exact, flipped):
     }
 
 
-def measure(name, seed, folder):
+def measure(stored, seed):
     """All scores of one data set and seed."""
-    *data, flipped = problem(*load(name, folder), seed)
+    *data, flipped = problem(stored.X, stored.y, seed)
     exact = th.tknn_shapley(*data, classes=[0, 1]).values
     rows = [("exact", 0.0, scores(exact, exact, flipped))]
     free = th.zero_budget_score(*data, classes=[0, 1]).values
@@ -112,7 +96,7 @@ def measure(name, seed, folder):
                 found["held"] = float(((error.low <= exact) & (exact <= error.high)).mean())
             rows.append((mechanism, epsilon, found))
     return [
-        {"set": name, "seed": seed, "mechanism": mechanism, "epsilon": epsilon, **found}
+        {"set": stored.name, "seed": seed, "mechanism": mechanism, "epsilon": epsilon, **found}
         for mechanism, epsilon, found in rows
     ]
 
@@ -197,12 +181,13 @@ def render(result):
 def main():
     """Measure and write results/privacy.json and .md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", default=os.environ.get("THRESHER_DATA"))
+    parser.add_argument("--data")
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", th.TwinWarning)
-    jobs = [(name, seed) for name in OPENML for seed in range(arguments.seeds)]
-    rows = [row for job in tqdm(jobs) for row in measure(*job, arguments.data)]
+    shelf = Shelf(arguments.data)
+    jobs = [(shelf.get(name), seed) for name in TABULAR for seed in range(arguments.seeds)]
+    rows = [row for job in tqdm(jobs) for row in measure(*job)]
     result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
     result["seconds"] = speed()
     folder = HERE / "results"

@@ -25,8 +25,9 @@ LAYERS = [
     {"inputs"},
     {"price_list", "order", "threshold", "classifier", "radius", "corrupt"},
     {"counts", "nearest"},
-    {"demo", "privacy", "retrain", "tables"},
+    {"demo", "embed", "privacy", "retrain", "tables"},
     {"attack"},
+    {"paper"},
     {"cli"},
     {"__init__", "__main__"},
 ]
@@ -59,7 +60,17 @@ INNER_LAYERS = {
         {"methods"},
         {"__init__"},
     ],
-    "cli": [{"words"}, {"attack", "ledger", "release"}, {"__init__"}],
+    "paper": [
+        {"datasets", "printed"},
+        {"draws"},
+        {"cells"},
+        {"consistency", "detection", "records"},
+        {"ablation", "figures", "grids", "runtime", "tradeoff"},
+        {"membership", "neighbor", "pages"},
+        {"reproduce"},
+        {"__init__"},
+    ],
+    "cli": [{"words"}, {"attack", "embed", "ledger", "release", "reproduce"}, {"__init__"}],
 }
 
 

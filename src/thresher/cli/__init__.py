@@ -11,8 +11,10 @@ import sys
 import typer
 
 from thresher.cli.attack import attack, audit
+from thresher.cli.embed import embed
 from thresher.cli.ledger import app as ledger
 from thresher.cli.release import release
+from thresher.cli.reproduce import reproduce
 from thresher.cli.words import say
 from thresher.errors import BudgetError, ThresherError
 
@@ -22,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger, name="ledger")
-for verb in (release, attack, audit):
+for verb in (release, attack, audit, embed, reproduce):
     app.command()(verb)
 
 

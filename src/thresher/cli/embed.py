@@ -1,0 +1,219 @@
+"""`thresher embed`: texts and images as rows of numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
+from itertools import compress
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import thresher
+from thresher.cli.words import say, show_json
+from thresher.errors import InputError
+
+ARRAYS = ("X", "y", "X_val", "y_val")
+BLOCK = 1 << 26  # bytes of a .csv read at a time, and so the most that one row may have
+LIBRARIES = {
+    "texts": ("sentence-transformers", "transformers", "torch", "numpy"),
+    "images": ("torchvision", "torch", "numpy"),
+}
+
+
+def embed(
+    source: Annotated[
+        Path, typer.Argument(help="Texts: .csv or .parquet. Images: .npz with X, y, X_val, y_val.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where rows and labels are written: .npz.")],
+    validation: Annotated[
+        Path | None, typer.Option(help="Texts of the validation set; else some are held out.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(help="The column of texts; text if not given.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column of labels; label if not given.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="A name, folder or file: all-MiniLM-L6-v2 for texts, else resnet50."),
+    ] = None,
+    components: Annotated[
+        int | None, typer.Option(help="Keep so many principal components of the points.")
+    ] = None,
+    held_out: Annotated[
+        float | None, typer.Option(help="The share of each class to hold out; 0.1 if not given.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the rows held out; 0 if not given.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Turn texts or images into rows of numbers, by a public model.
+
+    Texts need sentence-transformers, images need torchvision. The model is a name that these
+    download, or one that you have. Components are those of the points; the validation set is
+    projected on them.
+
+    Example: thresher embed texts.csv --validation val.csv --out agnews.npz
+
+    Example: thresher embed texts.parquet --text body --label topic --held-out 0.2 --seed 1
+    --model models/all-MiniLM-L6-v2 --out topics.npz
+
+    Example: thresher embed cifar10-images.npz --model resnet50.pth --components 256
+    --out cifar10.npz
+    """
+    from thresher.checks import check_count
+    from thresher.embed import IMAGE_MODEL, TEXT_MODEL, check_target, embed_images, embed_texts
+
+    check_target(out, force=force)
+    if components is not None:
+        check_count("--components", components)
+    about: dict[str, Any] = {"components": components}
+    if source.suffix == ".npz":
+        given = {"validation": validation, "text": text, "label": label}
+        _refuse(given | {"held-out": held_out, "seed": seed}, "texts, not with images")
+        about |= {"kind": "images", "model": IMAGE_MODEL if model is None else model}
+        _embed_and_write(_images(source), embed_images, about, out, force=force)
+        return
+    columns = ("text" if text is None else text, "label" if label is None else label)
+    about |= {"kind": "texts", "model": TEXT_MODEL if model is None else model}
+    if validation is not None:
+        _refuse({"held-out": held_out, "seed": seed}, "one table, not with --validation")
+        data = (*_texts(source, *columns), *_texts(validation, *columns))
+    else:
+        about |= {"held_out": 0.1 if held_out is None else held_out, "seed": seed or 0}
+        data = _split(*_texts(source, *columns), share=about["held_out"], seed=about["seed"])
+    _embed_and_write(data, embed_texts, about, out, force=force)
+
+
+def _refuse(given: dict[str, Any], place: str) -> None:
+    for name, entry in given.items():
+        if entry is not None:
+            raise InputError(f"--{name} goes with {place}, got {entry}")
+
+
+def _embed_and_write(
+    data: tuple[Any, Any, Any, Any], run: Callable[..., Any], about: dict[str, Any], out: Path,
+    *, force: bool,
+) -> None:  # fmt: skip
+    from thresher.embed import check_components, code_labels, leading_components, write_embedded
+
+    X, y, X_val, y_val = data
+    classes = code_labels(y, y_val, len(X), len(X_val))[2]
+    show = sys.stderr.isatty()
+    X_val = run(X_val, model=about["model"], progress=show)  # the smaller one: refused sooner
+    if about["components"] is not None:
+        check_components("--components", about["components"], len(X), X_val.shape[1])
+    X = run(X, model=about["model"], progress=show)
+    if about["components"] is not None:
+        X, X_val = leading_components(X, X_val, about["components"])
+    about |= {"versions": _versions(LIBRARIES[about["kind"]])}
+    write_embedded(out, X, y, X_val, y_val, about, force=force)
+    say(f"wrote {out}: {len(X)} points and {len(X_val)} validation rows of width {X.shape[1]}")
+    sizes = {"points": len(X), "validation": len(X_val), "width": X.shape[1]}
+    names = None if classes is None else classes.tolist()
+    show_json({"out": str(out), **sizes, "classes": names, **about})
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    found = {"thresher": thresher.__version__}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+def _images(path: Path) -> tuple[Any, Any, Any, Any]:
+    """The arrays of an .npz file of images."""
+    from thresher.embed import check_images
+    from thresher.files import reading
+
+    with reading(path, "set of images") as found, np.load(found) as stored:
+        for name in ARRAYS:
+            if name not in stored.files:
+                raise InputError(f"it has no array {name!r}, but {', '.join(stored.files)}")
+        X, y, X_val, y_val = (stored[name] for name in ARRAYS)
+        return check_images("X", X), y, check_images("X_val", X_val), y_val
+
+
+def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
+    """The texts and the labels of a table."""
+    from thresher.embed import check_texts
+    from thresher.files import reading
+    from thresher.labels import check_labels
+
+    with reading(path, "table of texts and labels") as found:
+        table = _read_table(found, [text, label])
+        for option, name in (("--text", text), ("--label", label)):
+            if name not in table.column_names:
+                names = ", ".join(table.column_names)
+                raise InputError(f"it has no column {name!r} ({option}), but {names}")
+        texts = check_texts(f"column {text!r}", table.column(text).to_pylist())
+        labels = list(check_labels(f"column {label!r}", table.column(label).to_pylist()))
+        return texts, _whole(labels) if found.suffix == ".csv" else labels
+
+
+def _read_table(path: Path, columns: list[str]) -> Any:
+    """A table; in a .csv these columns are text, and what is empty and not in quotes is missing."""
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
+
+        return parquet.read_table(path)
+    if path.suffix != ".csv":
+        raise InputError("it must be a .csv or .parquet file, or an .npz of images")
+    import pyarrow as pa
+    from pyarrow import csv
+
+    return csv.read_csv(
+        path,
+        csv.ReadOptions(block_size=BLOCK),
+        csv.ParseOptions(newlines_in_values=True),
+        csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _whole(labels: list[str]) -> list[Any]:
+    """Labels as integers, if all are written as such."""
+    try:
+        found = [int(label) for label in labels]
+    except ValueError:
+        return labels
+    return found if [str(number) for number in found] == labels else labels
+
+
+def _split(
+    texts: list[str], labels: list[Any], *, share: float, seed: int
+) -> tuple[Any, Any, Any, Any]:
+    """Points and validation rows, in the order of the table."""
+    out = _held_out_rows(labels, share, seed)
+    X, y, X_val, y_val = (
+        list(compress(column, which)) for which in (~out, out) for column in (texts, labels)
+    )
+    return X, y, X_val, y_val
+
+
+def _held_out_rows(labels: list[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which rows to hold out: a share of each class, drawn at random, and never all of it."""
+    from thresher.checks import check_count, check_number
+    from thresher.labels import class_list
+
+    share = check_number("--held-out", share, least=0, most=1)
+    rng = np.random.default_rng(check_count("--seed", seed, least=0))
+    classes = class_list(None, labels)
+    codes, out = classes.encode("labels", labels), np.zeros(len(labels), np.bool_)
+    for code in range(len(classes)):
+        rows = np.flatnonzero(codes == code)
+        out[rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)]] = True
+    if not out.any():
+        raise InputError(f"--held-out {share:g} leaves no validation rows: raise it")
+    return out

@@ -1,0 +1,56 @@
+"""`thresher reproduce`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thresher.cli.words import say, show_json
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures, or all; see --list.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder that gets them.")] = Path("reproduction"),
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of NAME.npz; else THRESHER_DATA, else OpenML.")
+    ] = None,
+    fetch: Annotated[bool, typer.Option(help="Ask OpenML for what the folder lacks.")] = True,
+    sets: Annotated[str | None, typer.Option(help="Data sets, separated by commas.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="paper or clean; both if not given.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Draws for each figure; 5 if not given.")] = None,
+    subsets: Annotated[
+        int | None, typer.Option(help="Models to train for each valuation; 10,000 if not given.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, in a minute.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
+) -> None:
+    """Compute tables and figures of the paper anew, beside the figures that it prints.
+
+    A run that was interrupted goes on where it stopped, given the same folder. Prints the path of
+    the page that shows everything.
+
+    Example: thresher reproduce all --quick
+
+    Example: thresher reproduce mislabel noisy --data datasets --out reproduction
+    """
+    from thresher.paper.reproduce import EXPERIMENTS
+    from thresher.paper.reproduce import reproduce as run
+
+    if list_:
+        show_json({name: each.title for name, each in EXPERIMENTS.items()})
+        return
+    found = run(
+        names or [], out, data=data, fetch=fetch, sets=sets.split(",") if sets else None,
+        protocols=[protocol] if protocol else None, runs=runs, subsets=subsets, quick=quick,
+        progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    for done in found:
+        say(repr(done))
+        for name, reason in done.missing.items():
+            say(f"missing: {name} ({reason})")
+    sys.stdout.write(f"{out / 'index.html'}\n")

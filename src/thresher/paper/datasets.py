@@ -1,0 +1,192 @@
+"""The thirteen data sets of the paper: from a folder of .npz files, else from OpenML, else missing.
+
+A file NAME.npz holds `X` and `y`; the image and text sets hold `X_val` and `y_val` as well, from
+their own test split. Where it holds `paper_train_idx`, `paper_val_idx` and `paper_noise_z`, it
+carries the very draw of rows and noise behind the printed figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError, require
+from thresher.files import reading
+
+OPENML = {
+    "2dplanes": 727, "phoneme": 1489, "cpu": 761, "fraud": 42397, "creditcard": 42477,
+    "apsfail": 41138, "click": 1218, "wind": 847, "pol": 722,
+}  # fmt: skip
+TABULAR = tuple(OPENML)
+EMBEDDED = ("mnist", "cifar10", "agnews", "dbpedia")
+SETS = TABULAR + EMBEDDED
+MOST_ROWS = 10_000  # of a fetched set, as many as the authors kept
+UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
+
+
+class MissingSetError(InputError):
+    """A data set that cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The authors' own draw: rows for training and validation, and standard normal noise."""
+
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    noise: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """Rows and labels 0, 1, ...; `validation` where the set has a part of its own for it."""
+
+    name: str
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    source: str
+    validation: tuple[NDArray[Any], NDArray[np.int64]] | None = None
+    replay: Replay | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all arrays: what was computed from other rows is not mistaken for this."""
+        state = hashlib.sha256()
+        arrays: list[NDArray[Any]] = [self.X, self.y, *(self.validation or ())]
+        if self.replay is not None:
+            arrays += [self.replay.train, self.replay.validation, self.replay.noise]
+        for array in arrays:
+            state.update(f"{array.dtype}{array.shape}".encode())
+            state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()[:16]
+
+
+class Shelf:
+    """The data sets that can be had: each is loaded once.
+
+    Parameters
+    ----------
+    folder
+        Where NAME.npz are; without it, the folder that THRESHER_DATA names.
+    fetch
+        Whether what the folder lacks may be fetched from OpenML (scikit-learn keeps a cache).
+
+    Examples
+    --------
+    >>> Shelf(fetch=False).get("2dplanes").X.shape[1]
+    10
+    """
+
+    def __init__(self, folder: str | Path | None = None, *, fetch: bool = True) -> None:
+        folder = folder or os.environ.get("THRESHER_DATA") or None
+        if folder is not None and not Path(folder).is_dir():
+            raise InputError(f"the folder of data sets {folder} does not exist")
+        self.folder = None if folder is None else Path(folder)
+        self.fetch = fetch
+        self._known: dict[str, DataSet | MissingSetError] = {}
+
+    def get(self, name: str) -> DataSet:
+        """The set of this name, or `MissingSetError`."""
+        if name not in SETS:
+            raise InputError(f"data set must be one of {', '.join(SETS)}, got {name!r}")
+        if name not in self._known:
+            try:
+                self._known[name] = self._load(name)
+            except MissingSetError as missing:
+                self._known[name] = missing
+        found = self._known[name]
+        if isinstance(found, MissingSetError):
+            raise found
+        return found
+
+    def _load(self, name: str) -> DataSet:
+        if self.folder is not None and (self.folder / f"{name}.npz").is_file():
+            return read_set(self.folder / f"{name}.npz")
+        if name in EMBEDDED:
+            raise MissingSetError(
+                f"{name}.npz is not in the folder of data sets: see `thresher embed`"
+            )
+        try:
+            if self.fetch:
+                return fetch_set(name)
+        except MissingSetError:
+            raise
+        except (OSError, ValueError) as refused:
+            if name != "2dplanes":
+                raise MissingSetError(f"{name} cannot be fetched from OpenML: {refused}") from None
+        if name == "2dplanes":
+            return generate_2dplanes(6000, seed=727)
+        raise MissingSetError(f"{name}.npz is not in the folder of data sets")
+
+
+def read_set(path: Path) -> DataSet:
+    """The set in a file NAME.npz."""
+    with reading(path, "data set"), path.open("rb") as file, np.load(file) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+        X, y = arrays["X"], arrays["y"].astype(np.int64)
+        validation = replay = None
+        if "X_val" in arrays:
+            validation = arrays["X_val"].astype(np.float32), arrays["y_val"].astype(np.int64)
+        if "paper_train_idx" in arrays:
+            train, held = (
+                arrays[f"paper_{part}_idx"].astype(np.int64) for part in ("train", "val")
+            )
+            replay = Replay(train, held, arrays["paper_noise_z"].astype(np.float64))
+    wide = X.astype(np.float32 if validation is not None else np.float64)
+    return DataSet(path.stem, wide, y, path.name, validation, replay)
+
+
+def fetch_set(name: str) -> DataSet:
+    """The set from OpenML, or scikit-learn's copy of it: numeric columns, two classes."""
+    require("pandas", purpose="fetching from OpenML", extra="pandas")
+    from sklearn.datasets import fetch_openml
+
+    number = OPENML[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it tries again
+        found = fetch_openml(data_id=number, as_frame=True, parser="auto", n_retries=2)
+    X = found.data.select_dtypes("number").fillna(UNKNOWN).to_numpy(np.float64)
+    classes, y = np.unique(found.target.astype(str).to_numpy(), return_inverse=True)
+    if len(classes) != 2:
+        raise MissingSetError(f"OpenML's set {number} has {len(classes)} classes, 2 were expected")
+    kept = _at_most(y, MOST_ROWS)
+    return DataSet(name, X[kept], y[kept].astype(np.int64), f"OpenML {number}")
+
+
+def generate_2dplanes(count: int, *, seed: int) -> DataSet:
+    """Rows of 2DPlanes from its definition (Breiman and others, 1984).
+
+    x1 is -1 or 1, the other nine columns are -1, 0 or 1, all evenly. With e standard normal the
+    target is 3 + 3 x2 + 2 x3 + x4 + e where x1 = 1, else -3 + 3 x5 + 2 x6 + x7 + e; y is 1 where
+    it is below its mean.
+
+    Examples
+    --------
+    >>> generate_2dplanes(5, seed=0).X[0]
+    array([ 1.,  0.,  0.,  1.,  0.,  1.,  0., -1.,  1.,  0.])
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, size=(count, 10)).astype(np.float64)
+    X[:, 0] = rng.choice([-1.0, 1.0], size=count)
+    up = 3 + X[:, 1:4] @ [3.0, 2.0, 1.0]
+    down = -3 + X[:, 4:7] @ [3.0, 2.0, 1.0]
+    target = np.where(X[:, 0] == 1, up, down) + rng.standard_normal(count)
+    y = (target < target.mean()).astype(np.int64)
+    return DataSet("2dplanes", X, y, f"generated from its definition, seed {seed}")
+
+
+def _at_most(y: NDArray[Any], most: int) -> NDArray[np.int64]:
+    """Rows to keep: of the rarer class as many as there are, up to a half."""
+    rng = np.random.default_rng(0)
+    first, second = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
+    rare, common = sorted((first, second), key=len)
+    rare = rare[: most // 2]
+    return np.sort(np.concatenate([rare, common[: most - len(rare)]]))

@@ -1,0 +1,157 @@
+"""Draws: training points with a tenth of them corrupted, and a validation set; two protocols.
+
+`paper`: as the printed figures were made. The rarer class is drawn again and again until both are
+equally many, and only then rows are split, so that validation rows have twins among the training
+rows. The first tenth of the training rows is corrupted. Where a set carries the authors' own draw,
+that draw. `clean`: equal rows are dropped, then rows are split, as many of each class as there are
+without repetition. In both, columns are scaled by the training rows, corrupted ones included.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.corrupt import add_feature_noise, flip_labels
+from thresher.embed import leading_components
+from thresher.paper.datasets import DataSet
+
+Protocol = Literal["paper", "clean"]
+PROTOCOLS: tuple[Protocol, ...] = ("paper", "clean")
+TASKS = ("mislabel", "noisy")
+POINTS, VALIDATION, CORRUPTED = 2000, 200, 0.1
+COMPONENTS = 32  # of embeddings; see docs/reproduction.md
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Points, a validation set, and which points are corrupted."""
+
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    X_val: NDArray[Any]
+    y_val: NDArray[np.int64]
+    bad: NDArray[np.bool_]
+
+    @property
+    def data(self) -> tuple[Any, Any, Any, Any]:
+        """The four arguments of every valuation function."""
+        return self.X, self.y, self.X_val, self.y_val
+
+
+def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Problem:
+    """The problem of this number; the same number, the same problem.
+
+    Parameters
+    ----------
+    data
+        A set of the paper.
+    task
+        "mislabel" (a tenth of the labels flipped), "noisy" (noise on a tenth of the rows), or
+        "intact".
+    protocol
+        "paper" or "clean".
+    number
+        Of the draw; without effect where the authors' own draw is replayed.
+    """
+    raw = split(data, protocol, number)
+    if protocol == "paper" and data.replay is not None:
+        return scale(data, replay_corruption(raw, task, data.replay.noise))
+    return scale(data, corrupt(raw, task, number))
+
+
+def split(data: DataSet, protocol: str, number: int, points: int = POINTS) -> Problem:
+    """Training and validation rows, unscaled, nothing corrupted yet."""
+    if data.validation is not None:
+        return _split_embedded(data, twins=protocol == "paper")
+    if protocol == "paper" and data.replay is not None and points == POINTS:
+        train, validation = data.replay.train, data.replay.validation
+    else:
+        rng = np.random.default_rng([number, points])
+        if protocol == "paper":
+            train, validation = _oversampled(data.y, points, rng)
+        else:
+            train, validation = _distinct(data.X, data.y, points, rng)
+    rows = data.X[train], data.y[train], data.X[validation], data.y[validation]
+    return Problem(*rows, np.zeros(len(train), np.bool_))
+
+
+def corrupt(raw: Problem, task: str, number: int) -> Problem:
+    """A random tenth of the points corrupted."""
+    if task == "mislabel":
+        every = np.unique(raw.y_val).tolist()
+        y, bad = flip_labels(raw.y, fraction=CORRUPTED, seed=number, classes=every)
+        return Problem(raw.X, y, raw.X_val, raw.y_val, bad)
+    if task == "noisy":
+        X, bad = add_feature_noise(raw.X, fraction=CORRUPTED, seed=number)
+        return Problem(X, raw.y, raw.X_val, raw.y_val, bad)
+    return raw
+
+
+def replay_corruption(raw: Problem, task: str, noise: NDArray[np.float64]) -> Problem:
+    """The authors' corruption: of the first points, with their noise."""
+    X, y, bad = raw.X.copy(), raw.y.copy(), raw.bad.copy()
+    first = slice(0, len(noise))
+    if task == "mislabel":
+        y[first] = 1 - y[first]
+    elif task == "noisy":
+        X[first] += noise * np.sqrt((raw.X**2).sum(axis=0))
+    bad[first] = task != "intact"
+    return Problem(X, y, raw.X_val, raw.y_val, bad)
+
+
+def scale(data: DataSet, raw: Problem) -> Problem:
+    """Columns with mean 0 and, but for embeddings, deviation 1 over the training rows."""
+    mean = raw.X.mean(axis=0)
+    spread = raw.X.std(axis=0) if data.validation is None else np.ones_like(mean)
+    spread = np.where(spread > 0, spread, 1)
+    X, X_val = (raw.X - mean) / spread, (raw.X_val - mean) / spread
+    return Problem(X, raw.y, X_val, raw.y_val, raw.bad)
+
+
+@functools.lru_cache(maxsize=2)
+def _split_embedded(data: DataSet, *, twins: bool) -> Problem:
+    """All points, or all that are no validation rows as well, as leading components."""
+    assert data.validation is not None  # noqa: S101
+    X_val, y_val = data.validation
+    kept = np.full(len(data.X), fill_value=True) if twins else ~_is_in(data.X, X_val)
+    X, X_val = leading_components(data.X[kept], X_val, COMPONENTS)
+    nothing = np.zeros(len(X), np.bool_)
+    return Problem(X.astype(np.float32), data.y[kept], X_val.astype(np.float32), y_val, nothing)
+
+
+def _oversampled(
+    y: NDArray[np.int64], points: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rare, common = sorted((np.flatnonzero(y == label) for label in (0, 1)), key=len)
+    more = rng.choice(rare, size=len(common) - len(rare))
+    pool = rng.permutation(np.concatenate([rare, common, more]))
+    validation, rest = pool[:VALIDATION], pool[VALIDATION:]
+    return _halves(y, rest, points // 2, rng), validation
+
+
+def _distinct(
+    X: NDArray[Any], y: NDArray[np.int64], points: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    _, first = np.unique(X, axis=0, return_index=True)
+    pool = rng.permutation(first)
+    validation = _halves(y, pool, VALIDATION // 2, rng)
+    rest = pool[~np.isin(pool, validation)]
+    each = min(points // 2, *(int((y[rest] == label).sum()) for label in (0, 1)))
+    return _halves(y, rest, each, rng), validation
+
+
+def _halves(
+    y: NDArray[np.int64], rows: NDArray[np.int64], each: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """So many rows of each class, mixed."""
+    return rng.permutation(np.concatenate([rows[y[rows] == label][:each] for label in (0, 1)]))
+
+
+def _is_in(X: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    known = {row.tobytes() for row in np.ascontiguousarray(others)}
+    return np.array([row.tobytes() in known for row in np.ascontiguousarray(X)], np.bool_)

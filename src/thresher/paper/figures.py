@@ -1,0 +1,152 @@
+"""Figures: curves over an axis, one panel a data set; or dots, ours beside the paper's."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import require
+from thresher.files import write_whole
+from thresher.paper.cells import Experiment
+from thresher.paper.records import Record
+
+COLORS = ("#1f6f8b", "#d1495b", "#edae49", "#66a182", "#6c5b7b", "#8d99ae")
+LOGARITHMIC = {"N", "epsilon"}
+
+
+def draw_figures(experiment: Experiment, records: Sequence[Record]) -> dict[str, Any]:
+    """A figure for each task, named; the first measure of a cell is what is drawn."""
+    require("matplotlib", purpose="a figure", extra="plot")
+    tasks = dict.fromkeys(record.task for record in records if record.ours is not None)
+    found = {}
+    for task in tasks:
+        own = [each for each in records if each.task == task and each.ours is not None]
+        stepped = any(each.step is not None for each in own)
+        name = experiment.name if len(tasks) == 1 else f"{experiment.name}-{task}"
+        found[name] = _panels(experiment, task, own) if stepped else _dots(task, own)
+    return found
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
+    """The figure as SVG and as PNG."""
+    import matplotlib as mpl
+
+    paths = folder / f"{name}.svg", folder / f"{name}.png"
+    with mpl.rc_context({"svg.hashsalt": name}):
+        for path in paths:
+            kind = path.suffix[1:]
+            more: Any = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 120}
+            write_whole(path, functools.partial(figure.savefig, format=kind, **more))
+    return paths
+
+
+def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
+    """One panel a set; a color for each curve, dashed for the paper's, pale for `clean`.
+
+    What has no step, such as values that spend nothing, is a dotted line across.
+    """
+    from matplotlib.figure import Figure
+
+    sets = list(dict.fromkeys(record.set for record in records))
+    across = min(3, len(sets))
+    down = math.ceil(len(sets) / across)
+    figure = Figure(figsize=(4.2 * across, 2.9 * down + 0.7), layout="constrained")
+    many = experiment.axis == "N"
+    axes = figure.subplots(down, across, squeeze=False, sharey=many).ravel()
+    curves = _curves([record for record in records if record.step is not None])
+    for ax, name in zip(axes, sets, strict=False):
+        own = [record for record in records if record.set == name]
+        _panel(ax, [record for record in own if record.step is not None], curves)
+        _across(ax, [record for record in own if record.step is None])
+        ax.set(title=name, xlabel=experiment.axis)
+        if experiment.axis in LOGARITHMIC:
+            ax.set_xscale("log")
+        if many:
+            ax.set_yscale("log")
+    for ax in axes[len(sets) :]:
+        ax.set_visible(False)
+    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    figure.legend(
+        handles.values(), handles, loc="outside lower center", ncols=across + 1, frameon=False
+    )
+    figure.suptitle(f"{experiment.title}: {task}" if task != experiment.name else experiment.title)
+    return figure
+
+
+def _curves(records: list[Record]) -> list[tuple[str, str]]:
+    """Pairs of method and measure to draw: AUROC alone where there is one."""
+    pairs = list(dict.fromkeys((record.method, record.measure) for record in records))
+    measured = [pair for pair in pairs if pair[1] == "AUROC"]
+    ratios = {"tknn / knn", "nobody near"}
+    return measured or [pair for pair in pairs if pair[1] not in ratios]
+
+
+def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> None:
+    protocols = list(dict.fromkeys(record.protocol for record in records))
+    several = len({method for method, _ in curves}) > 1
+    for color, (method, measure) in zip(_cycle(len(curves)), curves, strict=True):
+        own = [each for each in records if (each.method, each.measure) == (method, measure)]
+        label = method if several else measure
+        for protocol in protocols:
+            line = sorted((each for each in own if each.protocol == protocol), key=_by_step)
+            pale = protocol == "clean"
+            x, y = [each.step for each in line], [each.ours for each in line]
+            told = f"{label}, {protocol}" if len(protocols) > 1 else label
+            ax.plot(x, y, marker=".", color=color, alpha=0.45 if pale else 1, label=told)
+            printed = [each for each in line if each.paper is not None and not pale]
+            if printed:
+                x, y = [each.step for each in printed], [each.paper for each in printed]
+                told = f"{label}, as printed"
+                ax.plot(x, y, color=color, linestyle="--", marker="x", linewidth=1, label=told)
+    ax.grid(alpha=0.25)
+
+
+def _across(ax: Any, records: list[Record]) -> None:
+    shown = [each for each in records if each.measure == "AUROC" and each.protocol == "paper"]
+    for record, shade in zip(shown, ("0.2", "0.6"), strict=False):
+        ax.axhline(record.ours, color=shade, linestyle=":", label=f"{record.method}, paper")
+
+
+def _dots(task: str, records: list[Record]) -> Any:
+    """AUROC of every method on every set: ours as dots, the paper's as crosses."""
+    from matplotlib.figure import Figure
+
+    records = [record for record in records if record.measure == "AUROC"]
+    protocols = list(dict.fromkeys(record.protocol for record in records))
+    sets = list(dict.fromkeys(record.set for record in records))
+    methods = list(dict.fromkeys(record.method for record in records))
+    figure = Figure(figsize=(5.2 * len(protocols), 0.42 * len(sets) + 1.8), layout="constrained")
+    axes = figure.subplots(1, len(protocols), squeeze=False, sharey=True)[0]
+    for ax, protocol in zip(axes, protocols, strict=True):
+        for place, (color, method) in enumerate(zip(_cycle(len(methods)), methods, strict=True)):
+            own = [each for each in records if (each.protocol, each.method) == (protocol, method)]
+            shift = (place - (len(methods) - 1) / 2) * 0.11
+            y = np.array([sets.index(each.set) for each in own]) + shift
+            errors = [each.deviation for each in own]
+            ours = [each.ours for each in own]
+            ax.errorbar(ours, y, xerr=errors, fmt="o", ms=4, color=color, lw=1, label=method)
+            told = [(each.paper, at) for each, at in zip(own, y, strict=True) if each.paper]
+            if told:
+                ax.plot(*zip(*told, strict=True), "x", ms=5, color=color)
+        ax.axvline(0.5, color="gray", linestyle=":", linewidth=1)
+        ax.set(title=f"protocol {protocol}", xlabel="AUROC", yticks=range(len(sets)))
+        ax.set_yticklabels(sets)
+        ax.grid(axis="x", alpha=0.25)
+    axes[0].invert_yaxis()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle(f"{task}: ours (dots, bars are deviations) and as printed (crosses)")
+    return figure
+
+
+def _by_step(record: Record) -> float:
+    return record.step or 0.0
+
+
+def _cycle(count: int) -> list[str]:
+    return [COLORS[i % len(COLORS)] for i in range(count)]

@@ -1,0 +1,87 @@
+"""Pages to read: one Markdown file an experiment, one HTML page for all that a folder holds."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from thresher.errors import require
+from thresher.files import read_table, reading, write_whole
+from thresher.paper.cells import Experiment
+from thresher.paper.grids import make_grids
+from thresher.paper.records import Record
+
+LEGEND = (
+    "An entry is ours ± its deviation over the runs (the paper's figure, the difference). * marks "
+    "a difference of more than two standard errors; where the authors' own draw is replayed and "
+    "nothing is random, of more than rounding."
+)
+
+
+def write_text(
+    path: Path, experiment: Experiment, records: Sequence[Record], about: Mapping[str, Any]
+) -> None:
+    """The tables of an experiment as Markdown."""
+    lines = [f"# {experiment.title}", "", experiment.about, "", how(about), "", LEGEND, ""]
+    lines += [f"![{name}]({name}.svg)\n" for name in about["figures"]]
+    lines += [f"Missing: {name} ({why}).\n" for name, why in about["missing"].items()]
+    for grid in make_grids(experiment, records):
+        lines += [f"## {grid.title}", "", grid.markdown(), ""]
+    text = "\n".join(lines)
+    write_whole(path, lambda to: to.write_text(text, "utf-8"))
+
+
+def how(about: Mapping[str, Any]) -> str:
+    """The settings in a sentence or two."""
+    short = "A QUICK RUN: fewer draws, sets, steps and models than the paper's. "
+    quick = short if about["quick"] else ""
+    replayed = ", ".join(about["replayed"]) or "none"
+    sources = ", ".join(f"{name} from {source}" for name, source in about["sources"].items())
+    return (
+        f"{quick}{about['runs']} runs where draws are random, {about['subsets']} trained models "
+        f"for each retrained valuation; thresher {about['version']}, Python {about['python']}, "
+        f"{about['machine']}, {about['date']}, {about['seconds']} seconds of computing. "
+        f"The authors' own draw is replayed for: {replayed}. Data: {sources or 'made up'}."
+    )
+
+
+def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
+    """index.html: every experiment of which the folder has a table."""
+    require("jinja2", purpose="the page of results", extra="report")
+    from jinja2 import Environment
+
+    template = resources.files("thresher.paper").joinpath("page.html.jinja").read_text("utf-8")
+    parts = [
+        _part(folder, experiment)
+        for name, experiment in experiments.items()
+        if (folder / f"{name}.parquet").is_file()
+    ]
+    page = Environment(autoescape=True).from_string(template)
+    text = page.render(parts=parts, legend=LEGEND)
+    write_whole(folder / "index.html", lambda to: to.write_text(text, "utf-8"))
+
+
+def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:
+    with reading(folder / f"{experiment.name}.parquet", "table of results") as path:
+        columns, about = read_table(path)
+        rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+        records = [Record(**dict(zip(columns, row, strict=True))) for row in rows]
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "about": experiment.about,
+        "how": how(about),
+        "missing": about["missing"],
+        "figures": {name: _embedded(folder / f"{name}.svg") for name in about["figures"]},
+        "grids": make_grids(experiment, records),
+        "compared": sum(record.paper is not None for record in records),
+        "beyond": sum(record.beyond for record in records),
+    }
+
+
+def _embedded(path: Path) -> str:
+    """A figure as an address that needs no file."""
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

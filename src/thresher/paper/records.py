@@ -1,0 +1,102 @@
+"""From outcomes to tables: mean and deviation over draws, the paper's figure, the difference."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.paper.cells import Cell, Experiment, Outcome
+
+PRINTED = 0.0005 + 1e-9  # what rounding to three digits hides
+
+
+@dataclass(frozen=True)
+class Record:
+    """One figure of a table: ours, the paper's, and how far they are apart.
+
+    Parameters
+    ----------
+    task, set, protocol, method, step
+        As in `Cell`.
+    measure
+        What was measured, such as "AUROC".
+    ours, deviation, runs
+        Mean, standard deviation (0 for one run) and number of runs; `ours` is None where the data
+        set is missing, and `note` says why.
+    paper, paper_deviation
+        As printed, read right; None where the paper prints nothing.
+    difference, standard_error
+        Ours minus the paper's. The error takes the paper's mean of five runs at its word where a
+        deviation is printed, else the figure for one draw that spreads as ours do; it is 0 where
+        the authors' own draw is replayed without noise, None for a single random run.
+    beyond
+        Whether the difference is more than two standard errors, and more than rounding.
+    """
+
+    task: str
+    set: str
+    protocol: str
+    method: str
+    step: float | None
+    measure: str
+    ours: float | None
+    deviation: float
+    runs: int
+    paper: float | None = None
+    paper_deviation: float | None = None
+    difference: float | None = None
+    standard_error: float | None = None
+    beyond: bool = False
+    note: str = ""
+
+
+def make_records(
+    experiment: Experiment,
+    done: Iterable[tuple[Cell, Outcome]],
+    missing: Iterable[tuple[Cell, str]] = (),
+) -> list[Record]:
+    """The records of an experiment, in the order of its cells."""
+    groups: dict[Cell, list[Outcome]] = {}
+    for cell, outcome in done:
+        groups.setdefault(_without_draw(cell), []).append(outcome)
+    records = [record for cell, found in groups.items() for record in _of(experiment, cell, found)]
+    gaps = dict.fromkeys((_without_draw(cell), reason) for cell, reason in missing)
+    return records + [_absent(cell, reason) for cell, reason in gaps]
+
+
+def _without_draw(cell: Cell) -> Cell:
+    return dataclasses.replace(cell, draw=0)
+
+
+def _of(experiment: Experiment, cell: Cell, outcomes: list[Outcome]) -> Iterator[Record]:
+    for measure in outcomes[0]:
+        entries = np.array([outcome[measure] for outcome in outcomes])
+        ours, runs = float(entries.mean()), len(entries)
+        spread = float(entries.std(ddof=1)) if runs > 1 else 0.0
+        about = (cell.task, cell.set, cell.protocol, cell.method, cell.step, measure)
+        figure = experiment.printed(cell, measure)
+        if figure is None:
+            yield Record(*about, ours, spread, runs)
+            continue
+        paper, theirs = figure
+        difference = ours - paper
+        error = _error(spread, runs, theirs, fixed=cell.fixed)
+        beyond = error is not None and abs(difference) > max(2 * error, PRINTED)
+        yield Record(*about, ours, spread, runs, paper, theirs, difference, error, beyond)
+
+
+def _error(spread: float, runs: int, theirs: float | None, *, fixed: bool) -> float | None:
+    """The standard error of the difference; None where one random run tells nothing of it."""
+    if not fixed and runs == 1:
+        return None
+    own = theirs / math.sqrt(5) if theirs is not None else spread
+    return math.sqrt(spread**2 / runs + own**2)
+
+
+def _absent(cell: Cell, reason: str) -> Record:
+    about = (cell.task, cell.set, cell.protocol, cell.method, cell.step)
+    return Record(*about, "", None, 0.0, 0, note=reason)

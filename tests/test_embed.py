@@ -1,0 +1,625 @@
+"""Texts and images as rows of numbers: components, files, the command, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import thresher as th
+from thresher import embed
+from thresher.cli.embed import embed as command
+from thresher.tables import read_labeled
+
+ABOUT = {"model": "none", "components": None}
+
+# A model that needs no torch: letters counted; it says on stderr how many texts it is given.
+STUB = """
+import sys
+import numpy as np
+
+class SentenceTransformer:
+    def __init__(self, model):
+        if model == "absent":
+            raise OSError("We couldn't connect.\\nCheck your internet connection.")
+        self.model = model
+
+    def encode(self, texts, show_progress_bar):
+        assert type(texts) is list and all(type(text) is str for text in texts)
+        sys.stderr.write(f"{self.model} reads {len(texts)}\\n")
+        letters = "abcdefghijklmnopqrstuvwxyz\\n"
+        return np.array([[text.count(letter) for letter in letters] for text in texts], np.float64)
+"""
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """sentence-transformers, as far as this package uses it."""
+    module = SimpleNamespace()
+    exec(STUB, module.__dict__)  # noqa: S102
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    return module
+
+
+@pytest.fixture
+def rows(rng):
+    """Correlated columns of very different spread, far from zero."""
+    turned = rng.normal(size=(60, 8)) * np.geomspace(10, 0.1, 8) @ rng.normal(size=(8, 8))
+    return turned + 100 * rng.normal(size=8)
+
+
+def axes_of(X, count):
+    """The components themselves: where the unit vectors go."""
+    return embed.leading_components(X, X.mean(axis=0) + np.eye(X.shape[1]), count)[1]
+
+
+# Components
+
+
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_components_are_those_of_scikit_learn(rows, chunk, monkeypatch):
+    from sklearn.decomposition import PCA
+
+    monkeypatch.setattr(embed, "CHUNK", chunk)
+    X, X_val = rows[:45], rows[45:]
+    got, got_val = embed.leading_components(X, X_val, 5)
+    pca = PCA(5, svd_solver="full").fit(X)
+    want, want_val = pca.transform(X), pca.transform(X_val)
+    sign = np.sign((got * want).sum(axis=0))
+    assert got.dtype == got_val.dtype == np.float32
+    np.testing.assert_allclose(got, want * sign, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got_val, want_val * sign, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got.var(axis=0, ddof=1), pca.explained_variance_, rtol=1e-4)
+
+
+def test_the_validation_set_is_moved_by_the_mean_of_the_points_and_decides_nothing(rows):
+    X, X_val = rows[:45], rows[45:] + 50
+    got, got_val = embed.leading_components(X, X_val, 8)
+    np.testing.assert_allclose(got.mean(axis=0), 0, atol=1e-3)
+    assert np.abs(got_val.mean(axis=0)).max() > 10
+    np.testing.assert_array_equal(got, embed.leading_components(X, X_val[:1] * 3, 8)[0])
+
+
+def test_all_components_keep_all_distances(rows):
+    X, X_val = rows[:45], rows[45:]
+    got, got_val = embed.leading_components(X, X_val, 8)
+    for before, after in ((X, got), (X_val, got_val)):
+        want = np.linalg.norm(X[:, None] - before[None], axis=2)
+        np.testing.assert_allclose(
+            np.linalg.norm(got[:, None] - after[None], axis=2), want, rtol=1e-4, atol=1e-3
+        )
+
+
+def test_the_largest_loading_of_a_component_is_positive(rows):
+    axes = axes_of(rows, 8)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(8), atol=1e-5)
+    largest = np.abs(axes).argmax(axis=0)
+    assert (axes[largest, np.arange(8)] > 0).all()
+    np.testing.assert_allclose(axes_of(-rows, 8), axes, atol=1e-5)
+
+
+def test_the_narrowest_tables_have_one_component():
+    X, X_val = embed.leading_components([[3.0, 0.0], [1.0, 0.0]], [[7.0, 9.0]], 1)
+    assert (X.tolist(), X_val.tolist()) == ([[1.0], [-1.0]], [[5.0]])
+
+
+@pytest.mark.parametrize(
+    ("X", "X_val", "count", "words"),
+    [
+        (np.eye(4), np.eye(4), 0, "count must be an integer >= 1, got 0"),
+        (np.eye(4), np.eye(4), 2.0, "count must be an integer"),
+        (np.eye(4), np.eye(4), 4, "count must be <= 3 for 4 rows of width 4, got 4"),
+        (np.eye(9)[:, :2], np.eye(2), 3, "count must be <= 2 for 9 rows of width 2, got 3"),
+        (np.eye(4), np.eye(3), 1, "X_val has 3 features but X has 4"),
+        (np.eye(4), np.full((1, 4), np.nan), 1, "X_val has NaN"),
+        (np.eye(4) * 1e39, np.eye(4), 1, "float32 cannot hold"),
+    ],
+)
+def test_components_that_are_not_there_are_refused(X, X_val, count, words):
+    with pytest.raises(th.InputError, match=words):
+        embed.leading_components(X, X_val, count)
+
+
+# Files
+
+
+def test_integer_labels_stay_what_they_are(tmp_path):
+    path = tmp_path / "a.npz"
+    X, X_val = np.arange(6.0).reshape(3, 2), np.ones((1, 2))
+    embed.write_embedded(path, X, [7, -2, 7], X_val, np.array([5], np.uint8), ABOUT)
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    assert set(arrays) == {"X", "y", "X_val", "y_val", "about"}
+    assert arrays["X"].dtype == arrays["X_val"].dtype == np.float32
+    assert arrays["y"].dtype == arrays["y_val"].dtype == np.int64
+    np.testing.assert_array_equal(arrays["X"], X)
+    np.testing.assert_array_equal(arrays["X_val"], X_val)
+    assert (arrays["y"].tolist(), arrays["y_val"].tolist()) == ([7, -2, 7], [5])
+    assert json.loads(str(arrays["about"])) == ABOUT
+
+
+@pytest.mark.parametrize(
+    ("y", "y_val", "classes"),
+    [
+        (["b", "a", "b"], ["c"], ["a", "b", "c"]),
+        (np.array(["b", "a", "b"]), np.array(["a"]), ["a", "b"]),
+        ([True, False, True], [True], [False, True]),
+        ([0.5, 0.25, 0.5], [0.25], [0.25, 0.5]),
+    ],
+)
+def test_other_labels_become_codes_of_the_classes_beside_them(tmp_path, y, y_val, classes):
+    path = tmp_path / "a.npz"
+    embed.write_embedded(path, np.eye(3), y, np.eye(3)[:1], y_val, ABOUT)
+    with np.load(path, allow_pickle=False) as stored:
+        names = stored["classes"]
+        codes, codes_val = stored["y"], stored["y_val"]
+    assert names.tolist() == classes
+    assert codes.dtype == codes_val.dtype == np.int64
+    assert names[codes].tolist() == list(y)
+    assert names[codes_val].tolist() == list(y_val)
+
+
+def test_what_is_written_is_a_table_of_points_and_the_same_bytes_again(tmp_path):
+    X = np.eye(3, dtype=np.float16)
+    for name in ("a.npz", "b.npz"):
+        embed.write_embedded(tmp_path / name, X, ["x", "y", "x"], X, ["x", "x", "y"], ABOUT)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    rows, labels, _ = read_labeled(tmp_path / "a.npz", "y")
+    np.testing.assert_array_equal(rows, X)
+    assert labels.tolist() == [0, 1, 0]
+
+
+def test_a_file_that_is_there_is_replaced_by_force_only(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"dear")
+    with pytest.raises(th.InputError, match="a.npz is there already.*--force"):
+        embed.write_embedded(path, np.eye(2), [0, 1], np.eye(2), [0, 1], ABOUT)
+    assert path.read_bytes() == b"dear"
+    embed.write_embedded(path, np.eye(2), [0, 1], np.eye(2), [0, 1], ABOUT, force=True)
+    assert read_labeled(path, "y")[1].tolist() == [0, 1]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    def fail(file, **arrays):
+        file.write(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez", fail)
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"dear")
+    with pytest.raises(OSError, match="no space left"):
+        embed.write_embedded(path, np.eye(2), [0, 1], np.eye(2), [0, 1], ABOUT, force=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.npz"]
+    assert path.read_bytes() == b"dear"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"path": "a.csv"}, "must end in .npz, got .*a.csv"),
+        ({"path": "none/a.npz"}, "its folder does not exist"),
+        ({"y": [0]}, "y has 1 labels but there are 2 rows"),
+        ({"y_val": [0, 1, 2]}, "y_val has 3 labels but there are 2 rows"),
+        ({"y": [0, None]}, "y has missing labels in row 1"),
+        ({"y": ["a", "b"]}, "all integers or all strings, got int, str"),
+        ({"y": ["a\0", "a"], "y_val": ["a", "a"]}, "all integers or all strings"),
+        ({"X_val": np.eye(3), "y_val": [0, 1, 2]}, "X_val has 3 features but X has 2"),
+        ({"X": np.array([[1, np.inf], [0, 1]])}, "X has .*infinite"),
+        ({"X": np.eye(2) * 1e39}, "float32 cannot hold"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_and_nothing_is_written(tmp_path, change, words):
+    good = {"path": "a.npz", "X": np.eye(2), "y": [0, 1], "X_val": np.eye(2), "y_val": [0, 1]}
+    path, *data = (good | change).values()
+    with pytest.raises(th.InputError, match=words):
+        embed.write_embedded(tmp_path / path, *data, ABOUT)
+    assert not list(tmp_path.iterdir())
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ([], "texts is empty"),
+        ("a text", "texts must be a list of strings, got str"),
+        (None, "texts must be a list of strings, got NoneType"),
+        (["a", "b", None, 3], "got None in row 2"),
+        (["a", b"b" * 99], "got b'b{38} in row 1"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(texts, words):
+    with pytest.raises(th.InputError, match=words):
+        embed.embed_texts(texts)
+
+
+def test_texts_without_the_package_say_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    want = "embedding text needs sentence-transformers: pip install sentence-transformers"
+    with pytest.raises(th.ExtraError) as refused:
+        embed.embed_texts(["a"])
+    assert str(refused.value) == want
+
+
+def test_a_model_gets_strings_and_gives_float32(stub):
+    rows = embed.embed_texts(np.array(["abba", "cab"]), model="counts")
+    assert rows.dtype == np.float32
+    assert rows[:, :3].tolist() == [[2, 2, 0], [1, 1, 1]]
+
+
+def test_a_model_that_cannot_be_had_is_named_with_the_way_out(stub):
+    with pytest.raises(th.InputError) as refused:
+        embed.embed_texts(["a"], model="absent")
+    assert str(refused.value) == (
+        "model 'absent' cannot be loaded (OSError: We couldn't connect): name a folder that holds "
+        "one, or a model to download, such as all-MiniLM-L6-v2"
+    )
+    with pytest.raises(th.InputError, match="model must be a non-empty string"):
+        embed.embed_texts(["a"], model="")
+
+
+@pytest.fixture
+def tiny_model(tmp_path):
+    """A folder that holds a real model with random weights, and what it holds."""
+    reason = "pip install sentence-transformers to embed with a real model"
+    pytest.importorskip("sentence_transformers", reason=reason)
+    import tokenizers
+    import torch
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "a", "good", "bad", "day"]
+    plain = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]")  # noqa: S106
+    )
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=plain, unk_token="[UNK]", pad_token="[PAD]", model_max_length=16  # noqa: S106
+    )  # fmt: skip
+    torch.manual_seed(0)
+    bert = BertModel(BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=2,
+                                num_attention_heads=2, intermediate_size=32)).eval()  # fmt: skip
+    bert.save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    return str(tmp_path / "bert"), bert, tokenizer  # without a pooling of its own: the mean
+
+
+@pytest.mark.filterwarnings("ignore")  # of transformers and torch
+def test_a_real_model_of_a_folder_gives_the_mean_of_its_tokens(tiny_model):
+    import torch
+
+    folder, bert, tokenizer = tiny_model
+    texts = ["a good day", "bad", "a bad day day", "good day"] * 20
+    rows = embed.embed_texts(texts, model=folder)
+    assert (rows.shape, rows.dtype) == ((80, 16), np.float32)
+    for text, row in zip(texts[:4], rows):
+        with torch.no_grad():
+            tokens = bert(torch.tensor([tokenizer.encode(text)])).last_hidden_state[0]
+        np.testing.assert_allclose(row, tokens.mean(dim=0).numpy(), atol=1e-5)
+    np.testing.assert_allclose(rows[76:], rows[:4], atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_folder_without_a_model_is_refused(tiny_model, tmp_path):
+    (tmp_path / "hollow").mkdir()
+    with pytest.raises(th.InputError, match="model '.*hollow' cannot be loaded"):
+        embed.embed_texts(["a"], model=str(tmp_path / "hollow"))
+
+
+# Images
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (np.zeros((2, 8, 8)), "images must be uint8 .* got float64"),
+        (np.zeros((2, 8), np.uint8), r"got uint8 of shape \(2, 8\)"),
+        (np.zeros((2, 3, 8, 8), np.uint8), r"or \(n, height, width, 3\), .* \(2, 3, 8, 8\)"),
+        (np.zeros((0, 8, 8), np.uint8), "n >= 1"),
+    ],
+)
+def test_what_is_no_array_of_images_is_refused(images, words):
+    with pytest.raises(th.InputError, match=words):
+        embed.embed_images(images)
+
+
+@pytest.mark.parametrize("absent", ["torch", "torchvision.models"])
+def test_images_without_the_package_say_how_to_install_it(monkeypatch, absent):
+    if absent != "torch":
+        pytest.importorskip("torch", reason="pip install torch to go without torchvision only")
+    monkeypatch.setitem(sys.modules, absent, None)
+    want = "embedding images needs torchvision: pip install torchvision"
+    with pytest.raises(th.ExtraError, match=f"^{want}$"):
+        embed.embed_images(np.zeros((2, 8, 8), np.uint8))
+
+
+@pytest.fixture(scope="module")
+def resnet(tmp_path_factory):
+    """A ResNet50 with random weights, and the file that holds them."""
+    reason = "pip install torchvision to embed images"
+    torchvision = pytest.importorskip("torchvision", reason=reason)
+    import torch
+
+    torch.manual_seed(0)
+    network = torchvision.models.resnet50(weights=None, num_classes=7)
+    for name, state in network.named_buffers():  # a normalization that training would change
+        if name.endswith("running_mean"):
+            state.normal_(std=0.1)
+    path = tmp_path_factory.mktemp("resnet") / "r.pth"
+    torch.save(network.state_dict(), path)
+    return network.eval(), str(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_image_becomes_the_output_of_the_global_pool(resnet, rng, monkeypatch):
+    import torch
+    from torchvision.transforms import v2
+
+    network, path = resnet
+    monkeypatch.setattr(embed, "BATCH", 2)
+    images = rng.integers(0, 256, (3, 40, 500, 3), dtype=np.uint8)
+    rows = embed.embed_images(images, model=path)
+    assert (rows.shape, rows.dtype) == ((3, 2048), np.float32)
+    prepare = v2.Compose([
+        v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Resize((224, 224), antialias=True),
+        v2.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ])  # fmt: skip
+    pooled = []
+    network.avgpool.register_forward_hook(lambda module, given, out: pooled.append(out))
+    with torch.no_grad():
+        network(torch.stack([prepare(image) for image in images]))
+    want = pooled[0].flatten(1).numpy()
+    np.testing.assert_allclose(rows, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
+    assert np.abs(rows[0] - rows[1]).max() > 1e-3 * np.abs(want).max()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_gray_image_is_one_of_three_equal_colors(resnet, rng):
+    gray = rng.integers(0, 256, (2, 20, 20), dtype=np.uint8)
+    rows = embed.embed_images(gray, model=resnet[1])
+    colored = embed.embed_images(np.stack([gray] * 3, axis=3), model=resnet[1])
+    np.testing.assert_array_equal(rows, colored)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("content", [b"hello", None, {"conv1.weight": [1.0]}])
+def test_a_file_that_holds_no_resnet_is_refused(resnet, tmp_path, content):
+    import torch
+
+    path = tmp_path / "w.pth"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content:
+        torch.save({name: torch.tensor(entry) for name, entry in content.items()}, path)
+    with pytest.raises(th.InputError, match="w.pth' cannot be loaded .*state dict of a ResNet50"):
+        embed.embed_images(np.zeros((1, 8, 8), np.uint8), model=str(path))
+
+
+# The command
+
+
+def run(*arguments, cwd):
+    (cwd / "stub").mkdir(exist_ok=True)
+    (cwd / "stub" / "sentence_transformers.py").write_text(STUB)
+    source = str(Path(th.__file__).parent.parent)
+    paths = os.pathsep.join([str(cwd / "stub"), source])
+    code = "from thresher.cli.embed import embed; import typer; typer.run(embed)"
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
+        cwd=cwd, check=False,
+        env=os.environ | {"PYTHONPATH": paths, "TYPER_STANDARD_TRACEBACK": "1"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rows = [
+        f"{'abc'[i % 3] * (1 + i % 5)}{'xyz'[i % 2] * (i % 7)},{'red' if i % 4 else 'blue'}"
+        for i in range(40)
+    ]
+    (tmp_path / "texts.csv").write_text(
+        "\n".join(["text,label", '"a, ""q""\nb",red', *rows]) + "\n"
+    )
+    (tmp_path / "val.csv").write_text("text,label\nabc,blue\nxx,red\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def stored(path):
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def test_the_command_embeds_both_tables_and_says_what_it_did(folder):
+    done = run("texts.csv", "--validation", "val.csv", "--model", "m", "--out", "o.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "m reads 2\nm reads 41\nwrote o.npz: 41 points and 2 validation rows of width 27\n"
+    )
+    record = json.loads(done.stdout)
+    found = stored(folder / "o.npz")
+    assert found["X"][0].tolist() == [1, 1, *[0] * 14, 1, *[0] * 9, 1]  # a, b, q, a line break
+    assert found["X_val"][0, :3].tolist() == [1, 1, 1]
+    assert found["classes"][found["y_val"]].tolist() == ["blue", "red"]
+    assert found["classes"][found["y"][:6]].tolist() == ["red", "blue", "red", "red", "red", "blue"]
+    assert record["classes"] == ["blue", "red"]
+    assert (record["points"], record["validation"], record["width"]) == (41, 2, 27)
+    about = json.loads(str(found["about"]))
+    assert (about["model"], about["components"], about["kind"]) == ("m", None, "texts")
+    assert about["versions"]["thresher"] == th.__version__
+    assert about.items() <= record.items()
+
+
+def test_components_of_the_command_are_those_of_the_points(folder, stub, capsys):
+    command(Path("texts.csv"), Path("all.npz"), validation=Path("val.csv"))
+    command(Path("texts.csv"), Path("two.npz"), validation=Path("val.csv"), components=2)
+    whole, two = stored("all.npz"), stored("two.npz")
+    X, X_val = embed.leading_components(whole["X"], whole["X_val"], 2)
+    np.testing.assert_array_equal(two["X"], X)
+    np.testing.assert_array_equal(two["X_val"], X_val)
+    assert json.loads(str(two["about"]))["components"] == 2
+    assert "all-MiniLM-L6-v2 reads 41" in capsys.readouterr().err
+
+
+def test_rows_are_held_out_of_each_class_by_seed(folder, stub):
+    for name, seed in (("a", None), ("b", 0), ("c", 1)):
+        command(Path("texts.csv"), Path(f"{name}.npz"), held_out=0.2, seed=seed)
+    a, b, c = (stored(f"{name}.npz") for name in "abc")
+    names = a["classes"]
+    labels, counts = np.unique(names[a["y_val"]], return_counts=True)
+    assert (labels.tolist(), counts.tolist()) == (["blue", "red"], [2, 6])  # of 10 and 31
+    assert len(a["X"]) + len(a["X_val"]) == 41
+    both = sorted(map(tuple, np.concatenate([a["X"], a["X_val"]]).tolist()))
+    command(Path("texts.csv"), Path("all.npz"), validation=Path("val.csv"))
+    assert both == sorted(map(tuple, stored("all.npz")["X"].tolist()))
+    np.testing.assert_array_equal(a["X_val"], b["X_val"])
+    assert not np.array_equal(a["X_val"], c["X_val"])
+    assert json.loads(str(c["about"])) | {"held_out": 0.2, "seed": 1} == json.loads(str(c["about"]))
+
+
+def test_a_class_is_never_held_out_whole(folder, stub):
+    (folder / "few.csv").write_text("text,label\na,1\nb,1\nc,2\nd,3\nd,3\n")
+    command(Path("few.csv"), Path("o.npz"), held_out=0.9)
+    found = stored("o.npz")
+    assert (sorted(found["y"].tolist()), sorted(found["y_val"].tolist())) == ([1, 2, 3], [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted", "classes"),
+    [
+        (["3", "-1", "3"], [3, -1, 3], None),
+        (["3", "01", "3"], [1, 0, 1], ["01", "3"]),
+        (["3", '""', "3"], [1, 0, 1], ["", "3"]),
+        (["True", "NA", "True"], [1, 0, 1], ["NA", "True"]),
+    ],
+)
+def test_labels_of_a_csv_are_text_unless_all_are_whole_numbers(
+    folder, stub, cells, wanted, classes, capsys
+):
+    lines = [f"t,{cell}" for cell in cells]
+    (folder / "t.csv").write_text("\n".join(["body,topic", *lines]) + "\n")
+    command(
+        Path("t.csv"), Path("o.npz"), validation=Path("t.csv"), text="body", label="topic"
+    )  # fmt: skip
+    assert stored("o.npz")["y"].tolist() == stored("o.npz")["y_val"].tolist() == wanted
+    assert json.loads(capsys.readouterr().out)["classes"] == classes
+
+
+def test_a_text_may_break_its_line_where_a_block_of_the_file_ends(folder, stub, monkeypatch):
+    monkeypatch.setattr(sys.modules["thresher.cli.embed"], "BLOCK", 64)
+    lines = [f'"{"a" * (i % 9)}\n\nb",{i}' for i in range(60)]
+    (folder / "t.csv").write_text("\n".join(["text,label", *lines]) + "\n")
+    command(Path("t.csv"), Path("o.npz"), validation=Path("t.csv"))
+    assert stored("o.npz")["y"].tolist() == list(range(60))
+    assert stored("o.npz")["X"][:, [0, 1, 26]].tolist() == [[i % 9, 1, 2] for i in range(60)]
+
+
+def test_a_parquet_table_is_read_too(folder, stub):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"label": [5, 4, 5], "text": ["a", "bb", "ab"]})
+    parquet.write_table(table, folder / "t.parquet")
+    command(Path("t.parquet"), Path("o.npz"), validation=Path("t.parquet"))
+    assert stored("o.npz")["X"][:, :2].tolist() == [[1, 0], [0, 2], [1, 1]]
+    assert stored("o.npz")["y"].tolist() == [5, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("texts.csv", "--out", "texts.csv"), 1, "must end in .npz"),
+        (
+            ("texts.csv", "--out", "o.npz", "--model", "absent"),
+            1,
+            "model 'absent' cannot be loaded",
+        ),
+        (("texts.csv", "--out", "old.npz"), 1, "old.npz is there already"),
+        (("texts.csv",), 2, "Usage"),
+    ],
+)
+def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, words):
+    (folder / "old.npz").write_bytes(b"dear")
+    done = run(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert "reads" not in done.stderr
+    assert not (folder / "o.npz").exists()
+    assert (folder / "old.npz").read_bytes() == b"dear"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        ("none.csv", {}, "there is no file none.csv"),
+        ("texts.txt", {}, "texts.txt does not hold .*a .csv or .parquet file, or an .npz of images"),
+        ("texts.csv", {"text": "body"}, "texts.csv .* no column 'body' \\(--text\\), but text, label"),
+        ("texts.csv", {"label": "z"}, "no column 'z' \\(--label\\)"),
+        ("texts.csv", {"validation": Path("gap.csv")}, "gap.csv .*'text' .* got None in row 1"),
+        ("open.csv", {}, "open.csv .* column 'label' has missing labels in row 1"),
+        ("bad.parquet", {}, "bad.parquet does not hold a table"),
+        ("texts.csv", {"validation": Path("whole.csv")}, "all integers or all strings"),
+        ("texts.csv", {"validation": Path("val.csv"), "held_out": 0.1}, "--held-out goes with one"),
+        ("texts.csv", {"validation": Path("val.csv"), "seed": 0}, "--seed goes with one table"),
+        ("texts.csv", {"held_out": 1.5}, "--held-out must be a number between 0 and 1, got 1.5"),
+        ("texts.csv", {"held_out": 0.001}, "--held-out 0.001 leaves no validation rows"),
+        ("texts.csv", {"seed": -1}, "--seed must be an integer >= 0"),
+        ("texts.csv", {"components": 0}, "--components must be an integer >= 1"),
+        ("texts.csv", {"model": ""}, "model must be a non-empty string"),
+        ("images.npz", {"text": "text"}, "--text goes with texts, not with images"),
+        ("images.npz", {"validation": Path("val.csv")}, "--validation goes with texts"),
+        ("images.npz", {"held_out": 0.1}, "--held-out goes with texts"),
+        ("images.npz", {}, "images.npz does not hold a set of images: it has no array 'X_val'"),
+        ("floats.npz", {}, "floats.npz does not hold a set of images: X must be uint8"),
+        ("short.npz", {}, "y_val has 1 labels but there are 2 rows"),
+        ("bad.npz", {}, "bad.npz does not hold a set of images, or is damaged"),
+    ],
+)  # fmt: skip
+def test_the_command_refuses_before_anything_is_embedded(
+    folder, stub, source, options, words, capsys
+):
+    for name in ("texts.txt", "bad.parquet", "bad.npz"):
+        (folder / name).write_text("text,label\na,b\n")
+    (folder / "gap.csv").write_text("text,label\na,red\n,red\n")
+    (folder / "open.csv").write_text("text,label\na,red\nb,\n")
+    (folder / "whole.csv").write_text("text,label\na,1\nb,2\n")
+    images, y = np.zeros((2, 8, 8), np.uint8), np.arange(2)
+    np.savez(folder / "images.npz", X=images, y=y)
+    np.savez(folder / "floats.npz", X=images / 1, y=y, X_val=images, y_val=y)
+    np.savez(folder / "short.npz", X=images, y=y, X_val=images, y_val=y[:1])
+    with pytest.raises(th.InputError, match=words):
+        command(Path(source), Path("o.npz"), **options)
+    assert "reads" not in capsys.readouterr().err
+    assert not (folder / "o.npz").exists()
+
+
+def test_too_many_components_are_refused_before_the_points_are_embedded(folder, stub, capsys):
+    with pytest.raises(th.InputError, match="--components must be <= 27 for 41 rows of width 27"):
+        command(Path("texts.csv"), Path("o.npz"), validation=Path("val.csv"), components=28)
+    assert capsys.readouterr().err == "all-MiniLM-L6-v2 reads 2\n"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_command_embeds_images(resnet, folder, rng, capsys):
+    images = rng.integers(0, 256, (5, 12, 12, 3), dtype=np.uint8)
+    y, y_val = np.array([9, 8, 9]), np.array([8, 8])
+    np.savez(folder / "images.npz", X=images[:3], y=y, X_val=images[3:], y_val=y_val)
+    command(Path("images.npz"), Path("o.npz"), model=resnet[1])
+    found = stored("o.npz")
+    want = embed.embed_images(images, model=resnet[1])
+    both = np.concatenate([found["X"], found["X_val"]])
+    np.testing.assert_allclose(both, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
+    assert (found["y"].tolist(), found["y_val"].tolist()) == ([9, 8, 9], [8, 8])
+    assert json.loads(capsys.readouterr().out)["kind"] == "images"
+
+
+def test_importing_the_command_loads_no_torch():
+    code = "import sys, thresher.cli.embed, thresher.embed; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "False"
