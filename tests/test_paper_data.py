@@ -20,7 +20,7 @@ from thresher.paper.datasets import (
     fetch_set,
     generate_2dplanes,
 )
-from thresher.paper.draws import draw_problem, split
+from thresher.paper.draws import draw_problem, seed_of, split
 
 
 @pytest.fixture
@@ -89,6 +89,22 @@ def test_a_draw_is_repeated_by_its_number(unbalanced):
     assert not np.array_equal(one.X, other.X)
 
 
+def test_draws_and_purposes_have_seeds_of_their_own(embedded):
+    masks = [
+        draw_problem(embedded, "mislabel", p, n).bad for p in ("paper", "clean") for n in (0, 1)
+    ]
+    kept = [mask[-293:].tobytes() for mask in masks]
+    assert len(set(kept)) == 4  # neither draws nor protocols repeat one another
+    names = [("corrupt", "a", 0), ("corrupt", "a", 1), ("corrupt", "b", 0), ("noise", "a", 0)]
+    assert len({seed_of(*name) for name in names}) == 4
+
+
+def test_embeddings_are_centered_and_not_scaled(embedded):
+    problem = draw_problem(embedded, "intact", "paper", 0)
+    deviations = problem.X.std(axis=0)
+    assert deviations[0] > 1.1 * deviations[-1]
+
+
 def test_the_authors_own_draw_is_replayed(unbalanced, rng):
     replay = Replay(np.arange(2000), np.arange(2000, 2200), rng.normal(size=(200, 3)))
     data = DataSet("fraud", unbalanced.X, unbalanced.y, "made up", replay=replay)
@@ -132,7 +148,7 @@ def test_2dplanes_follows_its_definition():
 
 def test_sets_that_cannot_be_had_are_missing_not_invented(tmp_path):
     shelf = Shelf(tmp_path, fetch=False)
-    with pytest.raises(MissingSetError, match=r"phoneme\.npz is not in the folder"):
+    with pytest.raises(MissingSetError, match=r"phoneme\.npz is not in a folder"):
         shelf.get("phoneme")
     for name in EMBEDDED:
         with pytest.raises(MissingSetError, match="thresher embed"):
@@ -144,10 +160,33 @@ def test_sets_that_cannot_be_had_are_missing_not_invented(tmp_path):
         Shelf(tmp_path / "nowhere")
 
 
-def test_a_file_that_is_no_data_set_is_refused(tmp_path):
+def test_a_file_that_is_no_data_set_is_a_missing_set(tmp_path):
     (tmp_path / "phoneme.npz").write_bytes(b"PK\x03\x04 half a file")
-    with pytest.raises(th.InputError, match=r"phoneme\.npz does not hold a data set"):
+    with pytest.raises(MissingSetError, match=r"phoneme\.npz does not hold a data set"):
         Shelf(tmp_path, fetch=False).get("phoneme")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"y": np.arange(500) % 3}, "two classes of 200 rows"),
+        ({"y": np.arange(500) % 2 + 1}, r"labels must be 0, 1, ..., got \[1, 2\]"),
+        ({"y": np.zeros(500, int)}, "labels must be"),
+        ({"y": np.arange(499) % 2}, "X and y do not fit"),
+        ({"X": np.full((500, 2), np.nan)}, "NaN"),
+        ({"X": np.ones((300, 2)), "y": np.arange(300) % 2}, "two classes of 200 rows"),
+        ({"paper_train_idx": np.array([500])}, "paper_.* do not fit X"),
+        ({"paper_noise_z": np.ones((2, 3))}, "paper_.* do not fit X"),
+    ],
+)
+def test_a_file_that_does_not_fit_says_why(arrays, words, tmp_path, rng):
+    good = {"X": rng.normal(size=(500, 2)), "y": np.arange(500) % 2, "paper_train_idx": np.arange(9),
+            "paper_val_idx": np.arange(9), "paper_noise_z": np.ones((2, 2))}  # fmt: skip
+    np.savez(tmp_path / "wind.npz", **good)
+    assert Shelf(tmp_path, fetch=False).get("wind").replay is not None
+    np.savez(tmp_path / "wind.npz", **(good | arrays))
+    with pytest.raises(MissingSetError, match=words):
+        Shelf(tmp_path, fetch=False).get("wind")
 
 
 def test_the_digest_tells_other_rows(tmp_path, unbalanced):

@@ -15,7 +15,13 @@ def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Tables and figures, or all; see --list.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder that gets them.")] = Path("reproduction"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder that gets them: reproduction, or with --quick reproduction-quick.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="The folder of NAME.npz; else THRESHER_DATA, else OpenML.")
     ] = None,
@@ -26,7 +32,9 @@ def reproduce(
     subsets: Annotated[
         int | None, typer.Option(help="Models to train for each valuation; 10,000 if not given.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, in a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version, in a minute or two.")
+    ] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
 ) -> None:
     """Compute tables and figures of the paper anew, beside the figures that it prints.
@@ -42,11 +50,12 @@ def reproduce(
     from thresher.paper.reproduce import reproduce as run
 
     if list_:
-        show_json({name: each.title for name, each in EXPERIMENTS.items()})
+        show_json({name: f"{each.title} ({each.place})" for name, each in EXPERIMENTS.items()})
         return
+    out = out or Path("reproduction-quick" if quick else "reproduction")
     found = run(
-        names or [], out, data=data, fetch=fetch, sets=sets.split(",") if sets else None,
-        protocols=[protocol] if protocol else None, runs=runs, subsets=subsets, quick=quick,
+        names or [], out, data=data, fetch=fetch, sets=_parts(sets), protocols=_parts(protocol),
+        runs=runs, subsets=subsets, quick=quick,
         progress=sys.stderr.isatty(),
     )  # fmt: skip
     for done in found:
@@ -54,3 +63,7 @@ def reproduce(
         for name, reason in done.missing.items():
             say(f"missing: {name} ({reason})")
     sys.stdout.write(f"{out / 'index.html'}\n")
+
+
+def _parts(option: str | None) -> list[str] | None:
+    return None if option is None else [part.strip() for part in option.split(",")]

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from thresher.nearest import knn_shapley
-from thresher.paper.cells import Cell, Experiment, Outcome, Scope
+from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
 from thresher.paper.detection import auroc, quietly
 from thresher.paper.draws import TASKS, draw_problem
@@ -41,7 +41,7 @@ def run(cell: Cell, data: DataSet | None) -> Outcome:
         found = quietly(lambda: tknn_shapley(*problem.data, radius=step, classes=classes))
     else:
         found = quietly(lambda: knn_shapley(*problem.data, k=int(step), classes=classes))
-    return {"AUROC": auroc(problem.bad, found.values)}
+    return {"AUROC": auroc(problem.bad, found.values), HIDDEN: len(problem.y)}
 
 
 def printed(cell: Cell, _measure: str) -> Figure | None:
@@ -53,12 +53,12 @@ def printed(cell: Cell, _measure: str) -> Figure | None:
 
 
 RADIUS = Experiment(
-    "radius-ablation", "The choice of the radius",
+    "radius-ablation", "The choice of the radius", "tables 11 and 12",
     "AUROC of TKNN-Shapley for both tasks over the radius (1 + tau of the paper).",
     functools.partial(cells, "tknn", RADII), run, "radius", "step", printed,
 )  # fmt: skip
 K = Experiment(
-    "k-ablation", "The choice of k",
+    "k-ablation", "The choice of k", "tables 13 and 14",
     "AUROC of KNN-Shapley for both tasks over k. The paper prints the columns of both tables in "
     "reverse (its column K is 16 - K); here they are read right.",
     functools.partial(cells, "knn", KS), run, "k", "step", printed,

@@ -1,17 +1,18 @@
 """Cells: the smallest pieces of a reproduction, each computed once and kept in a file.
 
 A cell is one figure of one draw: its settings are its name. What was computed is kept under a hash
-of those settings, of the rows behind them and of the library's version, so that a broken run goes
-on where it stopped, several processes can share one file, and nothing stale is taken for new.
+of those settings, of the rows behind them and of the library's source, so that a broken run goes on
+where it stopped, several processes can share one file, and nothing stale is taken for new.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,11 @@ from thresher.paper.datasets import SETS, DataSet
 from thresher.paper.draws import PROTOCOLS
 
 Outcome = dict[str, float]
+HIDDEN = "points"  # an entry of an outcome that no table shows: how many points were valued
+SHOWING = {  # modules that show figures and do not make them
+    "cli", "demo", "findings", "plots", "report", "tables", "__init__", "__main__",
+    "paper/figures", "paper/grids", "paper/pages", "paper/records", "paper/reproduce",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class Cell:
         The setting that runs along an axis: epsilon, radius, k or N; None where there is none.
     draw
         The number of the run.
-    fixed
-        Whether nothing in it is random: neither the draw of rows nor the method.
+    replayed, fixed
+        Whether the rows are the authors' own draw; and whether the method is not random either.
     options
         Whatever else changes the outcome.
     """
@@ -52,15 +58,25 @@ class Cell:
     method: str
     step: float | None = None
     draw: int = 0
+    replayed: bool = False
     fixed: bool = False
     options: tuple[tuple[str, Any], ...] = ()
 
     def key(self, experiment: str, digest: str) -> str:
         """The name under which its outcome is kept."""
-        import thresher
-
-        about = [experiment, asdict(self), digest, thresher.__version__]
+        about = [experiment, asdict(self), digest, source_digest()]
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def source_digest() -> str:
+    """A hash of every module that has a part in a figure."""
+    root, state = Path(__file__).parent.parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).with_suffix("").as_posix()
+        if name not in SHOWING and name.split("/")[0] not in SHOWING:
+            state.update(f"{name} ".encode() + path.read_bytes())
+    return state.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -72,19 +88,19 @@ class Scope:
     runs: int = 5
     subsets: int = 10_000
     quick: bool = False
-    replayed: frozenset[str] = field(default_factory=frozenset)  # sets with the authors' own draw
-
-    def replays(self, name: str, protocol: str) -> bool:
-        """Whether the authors' own draw is used."""
-        return protocol == "paper" and name in self.replayed
+    has_replay: Callable[[str], bool] = lambda _name: False  # a set with the authors' own draw
 
     def cells(
-        self, task: str, name: str, protocol: str, method: str, step: float | None = None
-    ) -> list[Cell]:
-        """The cells of all draws, for a method without noise: a replay has nothing to repeat."""
-        if self.replays(name, protocol):
-            return [Cell(task, name, protocol, method, step, fixed=True)]
-        return [Cell(task, name, protocol, method, step, draw) for draw in range(self.runs)]
+        self, task: str, name: str, protocol: str, method: str, step: float | None = None,
+        *, random: bool = False, options: tuple[tuple[str, Any], ...] = (),
+    ) -> list[Cell]:  # fmt: skip
+        """The cells of all draws; a method that is not random has nothing to repeat in a replay."""
+        replayed = protocol == "paper" and self.has_replay(name)
+        fixed = replayed and not random
+        return [
+            Cell(task, name, protocol, method, step, draw, replayed, fixed, options)
+            for draw in range(1 if fixed else self.runs)
+        ]
 
     def thin(self, steps: tuple[float, ...]) -> tuple[float, ...]:
         """All steps of an axis, or a few where it has to be quick."""
@@ -97,8 +113,9 @@ class Experiment:
 
     Parameters
     ----------
-    name, title, about
-        For the command line; as a heading; what was done, in a few sentences.
+    name, title, place, about
+        For the command line; as a heading; where it is in the paper; what was done, in a few
+        sentences.
     cells
         The cells within a scope.
     run
@@ -113,6 +130,7 @@ class Experiment:
 
     name: str
     title: str
+    place: str
     about: str
     cells: Callable[[Scope], list[Cell]]
     run: Callable[[Cell, DataSet | None], Outcome]
@@ -122,25 +140,23 @@ class Experiment:
 
 
 class Store:
-    """Outcomes in an SQLite file.
+    """Outcomes in an SQLite file, each with its seconds and where and when it was made.
 
     Examples
     --------
     >>> with Store(":memory:") as store:
-    ...     store.put("a", {"AUROC": 0.5}, 1.0)
+    ...     store.put("a", {"AUROC": 0.5}, 1.0, "here")
     ...     store.get("a")
-    ({'AUROC': 0.5}, 1.0)
+    ({'AUROC': 0.5}, 1.0, 'here')
     """
 
     def __init__(self, path: str | Path) -> None:
-        try:
-            self._file = sqlite3.connect(path, timeout=60, isolation_level=None)
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS cells"
-                " (key TEXT PRIMARY KEY, outcome TEXT NOT NULL, seconds REAL NOT NULL)"
-            )
-        except sqlite3.Error as refused:
-            raise InputError(f"{path} cannot be used for outcomes: {refused}") from None
+        self.path = path
+        self._file = self._try(lambda: sqlite3.connect(path, timeout=60, isolation_level=None))
+        self._do(
+            "CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, outcome TEXT NOT NULL,"
+            " seconds REAL NOT NULL, made TEXT NOT NULL)"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -148,13 +164,22 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def get(self, key: str) -> tuple[Outcome, float] | None:
-        """What was computed under this key, and in how many seconds."""
-        found = self._file.execute("SELECT outcome, seconds FROM cells WHERE key = ?", (key,))
-        row = found.fetchone()
-        return None if row is None else (json.loads(row[0]), row[1])
+    def get(self, key: str) -> tuple[Outcome, float, str] | None:
+        """What was computed under this key, in how many seconds, where and when."""
+        row = self._do("SELECT outcome, seconds, made FROM cells WHERE key = ?", key)
+        return None if row is None else (json.loads(row[0]), row[1], row[2])
 
-    def put(self, key: str, outcome: Outcome, seconds: float) -> None:
+    def put(self, key: str, outcome: Outcome, seconds: float, made: str) -> None:
         """Keep an outcome; whoever comes second with the same key changes nothing."""
-        entry = key, json.dumps(outcome), seconds
-        self._file.execute("INSERT OR IGNORE INTO cells VALUES (?, ?, ?)", entry)
+        entry = key, json.dumps(outcome), seconds, made
+        self._do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)
+
+    def _do(self, statement: str, *entries: Any) -> Any:
+        return self._try(lambda: self._file.execute(statement, entries).fetchone())
+
+    def _try(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except sqlite3.Error as refused:
+            way_out = "move it away, or name another folder"
+            raise InputError(f"{self.path} cannot be used: {refused}; {way_out}") from None

@@ -29,6 +29,7 @@ TABULAR = tuple(OPENML)
 EMBEDDED = ("mnist", "cifar10", "agnews", "dbpedia")
 SETS = TABULAR + EMBEDDED
 MOST_ROWS = 10_000  # of a fetched set, as many as the authors kept
+LEAST_ROWS = 200  # of each class of a tabular set: some for training, some for validation
 UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
 
 
@@ -107,24 +108,32 @@ class Shelf:
             raise found
         return found
 
+    def has_replay(self, name: str) -> bool:
+        """Whether the set can be had, and carries the authors' own draw."""
+        try:
+            return self.get(name).replay is not None
+        except MissingSetError:
+            return False
+
     def _load(self, name: str) -> DataSet:
         if self.folder is not None and (self.folder / f"{name}.npz").is_file():
-            return read_set(self.folder / f"{name}.npz")
+            try:
+                return read_set(self.folder / f"{name}.npz")
+            except InputError as refused:
+                raise MissingSetError(str(refused)) from None
         if name in EMBEDDED:
-            raise MissingSetError(
-                f"{name}.npz is not in the folder of data sets: see `thresher embed`"
-            )
-        try:
-            if self.fetch:
+            raise MissingSetError(f"{name}.npz is not in a folder of data sets: thresher embed")
+        why = f"{name}.npz is not in a folder of data sets"
+        if self.fetch:
+            try:
                 return fetch_set(name)
-        except MissingSetError:
-            raise
-        except (OSError, ValueError) as refused:
-            if name != "2dplanes":
-                raise MissingSetError(f"{name} cannot be fetched from OpenML: {refused}") from None
+            except MissingSetError:
+                raise
+            except (OSError, ValueError) as refused:
+                why = f"{name} cannot be fetched from OpenML: {refused}"
         if name == "2dplanes":
-            return generate_2dplanes(6000, seed=727)
-        raise MissingSetError(f"{name}.npz is not in the folder of data sets")
+            return generate_2dplanes(6000, seed=OPENML[name])
+        raise MissingSetError(why)
 
 
 def read_set(path: Path) -> DataSet:
@@ -140,8 +149,31 @@ def read_set(path: Path) -> DataSet:
                 arrays[f"paper_{part}_idx"].astype(np.int64) for part in ("train", "val")
             )
             replay = Replay(train, held, arrays["paper_noise_z"].astype(np.float64))
-    wide = X.astype(np.float32 if validation is not None else np.float64)
-    return DataSet(path.stem, wide, y, path.name, validation, replay)
+        wide = X.astype(np.float32 if validation is not None else np.float64)
+        found = DataSet(path.stem, wide, y, path.name, validation, replay)
+        _check(found)
+    return found
+
+
+def _check(data: DataSet) -> None:
+    """Raise an error that says what is wrong with a file."""
+    X, y = data.X, data.y
+    parts = [(X, y), *([data.validation] if data.validation is not None else [])]
+    for rows, labels in parts:
+        if rows.ndim != 2 or labels.shape != (len(rows),) or rows.shape[1] != X.shape[1]:
+            raise InputError("X and y do not fit together")
+        if not np.isfinite(rows).all():
+            raise InputError("X has NaN or infinite numbers")
+    classes = np.unique(y).tolist()
+    if classes != list(range(len(classes))) or len(classes) < 2:
+        raise InputError(f"labels must be 0, 1, ..., got {classes[:5]}")
+    if data.name in TABULAR and (len(classes) != 2 or np.bincount(y).min() < LEAST_ROWS):
+        raise InputError(f"it needs two classes of {LEAST_ROWS} rows, it has {np.bincount(y)}")
+    if data.replay is not None and (
+        max(data.replay.train.max(), data.replay.validation.max()) >= len(X)
+        or data.replay.noise.shape[1:] != X.shape[1:]
+    ):
+        raise InputError("its paper_* arrays do not fit X")
 
 
 def fetch_set(name: str) -> DataSet:

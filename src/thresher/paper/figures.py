@@ -32,17 +32,15 @@ def draw_figures(experiment: Experiment, records: Sequence[Record]) -> dict[str,
     return found
 
 
-def save_figure(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
-    """The figure as SVG and as PNG."""
+def save_figure(figure: Any, folder: Path, name: str) -> None:
+    """Write the figure as NAME.svg and NAME.png."""
     import matplotlib as mpl
 
-    paths = folder / f"{name}.svg", folder / f"{name}.png"
+    kinds: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 120}}
     with mpl.rc_context({"svg.hashsalt": name}):
-        for path in paths:
-            kind = path.suffix[1:]
-            more: Any = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 120}
-            write_whole(path, functools.partial(figure.savefig, format=kind, **more))
-    return paths
+        for kind, more in kinds.items():
+            save = functools.partial(figure.savefig, format=kind, **more)
+            write_whole(folder / f"{name}.{kind}", save)
 
 
 def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
@@ -63,16 +61,22 @@ def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
         own = [record for record in records if record.set == name]
         _panel(ax, [record for record in own if record.step is not None], curves)
         _across(ax, [record for record in own if record.step is None])
-        ax.set(title=name, xlabel=experiment.axis)
+        ax.set(title=name, xlabel=experiment.axis, ylabel=_measured(curves))
         if experiment.axis in LOGARITHMIC:
             ax.set_xscale("log")
         if many:
             ax.set_yscale("log")
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
-    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    handles: dict[str, Any] = {}
+    for ax in axes:
+        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=across + 1, frameon=False
+        list(handles.values()),
+        list(handles),
+        loc="outside lower center",
+        ncols=across + 1,
+        frameon=False,
     )
     figure.suptitle(f"{experiment.title}: {task}" if task != experiment.name else experiment.title)
     return figure
@@ -86,6 +90,11 @@ def _curves(records: list[Record]) -> list[tuple[str, str]]:
     return measured or [pair for pair in pairs if pair[1] not in ratios]
 
 
+def _measured(curves: list[tuple[str, str]]) -> str:
+    measures = {measure for _, measure in curves}
+    return measures.pop() if len(measures) == 1 else ""
+
+
 def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> None:
     protocols = list(dict.fromkeys(record.protocol for record in records))
     several = len({method for method, _ in curves}) > 1
@@ -96,8 +105,12 @@ def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> Non
             line = sorted((each for each in own if each.protocol == protocol), key=_by_step)
             pale = protocol == "clean"
             x, y = [each.step for each in line], [each.ours for each in line]
-            told = f"{label}, {protocol}" if len(protocols) > 1 else label
-            ax.plot(x, y, marker=".", color=color, alpha=0.45 if pale else 1, label=told)
+            told = label if protocol == "made up" else f"{label}, protocol {protocol}"
+            bars = [each.deviation or 0.0 for each in line]
+            shade = 0.45 if pale else 1
+            ax.errorbar(
+                x, y, bars, marker=".", color=color, alpha=shade, elinewidth=0.7, label=told
+            )
             printed = [each for each in line if each.paper is not None and not pale]
             if printed:
                 x, y = [each.step for each in printed], [each.paper for each in printed]
@@ -107,9 +120,12 @@ def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> Non
 
 
 def _across(ax: Any, records: list[Record]) -> None:
-    shown = [each for each in records if each.measure == "AUROC" and each.protocol == "paper"]
-    for record, shade in zip(shown, ("0.2", "0.6"), strict=False):
-        ax.axhline(record.ours, color=shade, linestyle=":", label=f"{record.method}, paper")
+    shown = [each for each in records if each.measure == "AUROC"]
+    for record in shown:
+        shade = "0.2" if record.method == "exact" else "0.55"
+        style = ":" if record.protocol == "paper" else "-."
+        told = f"{record.method}, protocol {record.protocol}"
+        ax.axhline(record.ours, color=shade, linestyle=style, linewidth=1, label=told)
 
 
 def _dots(task: str, records: list[Record]) -> Any:
@@ -127,7 +143,7 @@ def _dots(task: str, records: list[Record]) -> Any:
             own = [each for each in records if (each.protocol, each.method) == (protocol, method)]
             shift = (place - (len(methods) - 1) / 2) * 0.11
             y = np.array([sets.index(each.set) for each in own]) + shift
-            errors = [each.deviation for each in own]
+            errors = [each.deviation or 0.0 for each in own]
             ours = [each.ours for each in own]
             ax.errorbar(ours, y, xerr=errors, fmt="o", ms=4, color=color, lw=1, label=method)
             told = [(each.paper, at) for each, at in zip(own, y, strict=True) if each.paper]

@@ -10,6 +10,7 @@ from thresher.files import write_table
 from thresher.paper.cells import Experiment
 from thresher.paper.records import Record
 
+TO_ONE = {"AUROC", "strong AUROC", "rank correlation"}
 WIDE = 6  # more columns than this, and ours, the paper's and the difference get lines of their own
 
 
@@ -28,13 +29,23 @@ class Grid:
 
 
 def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
-    """One table for each task, measure and protocol."""
+    """One table for each task, measure and protocol; what is missing is a row that says so."""
     parts: dict[tuple[str, str, str], list[Record]] = {}
+    absent: dict[tuple[str, str], list[str]] = {}
     for record in records:
-        if record.measure:
+        if record.ours is None:
+            names = absent.setdefault((record.task, record.protocol), [])
+            names += [record.set] if record.set not in names else []
+        else:
             key = (record.task, record.measure, record.protocol)
             parts.setdefault(key, []).append(record)
-    return [_grid(experiment, key, found) for key, found in parts.items()]
+    for task, protocol in absent:
+        if not any((task, protocol) == (key[0], key[2]) for key in parts):
+            parts[task, "nothing could be computed", protocol] = []
+    return [
+        _grid(experiment, key, found, absent.get((key[0], key[2]), []))
+        for key, found in parts.items()
+    ]
 
 
 def write_records(path: Path, records: Iterable[Record], about: dict[str, object]) -> None:
@@ -44,7 +55,9 @@ def write_records(path: Path, records: Iterable[Record], about: dict[str, object
     write_table(path, columns, about)
 
 
-def _grid(experiment: Experiment, key: tuple[str, str, str], records: list[Record]) -> Grid:
+def _grid(
+    experiment: Experiment, key: tuple[str, str, str], records: list[Record], missing: list[str]
+) -> Grid:
     task, measure, protocol = key
     by_step = experiment.columns == "step"
     columns = list(dict.fromkeys(_step(each) if by_step else each.method for each in records))
@@ -52,10 +65,7 @@ def _grid(experiment: Experiment, key: tuple[str, str, str], records: list[Recor
     for each in records:
         row = (each.set,) if by_step or not experiment.axis else (each.set, _step(each))
         found.setdefault(row, {})[_step(each) if by_step else each.method] = each
-    runs = sorted({each.runs for each in records})
-    told = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    plural = "run" if runs == [1] else "runs"
-    title = f"{task}: {measure}, protocol {protocol}, {told} {plural}"
+    title = f"{task}: {measure}, {_runs(records)}, {_named(protocol)}"
     head = ("set",) if by_step or not experiment.axis else ("set", experiment.axis)
     stacked = len(columns) > WIDE
     rows = [
@@ -65,7 +75,19 @@ def _grid(experiment: Experiment, key: tuple[str, str, str], records: list[Recor
     ]
     axis = f"{experiment.axis} " if by_step else ""
     named = [f"{axis}{column}" if i == 0 else column for i, column in enumerate(columns)]
-    return Grid(title, (*head, *(("",) if stacked else ()), *named), tuple(rows))
+    header = (*head, *(("",) if stacked else ()), *(named or [""]))
+    rows += [(name, "missing", *([""] * (len(header) - 2))) for name in missing]
+    return Grid(title, header, tuple(rows))
+
+
+def _runs(records: list[Record]) -> str:
+    runs = sorted({each.runs for each in records}) or [0]
+    told = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    return f"{told} {'run' if runs == [1] else 'runs'}"
+
+
+def _named(protocol: str) -> str:
+    return protocol if protocol == "made up" else f"protocol {protocol}"
 
 
 def _step(record: Record) -> str:
@@ -78,15 +100,12 @@ def _line(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, .
 
 
 def _entry(record: Record | None) -> str:
-    if record is None or record.ours is None:
+    if record is None:
         return "-"
-    ours = number(record.ours)
-    if record.runs > 1:
-        ours += f" ± {number(record.deviation)}"
-    if record.paper is None or record.difference is None:
+    ours = _ours(record) + (f" ± {_spread(record)}" if record.runs > 1 else "")
+    if record.paper is None:
         return ours
-    star = "*" if record.beyond else ""
-    return f"{ours} ({record.paper:.3f}, {record.difference:+.3f}{star})"
+    return f"{ours} ({_paper(record)}, {_difference(record)})"
 
 
 def _stack(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, ...]]:
@@ -94,7 +113,7 @@ def _stack(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, 
     blank = ("",) * len(row)
     lines = [(*row, "ours", *(_ours(cell) for cell in cells))]
     if any(cell is not None and cell.runs > 1 for cell in cells):
-        lines.append((*blank, "±", *("" if c is None else number(c.deviation) for c in cells)))
+        lines.append((*blank, "±", *(_spread(cell) for cell in cells)))
     if any(cell is not None and cell.paper is not None for cell in cells):
         lines.append((*blank, "paper", *(_paper(cell) for cell in cells)))
         lines.append((*blank, "difference", *(_difference(cell) for cell in cells)))
@@ -102,7 +121,11 @@ def _stack(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, 
 
 
 def _ours(record: Record | None) -> str:
-    return "-" if record is None or record.ours is None else number(record.ours)
+    return "-" if record is None else _number(record.ours, record.measure)
+
+
+def _spread(record: Record | None) -> str:
+    return "" if record is None else _number(record.deviation, record.measure)
 
 
 def _paper(record: Record | None) -> str:
@@ -112,15 +135,17 @@ def _paper(record: Record | None) -> str:
 def _difference(record: Record | None) -> str:
     if record is None or record.difference is None:
         return "-"
-    return f"{record.difference:+.3f}{'*' if record.beyond else ''}"
+    judged = record.standard_error is not None and not record.note
+    return f"{_signed(record.difference)}{'*' if record.beyond else '' if judged else '?'}"
 
 
-def number(figure: float) -> str:
-    """Three digits after the point, or three that count.
+def _number(figure: float | None, measure: str) -> str:
+    """Three digits after the point for what goes up to 1, else three that count."""
+    if figure is None:
+        return ""
+    return f"{figure:.3f}" if measure in TO_ONE else f"{figure:.3g}"
 
-    Examples
-    --------
-    >>> number(0.91349), number(0.000123), number(1234.5), number(0.0)
-    ('0.913', '0.000123', '1.23e+03', '0.000')
-    """
-    return f"{figure:.3f}" if figure == 0 or 0.01 <= abs(figure) < 100 else f"{figure:.3g}"
+
+def _signed(difference: float) -> str:
+    """A difference with its sign, and no negative zero."""
+    return f"{round(difference, 3) + 0.0:+.3f}"

@@ -9,7 +9,7 @@ from thresher.paper.ablation import KS
 from thresher.paper.cells import Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
 from thresher.paper.detection import quietly
-from thresher.paper.draws import draw_problem
+from thresher.paper.draws import draw_problem, seed_of
 
 UTILITIES = ("soft-label", "jia2019")
 
@@ -31,7 +31,8 @@ def run(cell: Cell, data: DataSet | None) -> Outcome:
     assert data is not None  # noqa: S101
     assert cell.step is not None  # noqa: S101
     problem, k = draw_problem(data, "intact", cell.protocol, cell.draw), int(cell.step)
-    point = int(np.random.default_rng(cell.draw).integers(len(problem.X)))
+    rng = np.random.default_rng(seed_of("point", cell.set, cell.protocol))
+    point = int(rng.integers(len(problem.X)))
     effect = quietly(
         lambda: neighbor_effect(*problem.data, point=point, grid=[k], utility=cell.method)
     )
@@ -40,6 +41,7 @@ def run(cell: Cell, data: DataSet | None) -> Outcome:
 
 NEIGHBOR = Experiment(
     "neighbor-effect", "The value of a point against k, with and without its nearest neighbor",
+    "figures 3 and 4",
     "KNN-Shapley of one random point of each set, by the soft-label utility and by that of 2019. "
     "The gap between the curves is what the value tells about the neighbor. The paper shows the "
     "curves of points of its own choice and prints no figures.",

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from thresher.errors import require
+from thresher.errors import InputError, require
 from thresher.files import read_table, reading, write_whole
 from thresher.paper.cells import Experiment
 from thresher.paper.grids import make_grids
@@ -16,8 +16,9 @@ from thresher.paper.records import Record
 
 LEGEND = (
     "An entry is ours ± its deviation over the runs (the paper's figure, the difference). * marks "
-    "a difference of more than two standard errors; where the authors' own draw is replayed and "
-    "nothing is random, of more than rounding."
+    "a difference of more than two standard errors; where the authors' own rows are replayed and "
+    "nothing is random, of more than rounding. ? marks one that cannot be judged: a single random "
+    "run, or other embeddings than the paper's."
 )
 
 
@@ -25,7 +26,19 @@ def write_text(
     path: Path, experiment: Experiment, records: Sequence[Record], about: Mapping[str, Any]
 ) -> None:
     """The tables of an experiment as Markdown."""
-    lines = [f"# {experiment.title}", "", experiment.about, "", how(about), "", LEGEND, ""]
+    place = f"In the paper: {experiment.place}."
+    lines = [
+        f"# {experiment.title}",
+        "",
+        place,
+        "",
+        experiment.about,
+        "",
+        how(about),
+        "",
+        LEGEND,
+        "",
+    ]
     lines += [f"![{name}]({name}.svg)\n" for name in about["figures"]]
     lines += [f"Missing: {name} ({why}).\n" for name, why in about["missing"].items()]
     for grid in make_grids(experiment, records):
@@ -35,17 +48,23 @@ def write_text(
 
 
 def how(about: Mapping[str, Any]) -> str:
-    """The settings in a sentence or two."""
-    short = "A QUICK RUN: fewer draws, sets, steps and models than the paper's. "
-    quick = short if about["quick"] else ""
-    replayed = ", ".join(about["replayed"]) or "none"
-    sources = ", ".join(f"{name} from {source}" for name, source in about["sources"].items())
-    return (
-        f"{quick}{about['runs']} runs where draws are random, {about['subsets']} trained models "
-        f"for each retrained valuation; thresher {about['version']}, Python {about['python']}, "
-        f"{about['machine']}, {about['date']}, {about['seconds']} seconds of computing. "
-        f"The authors' own draw is replayed for: {replayed}. Data: {sources or 'made up'}."
-    )
+    """The settings in a few sentences."""
+    models = f", {about['subsets']} trained models a valuation" if about["subsets"] else ""
+    told = [
+        "A QUICK RUN: fewer draws, sets, steps and models than the paper's." * about["quick"],
+        "A PART: not all sets or not both protocols." * about["partial"],
+        f"{about['runs']} runs where something is random{models}.",
+        f"{'; '.join(about['made'])}; Python {about['python']}, thresher {about['version']}; "
+        f"{about['seconds']} seconds of computing.",
+    ]
+    if about["replayed"]:
+        told.append(f"The authors' own rows are replayed for {', '.join(about['replayed'])}.")
+    for protocol, sizes in about["points"].items():
+        shown = ", ".join(f"{name} {count}" for name, count in sizes.items())
+        told.append(f"Points under {protocol}: {shown}.")
+    sources = (f"{name} ({source})" for name, source in about["sources"].items())
+    told.append(f"Data: {', '.join(sources) or 'made up'}.")
+    return " ".join(line for line in told if line)
 
 
 def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
@@ -54,13 +73,15 @@ def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
     from jinja2 import Environment
 
     template = resources.files("thresher.paper").joinpath("page.html.jinja").read_text("utf-8")
-    parts = [
-        _part(folder, experiment)
-        for name, experiment in experiments.items()
-        if (folder / f"{name}.parquet").is_file()
-    ]
+    parts, broken = [], []
+    for name, experiment in experiments.items():
+        if (folder / f"{name}.parquet").is_file():
+            try:
+                parts.append(_part(folder, experiment))
+            except (InputError, OSError, KeyError, TypeError) as damage:
+                broken.append(f"{name}: {damage}")
     page = Environment(autoescape=True).from_string(template)
-    text = page.render(parts=parts, legend=LEGEND)
+    text = page.render(parts=parts, broken=broken, legend=LEGEND)
     write_whole(folder / "index.html", lambda to: to.write_text(text, "utf-8"))
 
 
@@ -71,7 +92,8 @@ def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:
         records = [Record(**dict(zip(columns, row, strict=True))) for row in rows]
     return {
         "name": experiment.name,
-        "title": experiment.title,
+        "title": experiment.title + " (quick)" * about["quick"] + " (a part)" * about["partial"],
+        "place": experiment.place,
         "about": experiment.about,
         "how": how(about),
         "missing": about["missing"],

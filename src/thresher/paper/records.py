@@ -1,4 +1,4 @@
-"""From outcomes to tables: mean and deviation over draws, the paper's figure, the difference."""
+"""From outcomes to records: mean and deviation over draws, the paper's figure, the difference."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.paper.cells import Cell, Experiment, Outcome
+from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome
+from thresher.paper.datasets import EMBEDDED
 
 PRINTED = 0.0005 + 1e-9  # what rounding to three digits hides
+IN_KIND = "other embeddings than the paper's: to be compared in kind"
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,18 @@ class Record:
     measure
         What was measured, such as "AUROC".
     ours, deviation, runs
-        Mean, standard deviation (0 for one run) and number of runs; `ours` is None where the data
-        set is missing, and `note` says why.
+        Mean, standard deviation (None for one run) and number of runs; `ours` is None where the
+        data set is missing, and `note` says why.
     paper, paper_deviation
         As printed, read right; None where the paper prints nothing.
     difference, standard_error
-        Ours minus the paper's. The error takes the paper's mean of five runs at its word where a
-        deviation is printed, else the figure for one draw that spreads as ours do; it is 0 where
-        the authors' own draw is replayed without noise, None for a single random run.
+        Ours minus the paper's, and what chance explains of it; None where that cannot be told. In a
+        replay of the authors' rows it is the error of both means over noise, and 0 without noise.
+        Elsewhere the paper's figure is that of one draw of rows, which spreads as ours do.
     beyond
         Whether the difference is more than two standard errors, and more than rounding.
+    note
+        Why a figure is missing or not judged.
     """
 
     task: str
@@ -44,7 +48,7 @@ class Record:
     step: float | None
     measure: str
     ours: float | None
-    deviation: float
+    deviation: float | None
     runs: int
     paper: float | None = None
     paper_deviation: float | None = None
@@ -74,29 +78,38 @@ def _without_draw(cell: Cell) -> Cell:
 
 def _of(experiment: Experiment, cell: Cell, outcomes: list[Outcome]) -> Iterator[Record]:
     for measure in outcomes[0]:
+        if measure == HIDDEN:
+            continue
         entries = np.array([outcome[measure] for outcome in outcomes])
         ours, runs = float(entries.mean()), len(entries)
-        spread = float(entries.std(ddof=1)) if runs > 1 else 0.0
+        spread = float(entries.std(ddof=1)) if runs > 1 else None
         about = (cell.task, cell.set, cell.protocol, cell.method, cell.step, measure)
         figure = experiment.printed(cell, measure)
         if figure is None:
             yield Record(*about, ours, spread, runs)
             continue
         paper, theirs = figure
-        difference = ours - paper
-        error = _error(spread, runs, theirs, fixed=cell.fixed)
-        beyond = error is not None and abs(difference) > max(2 * error, PRINTED)
-        yield Record(*about, ours, spread, runs, paper, theirs, difference, error, beyond)
+        difference, error = ours - paper, _error(cell, spread, runs, theirs)
+        in_kind = cell.set in EMBEDDED
+        judged = error is not None and not in_kind
+        beyond = judged and abs(difference) > max(2 * (error or 0), PRINTED)
+        note = IN_KIND if in_kind else "" if judged else "one random run: not judged"
+        yield Record(
+            *about, ours, spread, runs, paper, theirs, difference, error, bool(beyond), note
+        )
 
 
-def _error(spread: float, runs: int, theirs: float | None, *, fixed: bool) -> float | None:
+def _error(cell: Cell, spread: float | None, runs: int, theirs: float | None) -> float | None:
     """The standard error of the difference; None where one random run tells nothing of it."""
-    if not fixed and runs == 1:
+    if cell.fixed:
+        return 0.0
+    if spread is None:
         return None
-    own = theirs / math.sqrt(5) if theirs is not None else spread
+    of_noise = cell.replayed and theirs is not None
+    own = theirs / math.sqrt(5) if of_noise and theirs is not None else spread
     return math.sqrt(spread**2 / runs + own**2)
 
 
 def _absent(cell: Cell, reason: str) -> Record:
     about = (cell.task, cell.set, cell.protocol, cell.method, cell.step)
-    return Record(*about, "", None, 0.0, 0, note=reason)
+    return Record(*about, "", None, None, 0, note=reason)

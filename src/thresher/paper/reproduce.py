@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.paper.ablation import RADIUS, K
-from thresher.paper.cells import Cell, Experiment, Outcome, Scope, Store
+from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
 from thresher.paper.datasets import SETS, MissingSetError, Shelf
 from thresher.paper.detection import MISLABEL, NOISY
@@ -25,9 +23,9 @@ from thresher.paper.membership import MEMBERSHIP
 from thresher.paper.neighbor import NEIGHBOR
 from thresher.paper.pages import write_page, write_text
 from thresher.paper.records import Record, make_records
-from thresher.paper.runtime import RUNTIME
+from thresher.paper.runtime import RUNTIME, machine
 from thresher.paper.tradeoff import PRIVACY
-from thresher.progress import progress_bar
+from thresher.progress import Advance, progress_bar
 
 EXPERIMENTS = {
     each.name: each
@@ -62,10 +60,11 @@ class Reproduction:
 
     def __repr__(self) -> str:
         beyond = sum(record.beyond for record in self.records)
+        made = sum(record.ours is not None for record in self.records)
         told = sum(record.paper is not None for record in self.records)
         return (
-            f"Reproduction({self.name}, {len(self.records)} figures, {told} of them printed in the "
-            f"paper, {beyond} beyond two standard errors)"
+            f"Reproduction({self.name}, {made} figures, {told} of them printed in the paper, "
+            f"{beyond} beyond two standard errors)"
         )
 
 
@@ -109,61 +108,108 @@ def reproduce(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     reproduce("consistency", folder, quick=True)[0].name
+    ...     reproduce("consistency", folder, quick=True, runs=1)[0].name
     'consistency'
     """
     chosen = _experiments(names)
     shelf = Shelf(data, fetch=fetch)
     scope = _scope(shelf, sets, protocols, runs, subsets, quick=quick)
     folder = _folder(out)
-    jobs = {each.name: each.cells(scope) for each in chosen}
-    total = sum(len(cells) for cells in jobs.values())
-    found = []
+    jobs = {each: each.cells(scope) for each in chosen}
+    for experiment, cells in jobs.items():
+        if not cells:
+            raise InputError(f"{experiment.name} is not about {', '.join(scope.sets)}")
+    total, found = sum(len(cells) for cells in jobs.values()), []
     with (
         Store(folder / "cells.db") as store,
         progress_bar("reproduce", total, show=progress, unit="cells") as advance,
     ):
-        for experiment in chosen:
-            cells = _computed(experiment, jobs[experiment.name], shelf, store)
-            outcomes: list[tuple[Cell, Outcome]] = []
-            gaps: list[tuple[Cell, str]] = []
-            seconds = 0.0
-            for cell, outcome, took in cells:
-                if isinstance(outcome, str):
-                    gaps.append((cell, outcome))
-                else:
-                    outcomes.append((cell, outcome))
-                seconds += took
-                if advance is not None:
-                    advance(1)
-            settings = _settings(scope, shelf, outcomes, seconds)
-            records = make_records(experiment, outcomes, gaps)
-            missing = {cell.set: reason for cell, reason in gaps}
-            done = Reproduction(experiment.name, tuple(records), settings, missing)
-            _write(folder, experiment, done)
-            found.append(done)
+        for experiment, cells in jobs.items():
+            done = [_computed(experiment, cell, shelf, store, advance) for cell in cells]
+            found.append(_summary(experiment, done, scope, shelf))
+            _write(folder, experiment, found[-1])
     write_page(folder, EXPERIMENTS)
     return found
 
 
+@dataclass(frozen=True)
+class _Done:
+    """A cell with its outcome, or with the reason why there is none."""
+
+    cell: Cell
+    outcome: Outcome
+    seconds: float = 0.0
+    made: str = ""
+    reason: str = ""
+
+
 def _computed(
-    experiment: Experiment, cells: Iterable[Cell], shelf: Shelf, store: Store
-) -> Iterator[tuple[Cell, Outcome | str, float]]:
-    """Each cell with its outcome and seconds, from the store if it is there; or why it is not."""
-    for cell in cells:
-        try:
-            data = shelf.get(cell.set) if cell.set in SETS else None
-        except MissingSetError as missing:
-            yield cell, str(missing), 0.0
-            continue
+    experiment: Experiment, cell: Cell, shelf: Shelf, store: Store, advance: Advance | None
+) -> _Done:
+    """One cell, from the store if it is there."""
+    if advance is not None:
+        advance(1)
+    try:
+        data = shelf.get(cell.set) if cell.set in SETS else None
         key = cell.key(experiment.name, data.digest if data is not None else "")
         known = store.get(key)
         if known is None:
             start = time.perf_counter()
             outcome = experiment.run(cell, data)
-            store.put(key, outcome, time.perf_counter() - start)
-            known = outcome, time.perf_counter() - start
-        yield cell, *known
+            known = (
+                outcome,
+                time.perf_counter() - start,
+                f"{machine()}, {time.strftime('%Y-%m-%d')}",
+            )
+            store.put(key, *known)
+    except MissingSetError as missing:
+        return _Done(cell, {}, reason=str(missing))
+    return _Done(cell, *known)
+
+
+def _summary(
+    experiment: Experiment, done: Sequence[_Done], scope: Scope, shelf: Shelf
+) -> Reproduction:
+    outcomes = [(each.cell, each.outcome) for each in done if not each.reason]
+    gaps = [(each.cell, each.reason) for each in done if each.reason]
+    missing = {cell.set: reason for cell, reason in gaps}
+    records = make_records(experiment, outcomes, gaps)
+    settings = _settings(done, scope, shelf)
+    return Reproduction(experiment.name, tuple(records), settings, missing)
+
+
+def _settings(done: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, Any]:
+    """How the figures were made: all that a reader needs to make them again."""
+    import thresher
+
+    made = [each for each in done if not each.reason]
+    used = [name for name in scope.sets if any(each.cell.set == name for each in made)]
+    points: dict[str, dict[str, int]] = {}
+    for each in made:
+        if HIDDEN in each.outcome:
+            told = points.setdefault(each.cell.protocol, {})
+            told[each.cell.set] = int(each.outcome[HIDDEN])
+    partial = bool(used) and (scope.sets, scope.protocols) != (SETS, PROTOCOLS)
+    return {
+        "quick": scope.quick,
+        "partial": partial and not scope.quick,
+        "sets": used,
+        "protocols": list(dict.fromkeys(each.cell.protocol for each in made)),
+        "runs": scope.runs,
+        "subsets": scope.subsets if any(each.cell.options and used for each in made) else None,
+        "replayed": [name for name in used if _any_replayed(made, name)],
+        "points": points,
+        "sources": {name: shelf.get(name).source for name in used},
+        "digests": {name: shelf.get(name).digest for name in used},
+        "made": sorted({each.made for each in made}),
+        "seconds": round(sum(each.seconds for each in made), 1),
+        "python": platform.python_version(),
+        "version": thresher.__version__,
+    }
+
+
+def _any_replayed(made: Sequence[_Done], name: str) -> bool:
+    return any(each.cell.replayed for each in made if each.cell.set == name)
 
 
 def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
@@ -177,13 +223,11 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
 
 def _experiments(names: str | Sequence[str]) -> list[Experiment]:
     asked = [names] if isinstance(names, str) else list(names)
-    if "all" in asked:
-        asked = list(EXPERIMENTS)
     for name in asked:
         check_choice("name", name, ("all", *EXPERIMENTS))
     if not asked:
         raise InputError(f"name must be all or some of {', '.join(EXPERIMENTS)}")
-    return [each for name, each in EXPERIMENTS.items() if name in asked]
+    return [each for name, each in EXPERIMENTS.items() if name in asked or "all" in asked]
 
 
 def _scope(
@@ -195,33 +239,16 @@ def _scope(
     *,
     quick: bool,
 ) -> Scope:
-    chosen = tuple(sets or (QUICK_SETS if quick else SETS))
-    ways = tuple(protocols or PROTOCOLS)
+    chosen = tuple(dict.fromkeys(sets or (QUICK_SETS if quick else SETS)))
+    ways = tuple(dict.fromkeys(protocols or PROTOCOLS))
     for name in chosen:
         check_choice("sets", name, SETS)
     for name in ways:
         check_choice("protocols", name, PROTOCOLS)
     runs = check_count("runs", (QUICK_RUNS if quick else 5) if runs is None else runs)
     models = (QUICK_SUBSETS if quick else 10_000) if subsets is None else subsets
-    return Scope(
-        chosen,
-        ways,
-        runs,
-        check_count("subsets", models, least=2 * POINTS),
-        quick,
-        _replayed(shelf, chosen),
-    )
-
-
-def _replayed(shelf: Shelf, names: Iterable[str]) -> frozenset[str]:
-    found = set()
-    for name in names:
-        try:
-            if shelf.get(name).replay is not None:
-                found.add(name)
-        except MissingSetError:
-            continue
-    return frozenset(found)
+    models = check_count("subsets", models, least=2 * POINTS)
+    return Scope(chosen, ways, runs, models, quick, shelf.has_replay)
 
 
 def _folder(out: str | Path) -> Path:
@@ -231,29 +258,3 @@ def _folder(out: str | Path) -> Path:
     except OSError as refused:
         raise InputError(f"out {out} cannot be made a folder: {refused.strerror}") from None
     return folder
-
-
-def _settings(
-    scope: Scope, shelf: Shelf, outcomes: list[tuple[Cell, Outcome]], seconds: float
-) -> dict[str, Any]:
-    import thresher
-
-    used = dict.fromkeys(cell.set for cell, _ in outcomes if cell.set in SETS)
-    chosen = dataclasses.asdict(scope) | {"replayed": sorted(scope.replayed)}
-    return {
-        **chosen,
-        "sources": {name: shelf.get(name).source for name in used},
-        "digests": {name: shelf.get(name).digest for name in used},
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "version": thresher.__version__,
-        "date": time.strftime("%Y-%m-%d"),
-        "seconds": round(seconds, 1),
-    }
-
-
-def _processor() -> str:
-    cpus = Path("/proc/cpuinfo")
-    lines = cpus.read_text().splitlines() if cpus.is_file() else []
-    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or platform.machine()

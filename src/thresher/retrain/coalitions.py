@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Mask = NDArray[np.bool_]
 
 DRAWN = 64  # subsets drawn together, whatever the size of blocks
+WALK, SUBSET = 1, 2  # end a seed: so that none equals a seed of other draws, of flip_labels say
 
 
 class Block(Protocol):
@@ -61,7 +62,7 @@ class Prefixes:
 
 def permutation(points: int, seed: int, walk: int) -> NDArray[np.int64]:
     """The permutation of this walk: the same whoever asks, in whatever order."""
-    return np.random.default_rng([seed, walk]).permutation(points)
+    return np.random.default_rng([seed, walk, WALK]).permutation(points)
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Subsets:
             yield drawn[number % DRAWN]
 
     def _draw(self, part: int) -> NDArray[np.bool_]:
-        rng = np.random.default_rng([self.seed, part])
+        rng = np.random.default_rng([self.seed, part, SUBSET])
         drawn = rng.integers(0, 2, (DRAWN, self.points), dtype=np.bool_)
         if part == 0:
             drawn[1] = ~drawn[0]

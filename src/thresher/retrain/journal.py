@@ -20,7 +20,7 @@ from typing import IO, Any, Self
 from thresher.errors import InputError, ThresherWarning
 from thresher.retrain.utility import Outcome
 
-FORMAT = "thresher.retrain/1"
+FORMAT = "thresher.retrain/2"
 Key = tuple[int, int]
 
 

@@ -191,7 +191,7 @@ def beta_shapley(
     >>> import thresher as th
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
     >>> th.beta_shapley(X, y, [[0.6], [2.4]], ["a", "b"], alpha=16, evaluations=3000)
-    Valuation(beta-shapley, 4 points, sum=0.1965)
+    Valuation(beta-shapley, 4 points, sum=0.2014)
     """
     settings = Settings.check(
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
