@@ -193,16 +193,17 @@ def made(figure, outcomes, **about):
 
 
 def test_a_difference_is_judged_by_its_standard_error():
-    _, [record] = made((0.9, None), [0.92, 0.94])
-    spread = np.std([0.92, 0.94], ddof=1)
+    _, [record] = made((0.9, None), [0.92, 0.94, 0.93])
+    spread = np.std([0.92, 0.94, 0.93], ddof=1)
     assert record.ours == pytest.approx(0.93)
     assert record.deviation == pytest.approx(spread)
-    assert record.standard_error == pytest.approx(np.sqrt(spread**2 / 2 + spread**2))
-    assert not record.beyond
-    _, [other_rows] = made((0.9, 0.001), [0.92, 0.94])  # the paper's noise says nothing of its rows
+    assert record.standard_error == pytest.approx(np.sqrt(spread**2 / 3 + spread**2))
+    assert record.beyond
+    assert not made((0.91, None), [0.92, 0.94, 0.93])[1][0].beyond
+    _, [other_rows] = made((0.9, 0.001), [0.92, 0.94, 0.93])  # the paper's noise says nothing of its rows
     assert other_rows.standard_error == record.standard_error
-    _, [noise] = made((0.9, 0.001), [0.92, 0.93], replayed=True)
-    assert noise.standard_error == pytest.approx(np.sqrt(0.00005 / 2 + 0.000001 / 5))
+    _, [noise] = made((0.9, 0.001), [0.92, 0.93, 0.925], replayed=True)
+    assert noise.standard_error == pytest.approx(np.sqrt(0.000025 / 3 + 0.000001 / 5))
     assert noise.beyond
 
 
@@ -212,7 +213,8 @@ def test_a_replay_may_differ_by_rounding_alone_and_one_random_run_says_nothing()
     single = made((0.914, None), [0.5])[1][0]
     assert single.standard_error is single.deviation is None
     assert not single.beyond
-    in_kind = made((0.914, None), [0.5, 0.51], set="agnews")[1][0]
+    assert made((0.914, None), [0.5, 0.51])[1][0].standard_error is None  # nor do two
+    in_kind = made((0.914, None), [0.5, 0.51, 0.5], set="agnews")[1][0]
     assert not in_kind.beyond
     assert "in kind" in in_kind.note
 
@@ -231,11 +233,11 @@ def test_many_columns_are_stacked_line_by_line():
     experiment = Experiment(
         "x", "X", "", "", lambda _: [], lambda *_: {}, "k", "step", lambda cell, _: (cell.step / 10, None)
     )  # fmt: skip
-    done = [(cell, {"AUROC": 0.5 + draw / 10}) for cell in cells for draw in (0, 1)]
+    done = [(cell, {"AUROC": 0.5 + draw / 10}) for cell in cells for draw in (0, 1, 2)]
     [grid] = make_grids(experiment, make_records(experiment, done))
     assert grid.header[:4] == ("set", "", "k 1", "2")
     assert [row[:3] for row in grid.rows] == [
-        ("fraud", "ours", "0.550"), ("", "±", "0.071"), ("", "paper", "0.100"), ("", "difference", "+0.450*"),
+        ("fraud", "ours", "0.600"), ("", "±", "0.100"), ("", "paper", "0.100"), ("", "difference", "+0.500*"),
     ]  # fmt: skip
     assert grid.rows[2][2:] == (
         "0.100",

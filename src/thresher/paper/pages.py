@@ -17,8 +17,8 @@ from thresher.paper.records import Record
 LEGEND = (
     "An entry is ours ± its deviation over the runs (the paper's figure, the difference). * marks "
     "a difference of more than two standard errors; where the authors' own rows are replayed and "
-    "nothing is random, of more than rounding. ? marks one that cannot be judged: a single random "
-    "run, or other embeddings than the paper's."
+    "nothing is random, of more than rounding. ? marks one that cannot be judged: fewer than "
+    "three random runs, or other embeddings than the paper's."
 )
 
 

@@ -13,6 +13,7 @@ from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome
 from thresher.paper.datasets import EMBEDDED
 
 PRINTED = 0.0005 + 1e-9  # what rounding to three digits hides
+FEWEST = 3  # runs that a deviation can be told from
 IN_KIND = "other embeddings than the paper's: to be compared in kind"
 
 
@@ -93,17 +94,17 @@ def _of(experiment: Experiment, cell: Cell, outcomes: list[Outcome]) -> Iterator
         in_kind = cell.set in EMBEDDED
         judged = error is not None and not in_kind
         beyond = judged and abs(difference) > max(2 * (error or 0), PRINTED)
-        note = IN_KIND if in_kind else "" if judged else "one random run: not judged"
+        note = IN_KIND if in_kind else "" if judged else "too few random runs to judge"
         yield Record(
             *about, ours, spread, runs, paper, theirs, difference, error, bool(beyond), note
         )
 
 
 def _error(cell: Cell, spread: float | None, runs: int, theirs: float | None) -> float | None:
-    """The standard error of the difference; None where one random run tells nothing of it."""
+    """The standard error of the difference; None where runs are too few to tell it."""
     if cell.fixed:
         return 0.0
-    if spread is None:
+    if spread is None or runs < FEWEST:
         return None
     of_noise = cell.replayed and theirs is not None
     own = theirs / math.sqrt(5) if of_noise and theirs is not None else spread
