@@ -1,7 +1,7 @@
-"""Put the tables of a folder that `thresher reproduce all` made into docs/reproduction.md.
+"""Put the tables of folders that `thresher reproduce` made into docs/reproduction.md.
 
     .venv/bin/thresher reproduce all --out reproduction
-    .venv/bin/python benchmarks/reproduction.py reproduction
+    .venv/bin/python benchmarks/reproduction.py reproduction [more folders]
 
 Everything below the line "## Tables" is replaced; what stands above is written by hand.
 """
@@ -26,9 +26,9 @@ def tables(path):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    files = [Path(folder) / f"{name}.md" for folder in sys.argv[1:] for name in EXPERIMENTS]
     kept = PAGE.read_text().split("\n## Tables\n")[0]
-    parts = [tables(folder / f"{name}.md") for name in EXPERIMENTS]
+    parts = [tables(file) for file in files if file.is_file()]
     PAGE.write_text(f"{kept}\n## Tables\n\n{LEGEND}\n\n" + "\n\n".join(parts) + "\n")
 
 

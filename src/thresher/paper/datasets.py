@@ -202,8 +202,9 @@ def generate_2dplanes(count: int, *, seed: int) -> DataSet:
 
     Examples
     --------
-    >>> generate_2dplanes(5, seed=0).X[0]
-    array([ 1.,  0.,  0.,  1.,  0.,  1.,  0., -1.,  1.,  0.])
+    >>> data = generate_2dplanes(500, seed=0)
+    >>> data.X.shape, sorted(set(data.X[:, 1]))
+    ((500, 10), [np.float64(-1.0), np.float64(0.0), np.float64(1.0)])
     """
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, size=(count, 10)).astype(np.float64)
