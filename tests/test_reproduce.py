@@ -200,7 +200,9 @@ def test_a_difference_is_judged_by_its_standard_error():
     assert record.standard_error == pytest.approx(np.sqrt(spread**2 / 3 + spread**2))
     assert record.beyond
     assert not made((0.91, None), [0.92, 0.94, 0.93])[1][0].beyond
-    _, [other_rows] = made((0.9, 0.001), [0.92, 0.94, 0.93])  # the paper's noise says nothing of its rows
+    _, [other_rows] = made(
+        (0.9, 0.001), [0.92, 0.94, 0.93]
+    )  # the paper's noise says nothing of its rows
     assert other_rows.standard_error == record.standard_error
     _, [noise] = made((0.9, 0.001), [0.92, 0.93, 0.925], replayed=True)
     assert noise.standard_error == pytest.approx(np.sqrt(0.000025 / 3 + 0.000001 / 5))
