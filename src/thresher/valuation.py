@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -153,21 +154,44 @@ class Valuation:
             columns["owner"] = module.Series(columns["owner"], dtype=module.Object)
         return module.DataFrame(columns)
 
-    def save(self, path: str | Path) -> None:
-        """Write one Parquet file, the parameters in its metadata; an existing file is replaced."""
+    def save(
+        self,
+        path: str | Path,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write one Parquet file, the parameters in its metadata; an existing file is replaced.
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        columns
+            More columns for those who read the file as a table, one entry a point.
+        record
+            More about how it was made, as JSON can hold it, kept beside the parameters.
+        """
+        write_table(path, *self.stored(columns or {}, record or {}))
+
+    def stored(
+        self, columns: Mapping[str, Any], record: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The columns of a file, and what its metadata say about them, sealed."""
         about = {
+            **record,
             "format": FORMAT,
             "method": self.method,
             "params": dict(self.params),
             "utility_all": self.utility_all,
             "utility_none": self.utility_none,
         }
-        columns: dict[str, Any] = {"value": self.values}
+        found = {**columns, "value": self.values}
         if self.owners is not None:
-            columns["owner"] = portable("owner", self.owners)
+            found["owner"] = portable("owner", self.owners)
         if self.standard_errors is not None:
-            columns["standard_error"] = self.standard_errors
-        write_table(path, columns, sealed(about, *_parts(self)))
+            found["standard_error"] = self.standard_errors
+        return found, sealed(about, *_parts(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Valuation:
@@ -182,10 +206,48 @@ class Valuation:
             check_sealed(about, FORMAT, *_parts(found))
             return found
 
-    def _columns(self) -> dict[str, Any]:
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each point: 1 is the lowest value; equal values by position."""
         rank = np.empty(len(self), np.int64)
         rank[np.argsort(self.values, kind="stable")] = np.arange(1, len(self) + 1)
-        columns: dict[str, Any] = {"row": np.arange(len(self)), "value": self.values, "rank": rank}
+        return rank
+
+    def percentiles(self) -> NDArray[np.float64]:
+        """For each point, the share of points with a lower value, in percent."""
+        below = np.searchsorted(np.sort(self.values), self.values, side="left")
+        return 100.0 * below / max(len(self), 1)
+
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        y: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        ids: Any = None,
+        force: bool = False,
+    ) -> None:
+        """Write a page that shows what was found and what to do: one HTML file, for any browser.
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        X, y, X_val, y_val
+            What was valued; without them the page shows the values alone.
+        ids
+            A name for each point, shown beside its row number.
+        force
+            Replace a file that is there.
+        """
+        page = import_module("thresher.report")  # a layer above
+        page.report_valuation(self, path, X, y, X_val, y_val, ids=ids, force=force)
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            "row": np.arange(len(self)), "value": self.values, "rank": self.ranks()
+        }  # fmt: skip
         if self.standard_errors is not None:
             columns["standard_error"] = self.standard_errors
         if self.owners is not None:

@@ -7,29 +7,51 @@ claim is violated.
 from __future__ import annotations
 
 import sys
+import warnings
 
 import typer
 
+from thresher.cli.appraise import appraise
 from thresher.cli.attack import attack, audit
+from thresher.cli.clean import clean
+from thresher.cli.demo import demo
 from thresher.cli.embed import embed
 from thresher.cli.ledger import app as ledger
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
-from thresher.cli.words import say
+from thresher.cli.value import value
+from thresher.cli.words import say, say_warning
 from thresher.errors import BudgetError, ThresherError
+
+HELP = """What each training point is worth: exactly, fast, and privately.
+
+Which rows of a table hurt, and why: **thresher value train.csv --label y --standardize
+--out values.parquet --report report.html**
+
+Act on it: **thresher clean train.csv --values values.parquet --relabel relabel --out cleaned.csv**
+
+Prices that may be published, though the points may not: **thresher release points.csv
+--validation val.csv --epsilon 1 --delta 1e-6 --ledger ledger.db --out-prices prices.json**
+
+What my own points are worth by them: **thresher appraise mine.csv --prices prices.json**
+
+Every command has **--help** with examples. Exit codes: 0 done, 1 refused, 2 usage, 3 budget.
+"""
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="What each training point is worth: exactly, fast, and privately.",
+    help=HELP,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
 app.add_typer(ledger, name="ledger")
-for verb in (release, attack, audit, embed, reproduce):
+for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):
     app.command()(verb)
 
 
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
+    warnings.showwarning = say_warning
     try:
         app()
     except BudgetError as refused:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import thresher
 from thresher.cli.words import say, show_json
@@ -195,25 +194,10 @@ def _split(
     texts: list[str], labels: list[Any], *, share: float, seed: int
 ) -> tuple[Any, Any, Any, Any]:
     """Points and validation rows, in the order of the table."""
-    out = _held_out_rows(labels, share, seed)
+    from thresher.tables.holdout import hold_out
+
+    out = hold_out(labels, share, seed, option="--held-out")
     X, y, X_val, y_val = (
         list(compress(column, which)) for which in (~out, out) for column in (texts, labels)
     )
     return X, y, X_val, y_val
-
-
-def _held_out_rows(labels: list[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Which rows to hold out: a share of each class, drawn at random, and never all of it."""
-    from thresher.checks import check_count, check_number
-    from thresher.labels import class_list
-
-    share = check_number("--held-out", share, least=0, most=1)
-    rng = np.random.default_rng(check_count("--seed", seed, least=0))
-    classes = class_list(None, labels)
-    codes, out = classes.encode("labels", labels), np.zeros(len(labels), np.bool_)
-    for code in range(len(classes)):
-        rows = np.flatnonzero(codes == code)
-        out[rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)]] = True
-    if not out.any():
-        raise InputError(f"--held-out {share:g} leaves no validation rows: raise it")
-    return out

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from thresher.cli.words import say, show_json
-from thresher.errors import InputError
+from thresher.errors import InputError, require
 
 
 def release(
@@ -27,17 +27,20 @@ def release(
         int | None, typer.Option(help="About how many points an owner has, as is public.")
     ] = None,
     version: Annotated[str, typer.Option(help="A public name for the state of the points.")] = "",
+    report: Annotated[
+        Path | None, typer.Option(help="Where the public page goes that shows it: .html.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Release a private price list, charged to a ledger.
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
-    --ledger ledger.db --out-prices prices.json
+    --ledger ledger.db --out-prices prices.json --report release.html
     """
     from thresher.privacy.release import dp_tknn_shapley
     from thresher.tables import read_labeled
 
-    if not out_prices.resolve().parent.is_dir() or out_prices.is_dir():
-        raise InputError(f"--out-prices {out_prices} cannot be written: nothing was charged")
+    _check_targets(out_prices, report, [points, validation, ledger], force=force)
     X, y, owners = read_labeled(points, label, owner)
     X_val, y_val, _ = read_labeled(validation, label)
     if owner is not None and owner in getattr(X_val, "column_names", ()):
@@ -48,10 +51,30 @@ def release(
         version=version,
     )  # fmt: skip
     found.price_list.save(out_prices)
+    if report is not None:
+        found.report(report, force=force)
     if found.stored:
         say("the ledger had answered this before: nothing was charged, the points were not used")
         say("if the points have changed, give them another --version")
     told = found.relative_error
     error = "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
-    say(f"wrote {out_prices}{error}")
+    say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{error}")
     show_json(dict(found.record))
+
+
+def _check_targets(
+    out_prices: Path, report: Path | None, inputs: list[Path], *, force: bool
+) -> None:
+    """Refuse what cannot be written, before anything is charged."""
+    from thresher.tables.writing import check_apart, check_free
+
+    for option, path in (("--out-prices", out_prices), ("--report", report)):
+        if path is None:
+            continue
+        if not path.resolve().parent.is_dir() or path.is_dir():
+            raise InputError(f"{option} {path} cannot be written: nothing was charged")
+        check_apart(path, inputs)
+        check_free(path, force=force)
+    if report is not None:
+        check_apart(report, [out_prices])
+        require("jinja2", purpose="the HTML report", extra="report")

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import Any
 
+from thresher.errors import ThresherWarning
+
 
 def say(line: str) -> None:
     """Print words."""
@@ -15,3 +17,20 @@ def say(line: str) -> None:
 def show_json(document: Any) -> None:
     """Print data."""
     sys.stdout.write(json.dumps(document, indent=1, default=vars) + "\n")
+
+
+_said = set[str]()
+
+
+def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning, once: of ours in words, of others with its kind."""
+    if str(message) in _said:
+        return
+    _said.add(str(message))
+    kind = "" if issubclass(category, ThresherWarning) else f"{category.__name__}: "
+    say(f"warning: {kind}{message}")
+
+
+def split_names(listed: str | None) -> tuple[str, ...]:
+    """Names between commas; an empty one is a column without a name."""
+    return () if listed is None else tuple(name.strip() for name in listed.split(","))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -159,6 +160,18 @@ class _Outcome:
         text = self.to_json()
         write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a page that may be published: the budget spent, what it bought, the prices.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file.
+        force
+            Replace a file that is there.
+        """
+        report_release(self, path, force=force)
+
     def _frozen(self, usable: Floats) -> Floats:
         values = self._private.in_input_order(usable)
         values.flags.writeable = False
@@ -189,6 +202,12 @@ class Release(_Outcome):
 
 class SeededRelease(_Outcome):
     """What a seed repeats, for tests and experiments: it protects nobody, no ledger takes it."""
+
+
+def report_release(release: Any, path: str | Path, *, force: bool) -> None:
+    """Write the page of a release."""
+    page = import_module("thresher.report")  # a layer above
+    page.report_valuation(None, path, release=release, force=force)
 
 
 def release_format(record: Mapping[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Tables in files: features and labels from .npz, .csv and .parquet."""
+"""Features and labels from .npz, .csv and .parquet, each row read for itself.
+
+For private points: what a row holds must not show in how another one is read, nor in an error.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,69 @@
+"""`thresher appraise`: an owner's own value, offline, from a published price list."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli.words import say, show_json, split_names
+
+
+def appraise(
+    points: Annotated[
+        str,
+        typer.Argument(help="Your points: a file, a folder, or a pattern in quotes."),
+    ],
+    prices: Annotated[Path, typer.Option(help="The price list, as thresher release wrote it.")],
+    label: Annotated[
+        str, typer.Option(help="The column of labels; for an .npy file, the file of them.")
+    ] = "y",
+    id: Annotated[  # noqa: A002
+        str | None, typer.Option(help="The column of ids.")
+    ] = None,
+    ignore: Annotated[str | None, typer.Option(help="Columns to leave out.")] = None,
+    newcomer: Annotated[
+        bool,
+        typer.Option("--newcomer", help="The points were not counted: what each would add, alone."),
+    ] = False,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the values go, as for thresher value; to standard output if not given."
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Say what your points are worth, from a published price list and nothing else.
+
+    Nobody learns of your points: the list holds the prices and the public validation set. A point
+    is worth the sum of what the validation points near it pay for its label, or charge for it.
+
+    Example: thresher appraise mine.csv --prices prices.json
+
+    Example: thresher appraise offered.csv --prices prices.json --newcomer --out worth.csv
+    """
+    from thresher.runs import appraise_files, check_results
+    from thresher.tables.finding import find_files
+
+    if out is not None:
+        check_results(out, [*find_files(points), prices], force=force)
+    found = appraise_files(
+        points, prices, label=label, id=id, ignore=split_names(ignore), newcomer=newcomer,
+        delimiter=delimiter,
+    )  # fmt: skip
+    total = math.fsum(found.values)
+    say(f"{len(found.values)} points are worth {total:.6g} in all")
+    if out is not None or not json:
+        for path in found.write(out):
+            say(f"wrote {path}")
+    document: dict[str, Any] = {"points": len(found.values), "total": total}
+    document |= {"out": None if out is None else str(out), "record": found.record}
+    if json:
+        show_json(document)

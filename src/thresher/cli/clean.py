@@ -1,0 +1,135 @@
+"""`thresher clean`: a table without the rows that hurt, or with better labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import thresher
+from thresher.cli.words import say, show_json
+from thresher.errors import InputError
+
+
+def clean(
+    file: Annotated[
+        str, typer.Argument(help="The table: a file, a folder, or a pattern in quotes.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where the cleaned table is written, of its kind.")],
+    values: Annotated[
+        str | None, typer.Option(help="What thresher value wrote: .csv or .parquet.")
+    ] = None,
+    drop: Annotated[
+        str | None,
+        typer.Option(help="Suggestions such as drop,outlier; or rows:3,17,20-29, ids:a7, @file."),
+    ] = None,
+    relabel: Annotated[
+        str | None, typer.Option(help="Suggestions such as relabel; or rows:3=cat, ids:a7=cat.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column of labels (y if not given), or a file of them.")
+    ] = None,
+    id: Annotated[  # noqa: A002
+        str | None, typer.Option(help="The column of ids.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Where the changes are listed: .csv, or .json to keep how.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> None:
+    """Drop or relabel rows of a table, and leave everything else as it is.
+
+    The file has the kind of the input; lines of text are copied byte for byte. Rows are those that
+    thresher value suggests, or are named outright.
+
+    Example: thresher clean train.csv --values values.parquet --drop drop --relabel relabel
+    --label y --out cleaned.csv --log changes.csv
+
+    Example: thresher clean train.parquet --drop rows:3,17,20-29 --out cleaned.parquet
+
+    Example: thresher clean train.csv --id name --relabel ids:a7=cat,b9=dog --out cleaned.csv
+    """
+    from thresher.tables.columns import check_ids
+    from thresher.tables.reading import input_digest, read_table
+    from thresher.tables.writing import old_labels, write_change_log, write_cleaned
+
+    if drop is None and relabel is None:
+        raise InputError("nothing to do: say which rows by --drop or --relabel")
+    table = read_table(file, delimiter=delimiter)
+    label = _label(table, label, needed=relabel is not None or values is not None)
+    _check_targets(table, label, out, log, values, force=force)
+    ids = None if id is None else check_ids(table, id)
+    old = old_labels(table, label)
+    rows, labels = _changes(table, values, drop, relabel, old, ids)
+    about = {
+        "input": [str(path) for path in table.files],
+        "input_digest": input_digest(table.files),
+        "values": values, "drop": drop, "relabel": relabel, "label": label, "id": id,
+        "thresher": thresher.__version__,
+    }  # fmt: skip
+    changes = write_cleaned(table, out, drop=rows, relabel=labels, label=label, id=id, force=force)
+    counts = _counts(len(table), changes)
+    if log is not None:
+        write_change_log(log, changes, about | counts, force=force)
+    _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old})
+    show_json({"out": str(out), "log": None if log is None else str(log), **counts, **about})
+
+
+def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
+    """The column of labels, if there is one or it is needed."""
+    from thresher.tables.columns import column_of
+
+    if table.kind == "npy":
+        if label is None:
+            raise InputError(f"{table.name} has no labels: name the file of them by --label")
+        return label
+    if label is None and not needed and "y" not in table.data.column_names:
+        return None
+    column_of(table, label or "y", "--label")
+    return label or "y"
+
+
+def _check_targets(
+    table: Any, label: str | None, out: Path, log: Path | None, values: str | None, *, force: bool
+) -> None:
+    """Refuse files that cannot be written, before anything is done."""
+    from thresher.tables.writing import check_apart, check_log, check_target
+
+    target = check_target(table, out, label=label, force=force)
+    findings = [] if values is None else [Path(values)]
+    check_apart(target, findings)
+    if log is not None:
+        check_apart(check_log(log, force=force), [target, *table.files, *findings])
+
+
+def _changes(
+    table: Any, values: str | None, drop: str | None, relabel: str | None, old: list[Any], ids: Any
+) -> tuple[list[int], dict[int, Any]]:
+    """The rows to drop, and the new labels by row."""
+    from thresher.tables.changes import read_suggestions, rows_to_drop, rows_to_relabel
+    from thresher.tables.reading import read_table
+
+    suggested = None
+    if values is not None:
+        suggested = read_suggestions(read_table(values), table, old, ids)
+    rows = [] if drop is None else rows_to_drop(drop, len(table), ids, suggested)
+    labels = {} if relabel is None else rows_to_relabel(relabel, len(table), ids, suggested)
+    return rows, labels
+
+
+def _counts(rows: int, changes: list[dict[str, Any]]) -> dict[str, int]:
+    actions = [change["action"] for change in changes]
+    dropped, relabeled = actions.count("drop"), actions.count("relabel")
+    return {"rows": rows, "kept": rows - dropped, "dropped": dropped, "relabeled": relabeled}
+
+
+def _say(out: Path, log: Path | None, counts: dict[str, int], new: set[Any]) -> None:
+    for label in sorted(new, key=str):
+        say(f"no row had the label {label!r} before: it may be a slip")
+    dropped = f"dropped {counts['dropped']} row{'' if counts['dropped'] == 1 else 's'}"
+    wrote = f"wrote {out}" + ("" if log is None else f" and {log}")
+    say(f"{dropped}, relabeled {counts['relabeled']} of {counts['rows']}: {wrote}")

@@ -1,0 +1,220 @@
+"""Figures for those who work in Python, each drawn on a matplotlib axis, given or new.
+
+Colors are apart for the color-blind, and shapes or lines say the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_features
+from thresher.errors import InputError, require
+from thresher.labels import check_labels, class_list
+from thresher.metrics import Rows, measure
+from thresher.radius import RadiusSuggestion
+from thresher.report.evidence import Evidence
+from thresher.report.plane import place_points
+from thresher.report.spread import bar_edges
+from thresher.valuation import Valuation
+
+GOOD, BAD, THIRD = "#0072b2", "#d55e00", "#6b7480"
+LINES = {
+    "lowest": ("lowest values first", BAD, "v", "-"),
+    "highest": ("highest values first", GOOD, "s", "-"),
+    "random": ("at random", THIRD, "o", "--"),
+}
+MOST_CLASSES = 6
+MOST_OWNERS = 40
+
+
+def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
+    """The distribution of values, with labels `y` a line for each class.
+
+    Of more than six classes the largest ones have a line each. Returns the axis.
+
+    Examples
+    --------
+    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> plot_values(valuation, ["a", "b", "a"]).get_xlabel()
+    'value'
+    """
+    ax = _axis(ax)
+    edges = bar_edges(valuation.values)
+    inside = np.clip(valuation.values, edges[0], edges[-1])
+    if y is None:
+        ax.hist(inside, edges, color=GOOD)
+    else:
+        for label, rows in _by_label(y, len(valuation)):
+            ax.hist(inside[rows], edges, histtype="step", label=f"{label} ({rows.sum():,})")
+        ax.legend(fontsize="small")
+    ax.axvline(0, color="black", linewidth=1)
+    ax.set(xlabel="value", ylabel="points", title=f"{(valuation.values < 0).mean():.0%} negative")
+    return ax
+
+
+def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, seed: int = 0) -> Any:
+    """The points on their two leading components, colored by value. Returns the axis.
+
+    Parameters
+    ----------
+    source
+        What `thresher.report.gather` found, or a valuation; then with the rows `X`.
+    X
+        The rows of a valuation.
+    ax
+        The axis to draw on.
+    seed
+        Of the choice of points, where there are more than 4,000: the 1,000 of lowest value, and
+        others at random.
+
+    Examples
+    --------
+    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> plot_map(valuation, [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]]).get_xlabel()
+    'first component'
+    """
+    if isinstance(source, Evidence):
+        plane = source.plane
+        if plane is None or X is not None:
+            raise InputError("plot_map takes evidence that has a map, or a valuation and its X")
+        spots, axes = np.column_stack([plane.x, plane.y]), plane.axes
+        values, validation = np.array(plane.values), (plane.x_val, plane.y_val)
+    else:
+        rows = _rows(source, X)
+        cosine = source.params.get("metric") == "cosine"
+        chosen, spots, axes = place_points(rows, source.values, cosine=cosine, seed=seed)
+        values, validation = source.values[chosen], ((), ())
+    ax = _axis(ax)
+    _draw_map(ax, spots, values)
+    if validation[0]:
+        ax.scatter(*validation, s=14, marker="+", color=THIRD, linewidths=0.7, label="validation")
+    ax.legend(fontsize="small")
+    ax.set(xlabel=axes[0], ylabel=axes[1])
+    return ax
+
+
+def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None) -> Any:
+    """Accuracy as the lowest, the highest and random points are removed. Returns the axis.
+
+    Parameters
+    ----------
+    evidence
+        What `thresher.report.gather` found.
+    model
+        "threshold classifier" or "logistic regression"; without it, the latter.
+    ax
+        The axis to draw on.
+    """
+    removal = evidence.removal
+    if removal is None:
+        raise InputError(f"there are no removal curves: {evidence.missing.get('removal', '')}")
+    wanted = removal.models[-1] if model is None else model
+    if wanted not in removal.models:
+        raise InputError(f"model must be one of {', '.join(removal.models)}, got {wanted!r}")
+    ax = _axis(ax)
+    for order, (name, color, marker, line) in LINES.items():
+        curve = removal.curve(wanted, order)
+        if curve is not None:
+            ax.plot(
+                removal.fractions, curve.accuracy, label=name,
+                color=color, marker=marker, linestyle=line,
+            )  # fmt: skip
+    ax.set(xlabel="share of points removed", ylabel="accuracy", title=wanted)
+    ax.legend(fontsize="small")
+    return ax
+
+
+def plot_radius(
+    suggestion: RadiusSuggestion, radius: float | None = None, *, ax: Any = None
+) -> Any:
+    """Accuracy and coverage over the radius, with the suggested and the used one. Returns the axis.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> rows = [[0.0], [1.0], [10.0], [11.0]]
+    >>> suggestion = th.suggest_radius(rows, ["a", "a", "b", "b"], metric="euclidean")
+    >>> plot_radius(suggestion, 2.0).get_xlabel()
+    'radius'
+    """
+    if not isinstance(suggestion, RadiusSuggestion):
+        raise InputError(f"suggestion must come from suggest_radius, got {suggestion!r}")
+    ax = _axis(ax)
+    ax.plot(suggestion.radii, suggestion.accuracy, color=GOOD, label="accuracy")
+    ax.plot(suggestion.radii, suggestion.coverage, color=THIRD, linestyle="--", label="coverage")
+    marked = {"suggested": (float(suggestion), "-.")}
+    if radius is not None:
+        marked["used"] = (float(radius), ":")
+    for name, (where, line) in marked.items():
+        ax.axvline(where, color="black", linewidth=1, linestyle=line, label=f"{name} {where:.3g}")
+    ax.set(xlabel="radius", ylabel="share of validation points", ylim=(0, 1.02))
+    ax.legend(fontsize="small")
+    return ax
+
+
+def plot_owners(valuation: Valuation, *, ax: Any = None) -> Any:
+    """The value of each owner, the highest first, at most forty. Returns the axis.
+
+    Examples
+    --------
+    >>> owners = ("anna", "ben", "anna")
+    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5, owners)
+    >>> [text.get_text() for text in plot_owners(valuation).get_yticklabels()]
+    ['anna', 'ben']
+    """
+    worth = sorted(valuation.by_owner().items(), key=lambda entry: -entry[1])
+    shown = worth if len(worth) <= MOST_OWNERS else worth[: MOST_OWNERS // 2] + worth[-20:]
+    ax = _axis(ax)
+    names, values = [str(owner) for owner, _ in shown], [value for _, value in shown]
+    colors = [BAD if value < 0 else GOOD for value in values]
+    ax.barh(range(len(shown)), values, color=colors, tick_label=names)
+    ax.invert_yaxis()
+    ax.axvline(0, color="black", linewidth=1)
+    title = "" if len(shown) == len(worth) else f"{len(shown)} of {len(worth):,} owners"
+    ax.set(xlabel="value", title=title)
+    return ax
+
+
+def _axis(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    require("matplotlib", purpose="a plot", extra="plot")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(6, 4.5), layout="constrained").subplots()
+
+
+def _rows(valuation: Valuation, X: Any) -> Rows:
+    if X is None or valuation.params.get("metric") == "precomputed":
+        raise InputError("plot_map takes evidence that has a map, or a valuation and its X")
+    array = check_features("X", X)
+    if len(array) != len(valuation):
+        raise InputError(f"X has {len(array)} rows but the valuation {len(valuation)} points")
+    return measure("X", array, cosine=valuation.params.get("metric") == "cosine")
+
+
+def _draw_map(ax: Any, spots: Any, values: Any) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colors = LinearSegmentedColormap.from_list("value", [BAD, "#dddddd", GOOD])
+    scale = float(np.quantile(np.abs(values), 0.98)) or 1.0
+    for name, rows, marker in (("helps", values >= 0, "o"), ("hurts", values < 0, "v")):
+        if rows.any():
+            drawn = ax.scatter(
+                *spots[rows].T, c=values[rows], s=12, marker=marker, label=name,
+                cmap=colors, vmin=-scale, vmax=scale, linewidths=0,
+            )  # fmt: skip
+    ax.figure.colorbar(drawn, ax=ax, label="value")
+
+
+def _by_label(y: Any, count: int) -> list[tuple[Hashable, Any]]:
+    """Which points have each label, the largest classes first."""
+    labels = check_labels("y", y, count)
+    classes = class_list(None, labels)
+    codes = classes.encode("y", labels)
+    sizes = np.bincount(codes, minlength=len(classes))
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLASSES])
+    return [(classes.labels[code], codes == code) for code in largest]

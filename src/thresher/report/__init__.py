@@ -1,0 +1,52 @@
+"""A valuation or a private release as one self-contained page: gather, render, write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from thresher.report.evidence import Evidence
+from thresher.report.gathering import gather
+from thresher.report.render import check_target, render, write_report
+from thresher.valuation import Valuation
+
+__all__ = ["Evidence", "check_target", "gather", "render", "report_valuation", "write_report"]
+
+
+def report_valuation(
+    valuation: Valuation | None,
+    path: str | Path,
+    X: Any = None,
+    y: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    ids: Any = None,
+    release: Any = None,
+    force: bool = False,
+) -> None:
+    """Write the report of a valuation, or of a private release, as one HTML file.
+
+    Parameters
+    ----------
+    valuation, X, y, X_val, y_val, ids, release
+        As in `gather`.
+    path
+        Where to write it.
+    force
+        Replace a file that is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import thresher as th
+    >>> data = [[0.0], [0.1]], ["a", "b"], [[0.05], [0.06]], ["a", "a"]
+    >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> report_valuation(valuation, path, *data)
+    >>> path.read_text()[:15]
+    '<!doctype html>'
+    """
+    check_target(path, force=force)  # before the work, not after it
+    evidence = gather(valuation, X, y, X_val, y_val, ids=ids, release=release)
+    write_report(path, evidence, force=force)

@@ -1,0 +1,223 @@
+"""Subject: the valuation a report is about, and the data that came with it, checked together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_columns, check_features, check_width, column_names
+from thresher.errors import InputError
+from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
+from thresher.metrics import Rows, measure
+from thresher.valuation import Valuation
+
+STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
+FEATURES = 4  # columns of a data frame that are shown beside a row
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Features and class codes of the points and of the validation points."""
+
+    rows: Rows
+    codes: Codes
+    rows_val: Rows
+    codes_val: Codes
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is known: values, and as much of the data as was handed in.
+
+    Parameters
+    ----------
+    valuation
+        The values.
+    classes
+        The text of each class; empty where there are no labels.
+    codes, codes_val
+        The class of each point and validation point, or None.
+    data
+        These with features, or None: not handed in, or distances were precomputed.
+    ids
+        A name for each point, or None.
+    numbers
+        The row number of each point where it comes from, or None: those of the valuation.
+    shown
+        Columns that are shown beside the worst rows.
+    seed
+        Of every random choice.
+    """
+
+    valuation: Valuation
+    classes: tuple[str, ...] = ()
+    codes: Codes | None = None
+    codes_val: Codes | None = None
+    data: Data | None = None
+    ids: Sequence[Any] | None = None
+    numbers: Sequence[int] | None = None
+    shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.valuation)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The value of each point."""
+        return self.valuation.values
+
+    @property
+    def radius(self) -> float | None:
+        """The radius of the valuation; None for methods without one."""
+        found = self.valuation.params.get("radius")
+        return None if found is None else float(found)
+
+    @property
+    def metric(self) -> str:
+        """The metric of the valuation; euclidean for methods without one."""
+        return str(self.valuation.params.get("metric", "euclidean"))
+
+    @cached_property
+    def order(self) -> Indices:
+        """Rows by value, the lowest first; equal values by position."""
+        return np.argsort(self.values, kind="stable")
+
+    def random(self, purpose: int) -> np.random.Generator:
+        """Random numbers for one purpose; others do not disturb them."""
+        return np.random.default_rng([self.seed, purpose])
+
+    def label(self, row: int) -> str:
+        """The label of a point as text; empty where labels are not known."""
+        return "" if self.codes is None else self.classes[self.codes[row]]
+
+    def number(self, row: int) -> int:
+        """The row number of a point where it comes from."""
+        return row if self.numbers is None else int(self.numbers[row])
+
+    def name(self, row: int) -> str:
+        """The id of a point as text; empty where there are none."""
+        return "" if self.ids is None else str(self.ids[row])
+
+
+def check_subject(
+    valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
+    *, ids: Any = None, rows: Any = None, show: Any = None, seed: int = 0,
+) -> Subject:  # fmt: skip
+    """The subject, if valuation and data fit each other."""
+    if not isinstance(valuation, Valuation):
+        raise InputError(f"valuation must be a Valuation, got {type(valuation).__name__}")
+    precomputed = valuation.params.get("metric") == "precomputed"
+    _check_given(X, y, X_val, y_val, precomputed=precomputed)
+    n = len(valuation)
+    if n == 0:
+        raise InputError("the valuation has no points: there is nothing to report")
+    shown = _frame_columns(X, n) if show is None else _shown_columns(show, n)
+    known = None if ids is None else _entries("ids", ids, n)
+    numbers = None if rows is None else _entries("rows", rows, n)
+    subject = Subject(valuation, ids=known, numbers=numbers, shown=shown, seed=seed)
+    if y is None:
+        return subject
+    names, codes, codes_val = _codes(valuation, y, y_val)
+    _check_sizes(valuation, codes, codes_val)
+    data = None
+    if X is not None and not precomputed:
+        data = _data(X, codes, X_val, codes_val, cosine=subject.metric == "cosine")
+    return dataclasses.replace(subject, classes=names, codes=codes, codes_val=codes_val, data=data)
+
+
+def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -> None:
+    named = {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
+    given = [name for name, entry in named.items() if entry is not None]
+    fitting = [[], ["y"], ["y", "y_val"], list(named)]
+    fitting += [["X", "y", "y_val"]] if precomputed else []
+    if given not in fitting:
+        raise InputError(
+            f"a report takes X, y, X_val and y_val together, or y and y_val, or y, or none of "
+            f"them, got {' and '.join(given)}"
+        )
+
+
+def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[tuple[str, ...], Codes, Any]:
+    """The text of each class, and the codes of both sides' labels."""
+    labels = check_labels("y", y)
+    labels_val = None if y_val is None else check_labels("y_val", y_val)
+    stored = valuation.params.get("classes")
+    if isinstance(stored, list) and valuation.method != STRANGERS:
+        classes = Classes(tuple(_hashable(entry) for entry in stored))
+    else:
+        classes = class_list(None, *(part for part in (labels, labels_val) if part is not None))
+    codes = _encode(classes, "y", labels)
+    codes_val = None if labels_val is None else _encode(classes, "y_val", labels_val)
+    return _texts(classes.labels), codes, codes_val
+
+
+def _encode(classes: Classes, name: str, labels: Any) -> Codes:
+    """Codes; a valuation keeps labels that JSON cannot hold, such as dates, as their repr."""
+    codes = classes.known_codes(labels)
+    if len(codes) and int(codes.min()) < 0:
+        return classes.encode(name, [x if isinstance(x, str) else repr(x) for x in labels])
+    return codes
+
+
+def _hashable(entry: Any) -> Hashable:
+    return tuple(_hashable(part) for part in entry) if isinstance(entry, list) else entry
+
+
+def _texts(labels: Sequence[Hashable]) -> tuple[str, ...]:
+    """Labels as text, all different: 1 and "1" are told apart by their repr."""
+    plain = tuple(str(label) for label in labels)
+    return plain if len(set(plain)) == len(plain) else tuple(repr(label) for label in labels)
+
+
+def _data(X: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
+    check_columns("X", column_names(X), "X_val", column_names(X_val))
+    array, array_val = check_features("X", X), check_features("X_val", X_val)
+    check_width("X", array, "X_val", array_val.shape[1])
+    for name, table, labels in (("X", array, codes), ("X_val", array_val, codes_val)):
+        if len(table) != len(labels):
+            raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
+    rows, rows_val = measure("X", array, cosine=cosine), measure("X_val", array_val, cosine=cosine)
+    return Data(rows, codes, rows_val, codes_val)
+
+
+def _check_sizes(valuation: Valuation, codes: Codes, codes_val: Codes | None) -> None:
+    if len(codes) != len(valuation):
+        raise InputError(f"the valuation has {len(valuation)} points but y {len(codes)} labels")
+    wanted = valuation.params.get("validation_points")
+    if codes_val is not None and wanted is not None and len(codes_val) != wanted:
+        raise InputError(
+            f"the valuation was made with {wanted} validation points but y_val has {len(codes_val)}"
+        )
+
+
+def _frame_columns(X: Any, n: int) -> dict[str, Any]:
+    names = column_names(X) if X is not None else None
+    if names is None:
+        return {}
+    array = check_features("X", X)
+    if len(array) != n:
+        raise InputError(f"the valuation has {n} points but X has {len(array)} rows")
+    return {name: array[:, place] for place, name in enumerate(names[:FEATURES])}
+
+
+def _shown_columns(show: object, n: int) -> dict[str, Any]:
+    if not isinstance(show, Mapping):
+        raise InputError(f"show must map names to columns, got {type(show).__name__}")
+    return {str(name): _entries(f"show[{name!r}]", column, n) for name, column in show.items()}
+
+
+def _entries(name: str, column: Any, n: int) -> Sequence[Any]:
+    """A column as a sequence of n entries of any kind."""
+    found = raw_labels(name, column)
+    if len(found) != n:
+        raise InputError(f"{name} has {len(found)} entries but the valuation has {n} points")
+    return found if isinstance(found, list) else found.tolist()

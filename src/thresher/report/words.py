@@ -1,0 +1,84 @@
+"""Numbers as a reader wants them."""
+
+from __future__ import annotations
+
+import math
+
+
+def count_of(number: int, one: str, many: str) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> count_of(1, "row", "rows"), count_of(2000, "row", "rows")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def of_all(number: int, total: int, one: str, many: str) -> str:
+    """So many of all rows, with the verb that fits.
+
+    Examples
+    --------
+    >>> of_all(143, 2000, "is", "are"), of_all(1, 1, "is", "are")
+    ('143 of 2,000 rows are', 'The only row is')
+    """
+    if total == 1:
+        return f"The only row {one}"
+    return f"{number:,} of {total:,} rows {one if number == 1 else many}"
+
+
+def none_of(total: int, what: str) -> str:
+    """That no row is what is said.
+
+    Examples
+    --------
+    >>> none_of(2000, "odd"), none_of(1, "odd")
+    ('none of 2,000 rows is odd', 'the only row is not odd')
+    """
+    return f"the only row is not {what}" if total == 1 else f"none of {total:,} rows is {what}"
+
+
+def percent(share: float) -> str:
+    """A share in percent: whole ones from ten on.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(0.0234), percent(1.0), percent(0.9999), percent(0.0001)
+    ('12%', '2.3%', '100%', '99.9%', '0.01%')
+    """
+    part = 100 * share
+    if 99.5 <= part < 100:
+        return f"{min(part, 99.9):.1f}%"
+    if part >= 9.95:
+        return f"{part:.0f}%"
+    return f"{part:.2g}%"
+
+
+def fixed(number: float) -> str:
+    """An accuracy or agreement with three decimals.
+
+    Examples
+    --------
+    >>> fixed(0.86), fixed(float("nan"))
+    ('0.860', 'unknown')
+    """
+    return "unknown" if math.isnan(number) else f"{number:.3f}"
+
+
+def short(number: float | None) -> str:
+    """A number with four digits, and thousands apart where it is whole.
+
+    Examples
+    --------
+    >>> short(0.123456), short(2000), short(-0.5), short(123456.7), short(None), short(1e-9)
+    ('0.1235', '2,000', '-0.5', '123,457', '', '1e-09')
+    """
+    if number is None or (isinstance(number, float) and math.isnan(number)):
+        return ""
+    if isinstance(number, int):
+        return f"{number:,}"
+    if not math.isfinite(number):
+        return "infinite" if number > 0 else "-infinite"
+    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"

@@ -1,0 +1,18 @@
+"""From files to values: read, hold out, encode, value, explain, write.
+
+`settings` says what is wanted, `sources` reads the points and the validation set, `methods` calls
+the valuation, `valued` puts it together, and `results` writes a table that tells how it was made.
+`appraisal` values points by a price list.
+"""
+
+from __future__ import annotations
+
+from thresher.runs.appraisal import Appraisal, appraise_files
+from thresher.runs.results import check_results, write_results
+from thresher.runs.settings import Settings
+from thresher.runs.valued import Valued, value_files
+
+__all__ = [
+    "Appraisal", "Settings", "Valued", "appraise_files", "check_results", "value_files",
+    "write_results",
+]  # fmt: skip

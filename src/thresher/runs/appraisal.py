@@ -1,0 +1,80 @@
+"""What an owner's own points are worth, from a published price list and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.price_list import PriceList
+from thresher.runs.results import write_columns
+from thresher.tables.columns import Columns, choose_columns
+from thresher.tables.encoding import Encoder
+from thresher.tables.reading import input_digest, read_table
+
+FORMAT = "thresher.appraisal/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Appraisal:
+    """The value of each point, for the eyes of its owner."""
+
+    points: Columns
+    values: NDArray[np.float64]
+    record: dict[str, Any]
+
+    def write(self, path: Path | None) -> list[Path]:
+        """Write row, id, label and value, without a path to standard output; the files written."""
+        columns: dict[str, Any] = {"row": self.points.rows}
+        if self.points.ids is not None:
+            columns["id"] = list(self.points.ids)
+        columns |= {"label": list(self.points.labels), "value": self.values}
+        return write_columns(path, columns, self.record)
+
+
+def appraise_files(
+    points: str, prices: Path, *, label: str = "y", id: str | None = None,  # noqa: A002
+    ignore: Sequence[str] = (), newcomer: bool = False, delimiter: str | None = None,
+) -> Appraisal:  # fmt: skip
+    """Value the points of a file by a price list.
+
+    Parameters
+    ----------
+    points, label, id, ignore, delimiter
+        The file, and what its columns are for. Features are those that the list names; if it names
+        none, all other columns.
+    prices
+        A file that `PriceList.save` or `thresher release` wrote.
+    newcomer
+        Value points that were not counted, each as if it alone were added.
+    """
+    listed = PriceList.load(prices)
+    table = read_table(points, delimiter=delimiter)
+    known = listed.validation.columns
+    columns = choose_columns(table, label=label, features=known, id=id, ignore=ignore)
+    X = Encoder.fit(columns).transform(columns)
+    y = _known_labels(columns.labels, listed.classes)
+    values = listed.newcomer_values(X, y) if newcomer else listed.values(X, y)
+    record = {
+        "format": FORMAT,
+        "points": [str(path) for path in table.files],
+        "prices": str(prices),
+        "prices_digest": input_digest([prices]),
+        "label": label,
+        "newcomer": newcomer,
+        "semivalue": listed.semivalue,
+        "metric": listed.validation.metric,
+        "radius": listed.radius,
+    }
+    return Appraisal(columns, values, record)
+
+
+def _known_labels(labels: Sequence[Hashable], classes: Sequence[Hashable]) -> list[Hashable]:
+    """Labels as the list has them, which may be text where a file has numbers, or the reverse."""
+    written = {str(known): known for known in classes}
+    exact = set(classes)
+    return [label if label in exact else written.get(str(label), label) for label in labels]

@@ -1,0 +1,44 @@
+"""The valuation that the settings ask for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from thresher.nearest import knn_shapley
+from thresher.prices import check_semivalue
+from thresher.radius import suggest_radius
+from thresher.runs.settings import AUTO, RETRAINING, Settings
+from thresher.threshold import tknn_shapley, zero_budget_score
+from thresher.valuation import Valuation
+
+Data = tuple[Any, Any, Any, Any]
+
+
+def value_data(
+    settings: Settings, data: Data, *, owners: Any = None, progress: bool = False
+) -> Valuation:
+    """The values of the points, by the method of the settings."""
+    if settings.method in RETRAINING:
+        return _retrain(settings, data, owners=owners, progress=progress)
+    common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
+    if settings.method == "knn":
+        common |= {"k": settings.k, "utility": settings.utility}
+        return knn_shapley(*data, progress=progress, **common)
+    radius = _radius(settings, data)
+    if settings.method == "zero-budget":
+        return zero_budget_score(*data, radius=radius, **common)
+    semivalue = check_semivalue(settings.semivalue)
+    return tknn_shapley(*data, radius=radius, semivalue=semivalue, progress=progress, **common)
+
+
+def _radius(settings: Settings, data: Data) -> float:
+    if settings.radius != AUTO:
+        return float(settings.radius)
+    return float(suggest_radius(data[2], data[3], metric=settings.metric))
+
+
+def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
+    function = getattr(import_module("thresher.retrain.methods"), settings.method.replace("-", "_"))
+    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
+    return function(*data, owners=owners, seed=settings.seed, progress=progress, **sampled)

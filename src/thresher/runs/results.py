@@ -1,0 +1,86 @@
+"""The table of results as a file that tells how it was made."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, ipc
+
+from thresher.errors import InputError
+from thresher.files import KEY, write_table, write_whole
+from thresher.runs.valued import Valued
+from thresher.tables.reading import record_path
+from thresher.tables.writing import check_apart, check_free
+
+SUFFIXES = (".parquet", ".csv", ".tsv", ".arrow", ".feather")
+TEXT = {".csv": ",", ".tsv": "\t"}
+
+
+def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) -> None:
+    """Raise unless results can be written there, before they are computed."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--out must be a {', '.join(SUFFIXES)} file, got {path}")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"cannot write {path}: its folder does not exist")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    check_apart(path, inputs)
+    check_free(path, force=force)
+    if path.suffix.lower() in TEXT:
+        check_free(record_path(path), force=force)
+
+
+def write_results(path: Path | None, valued: Valued) -> list[Path]:
+    """Write the table, as .csv to standard output without a path; the files that were written.
+
+    A .parquet file is also one that `Valuation.load` reads.
+    """
+    return write_columns(path, *valued.valuation.stored(valued.columns(), valued.record))
+
+
+def write_columns(
+    path: Path | None, columns: Mapping[str, Any], about: Mapping[str, Any]
+) -> list[Path]:
+    """Write a table and what it is about; the files that were written.
+
+    Parquet and Arrow files hold the record in their metadata; text has no room for one, so it is a
+    .json file beside it.
+    """
+    if path is None:
+        sink = pa.BufferOutputStream()
+        _write_text(_table(columns), sink, ",")
+        sys.stdout.write(sink.getvalue().to_pybytes().decode())
+        return []
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_table(path, columns, about)
+        return [path]
+    table = _table(columns)
+    if suffix in TEXT:
+        beside = record_path(path)
+        text = json.dumps(about, indent=1) + "\n"
+        write_whole(path, lambda temporary: _write_text(table, temporary, TEXT[suffix]))
+        write_whole(beside, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return [path, beside]
+    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    write_whole(path, lambda temporary: _write_ipc(table, temporary))
+    return [path]
+
+
+def _table(columns: Mapping[str, Any]) -> pa.Table:
+    return pa.table({name: pa.array(entries) for name, entries in columns.items()})
+
+
+def _write_text(table: pa.Table, target: Any, delimiter: str) -> None:
+    options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    csv.write_csv(table, target, options)
+
+
+def _write_ipc(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)

@@ -1,0 +1,125 @@
+"""Settings: everything a run of `thresher value` depends on, besides the files themselves."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from typing import Any
+
+from thresher.checks import check_choice, check_metric, check_number, check_radius
+from thresher.embed import TEXT_MODEL
+from thresher.errors import InputError
+from thresher.prices import check_semivalue
+
+RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
+METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
+UTILITIES = ("soft-label", "jia2019")
+HELD_OUT = 0.1
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is wanted, named as the options of the command.
+
+    Parameters
+    ----------
+    file, label, features, ignore, id, owner, categorical, text, delimiter
+        The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
+    validation, validation_label
+        The validation set, and its own column or file of labels where that has another name.
+    holdout, seed
+        The share of each class to hold out where there is no validation set, and the seed of it.
+    fill, standardize, model
+        How features become numbers; see `thresher.tables.encoding.Encoder`.
+    method, radius, metric, semivalue, mean, k, utility, evaluations
+        How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
+
+    Examples
+    --------
+    >>> Settings("train.csv", label="species", standardize=True).command()
+    'thresher value train.csv --label species --standardize'
+    """
+
+    file: str
+    label: str = "y"
+    features: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    id: str | None = None
+    owner: str | None = None
+    categorical: tuple[str, ...] = ()
+    text: str | None = None
+    delimiter: str | None = None
+    validation: str | None = None
+    validation_label: str | None = None
+    holdout: float | None = None
+    seed: int = 0
+    fill: str | float | None = None
+    standardize: bool = False
+    model: str = TEXT_MODEL
+    method: str = "tknn"
+    radius: str | float = AUTO
+    metric: str = "cosine"
+    semivalue: str = "shapley"
+    mean: bool = False
+    k: int = 5
+    utility: str = "soft-label"
+    evaluations: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("--method", self.method, METHODS)
+        check_choice("--utility", self.utility, UTILITIES)
+        if check_metric(self.metric) == "precomputed":
+            raise InputError("--metric must be cosine or euclidean: a table has features")
+        check_semivalue(self.semivalue)
+        if self.radius != AUTO:
+            object.__setattr__(self, "radius", check_radius(_number("--radius", self.radius)))
+        if self.holdout is not None:
+            if self.validation is not None:
+                raise InputError("--holdout goes without --validation: choose one of the two")
+            check_number("--holdout", self.holdout, least=0, most=1)
+        self._check_fitting()
+
+    def _check_fitting(self) -> None:
+        """Refuse options that the method would pass over."""
+        wanted = {
+            "radius": ("tknn", "zero-budget"),
+            "semivalue": ("tknn",),
+            "metric": ("tknn", "knn", "zero-budget"),
+            "k": ("knn",),
+            "utility": ("knn",),
+            "mean": ("tknn", "knn", "zero-budget"),
+            "evaluations": RETRAINING[1:],
+        }
+        for name, methods in wanted.items():
+            if name in self.given() and self.method not in methods:
+                listed = " or ".join(methods)
+                raise InputError(
+                    f"--{name} goes with --method {listed}, and the method is {self.method}"
+                )
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not the default."""
+        pairs = ((each, getattr(self, each.name)) for each in fields(self))
+        return {each.name: entry for each, entry in pairs if entry != each.default}
+
+    def command(self) -> str:
+        """The command that makes the same run."""
+        words = ["thresher", "value", self.file]
+        for name, entry in self.given().items():
+            if name != "file":
+                words += [f"--{name.replace('_', '-')}", *_written(entry)]
+        return shlex.join(words)
+
+
+def _written(entry: Any) -> list[str]:
+    if entry is True:
+        return []
+    return [",".join(entry) if isinstance(entry, tuple) else str(entry)]
+
+
+def _number(option: str, text: object) -> float:
+    try:
+        return float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{option} must be auto or a number, got {text!r}") from None

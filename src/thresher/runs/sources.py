@@ -1,0 +1,81 @@
+"""The points and the validation set of a run: read from files, or held out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import InputError
+from thresher.runs.settings import HELD_OUT, Settings
+from thresher.tables.columns import Columns, choose_columns, same_labels
+from thresher.tables.holdout import find_twins, hold_out
+from thresher.tables.reading import Table, input_digest, read_table, validation_inside
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Both sides, and where they are from, for the record."""
+
+    points: Columns
+    validation: Columns
+    about: Mapping[str, Any]
+
+
+def read_sources(settings: Settings) -> Sources:
+    """The points and the validation set that the settings name."""
+    table = read_table(settings.file, delimiter=settings.delimiter)
+    points = choose_columns(
+        table, label=settings.label, features=settings.features or None, id=settings.id,
+        owner=settings.owner, categorical=settings.categorical, text=settings.text,
+        ignore=settings.ignore,
+    )  # fmt: skip
+    beside = _validation_table(settings, table)
+    if beside is None:
+        return _split(settings, table, points)
+    validation = choose_columns(
+        beside,
+        label=settings.validation_label or settings.label,
+        features=[name for name in points.names if name != points.text],
+        categorical=points.categorical,
+        text=points.text,
+    )
+    points, validation = same_labels(points, validation)
+    return Sources(points, validation, _about(table) | {"validation": _files(beside)})
+
+
+def _validation_table(settings: Settings, table: Table) -> Table | None:
+    """The table of validation points, if they are not to be held out."""
+    if settings.validation is not None:
+        found = read_table(settings.validation, delimiter=settings.delimiter)
+        if found.kind == "npy" and settings.validation_label is None:
+            raise InputError(
+                f"{found.name} has no labels: name the file of them by --validation-label"
+            )
+        return found
+    if settings.validation_label is not None:
+        raise InputError("--validation-label goes with --validation, which was not given")
+    return None if settings.holdout is not None else validation_inside(table, settings.label)
+
+
+def _split(settings: Settings, table: Table, points: Columns) -> Sources:
+    share = HELD_OUT if settings.holdout is None else settings.holdout
+    twins = find_twins(points)
+    out = hold_out(points.labels, share, settings.seed, twins=twins)
+    held = {
+        "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
+        "rows_with_copies": int(np.count_nonzero(twins)),
+    }  # fmt: skip
+    return Sources(points.take(~out), points.take(out), _about(table) | {"validation": held})
+
+
+def _about(table: Table) -> dict[str, Any]:
+    points = _files(table)
+    return {"input_digest": points["digest"], "points": points}
+
+
+def _files(table: Table) -> dict[str, Any]:
+    names = [str(path) for path in table.files]
+    return {"files": names, "digest": input_digest(table.files), "rows": len(table)}

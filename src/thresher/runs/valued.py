@@ -1,0 +1,161 @@
+"""value_files: the whole way from files to values, with what is needed to explain them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.findings import Findings, explain
+from thresher.runs.methods import Data, value_data
+from thresher.runs.settings import Settings
+from thresher.runs.sources import read_sources
+from thresher.tables.columns import Columns
+from thresher.tables.encoding import Encoder, encode
+from thresher.valuation import Valuation
+
+APART = 100.0  # the most by which deviations of columns may differ without a word
+SHOWN = 4  # columns of the table that a report shows beside a row
+
+
+@dataclass(frozen=True, eq=False)
+class Valued:
+    """What came out of a run.
+
+    Parameters
+    ----------
+    settings
+        What was wanted.
+    points, validation
+        Both sides as they were read; `points.rows` are their row numbers in the table.
+    data
+        X, y, X_val and y_val as they were valued.
+    encoder
+        How features became numbers.
+    valuation
+        The values.
+    findings
+        What they say about each row; None for methods without a price list.
+    record
+        From what, how and by which version; enough to make the same run again.
+    """
+
+    settings: Settings
+    points: Columns
+    validation: Columns
+    data: Data
+    encoder: Encoder
+    valuation: Valuation
+    findings: Findings | None
+    record: Mapping[str, Any]
+
+    def columns(self) -> dict[str, Any]:
+        """The table of results: one row a point, in the order of the input."""
+        found: dict[str, Any] = {"row": self.points.rows}
+        if self.points.ids is not None:
+            found["id"] = list(self.points.ids)
+        if self.findings is not None:
+            return found | {**self.findings.columns(), "row": self.points.rows}
+        found |= {"label": list(self.points.labels), "value": self.valuation.values}
+        return found | {
+            "rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()
+        }  # fmt: skip
+
+    def hints(self) -> list[str]:
+        """What would have made for better values."""
+        found = []
+        unlike = _unlike_columns(self)
+        if unlike:
+            found.append(
+                f"columns differ in scale, from {unlike[0]!r} to {unlike[1]!r}: a few of them make "
+                "up all distances; --standardize brings them to one scale"
+            )
+        for name, count in self.encoder.unseen(self.validation).items():
+            found.append(
+                f"{count} validation points have a {name!r} that no point has: it is all zeros"
+            )
+        return found
+
+    def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
+        """Write the page that shows it."""
+        from thresher.report import gather, write_report
+
+        features = self.points.features
+        names = [name for name in features.column_names if name != self.points.text][:SHOWN]
+        if self.points.text is not None:
+            names = [self.points.text, *names][:SHOWN]
+        evidence = gather(
+            self.valuation, *self.data, ids=self.points.ids, rows=self.points.rows,
+            record=self.record, show={name: features.column(name).to_pylist() for name in names},
+            seed=self.settings.seed, progress=progress,
+        )  # fmt: skip
+        write_report(path, evidence, force=force)
+
+
+def value_files(settings: Settings, *, progress: bool = False) -> Valued:
+    r"""Value the points of a file.
+
+    Parameters
+    ----------
+    settings
+        Files, columns and method.
+    progress
+        Show progress bars on standard error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from thresher.runs.settings import Settings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lines = [f"{i % 20 + i / 100},{'ab'[i % 20 > 9]}" for i in range(100)]
+    ...     lines[7] = "7.07,b"
+    ...     _ = Path(folder, "a.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
+    ...     wanted = Settings(str(Path(folder, "a.csv")), holdout=0.3, metric="euclidean")
+    ...     valued = value_files(wanted)
+    >>> valued.findings
+    Findings(70 points: 69 keep, 1 relabel)
+    >>> int(valued.points.rows[valued.valuation.suspects(1)[0]])
+    7
+    """
+    sources = read_sources(settings)
+    points, validation = sources.points, sources.validation
+    X, X_val, encoder = encode(
+        points, validation, fill=settings.fill, standardize=settings.standardize,
+        model=settings.model, progress=progress,
+    )  # fmt: skip
+    data = X, list(points.labels), X_val, list(validation.labels)
+    valuation = value_data(settings, data, owners=points.owners, progress=progress)
+    findings = explain(valuation, *data) if valuation.method == "tknn-shapley" else None
+    record = {
+        **_versions(),
+        "command": settings.command(),
+        "settings": dataclasses.asdict(settings),
+        **sources.about,
+        "encoder": encoder.describe(),
+    }
+    return Valued(settings, points, validation, data, encoder, valuation, findings, record)
+
+
+def _versions() -> dict[str, str]:
+    import thresher
+
+    return {"thresher": thresher.__version__, "numpy": np.__version__}
+
+
+def _unlike_columns(valued: Valued) -> tuple[str, str] | None:
+    """Two columns whose deviations are far apart, the smaller one first; None if all are alike."""
+    width = len(valued.encoder.names)
+    if valued.settings.standardize or width < 2:
+        return None
+    X = valued.data[0][:, :width]
+    spread = X.std(axis=0)
+    varied = np.flatnonzero(spread > 0)
+    if len(varied) < 2:
+        return None
+    low, high = varied[spread[varied].argmin()], varied[spread[varied].argmax()]
+    names = valued.encoder.names
+    return (names[low], names[high]) if spread[high] > APART * spread[low] else None

@@ -1,0 +1,255 @@
+"""Which rows to drop or to relabel: as findings suggest, or as given outright.
+
+Outright is `rows:3,17,20-29`, `ids:a7,b9`, or `@file` with one row number or id a line; a new label
+follows an equals sign, `rows:3=cat`. Everything else are words that findings have in their column
+`suggestion`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.checks import rows_text
+from thresher.errors import InputError
+from thresher.files import reading
+from thresher.findings import SUGGESTIONS
+from thresher.labels import is_missing
+from thresher.tables.columns import column_of
+from thresher.tables.finding import nearest
+from thresher.tables.reading import Table, input_digest, record_of
+
+SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Suggested:
+    """What findings suggest for rows of a table: the word, and the label that would be best."""
+
+    name: str
+    rows: tuple[int, ...]
+    words: tuple[str, ...]
+    best: tuple[Any, ...]
+
+    def chosen(self, words: Sequence[str]) -> dict[int, Any]:
+        """The rows with one of these suggestions, each with the label that would be best."""
+        triples = zip(self.rows, self.words, self.best, strict=True)
+        return {row: best for row, word, best in triples if word in words}
+
+
+def rows_to_drop(
+    text: str, count: int, ids: Sequence[Hashable] | None = None,
+    suggested: Suggested | None = None,
+) -> list[int]:  # fmt: skip
+    """The rows that `text` means, of a table of `count` rows.
+
+    Examples
+    --------
+    >>> rows_to_drop("rows:3,5-7", 10)
+    [3, 5, 6, 7]
+    >>> rows_to_drop("ids:b", 2, ids=["a", "b"])
+    [1]
+    """
+    if not _is_outright(text):
+        return sorted(_need(suggested, "--drop", text).chosen(_words("--drop", text)))
+    places, rows = _places(ids), set[int]()
+    for kind, entry in _entries("--drop", text, ids):
+        rows.update(_rows("--drop", kind, entry, count, places))
+    return sorted(rows)
+
+
+def rows_to_relabel(
+    text: str, count: int, ids: Sequence[Hashable] | None = None,
+    suggested: Suggested | None = None,
+) -> dict[int, Any]:  # fmt: skip
+    """The new label of each row that `text` means.
+
+    Examples
+    --------
+    >>> rows_to_relabel("rows:3=cat,4=dog", 10)
+    {3: 'cat', 4: 'dog'}
+    """
+    if not _is_outright(text):
+        found = _need(suggested, "--relabel", text)
+        chosen = found.chosen(_words("--relabel", text))
+        empty = sorted(row for row, best in chosen.items() if is_missing(best))
+        if empty:
+            raise InputError(f"{found.name} has no best_label for {rows_text(empty)}")
+        return chosen
+    places, labels = _places(ids), dict[int, Any]()
+    for kind, entry in _entries("--relabel", text, ids):
+        key, _, label = (part.strip() for part in entry.partition("="))
+        if not label:
+            raise InputError(f"--relabel needs a new label after {entry!r}, such as {key}=cat")
+        for row in _rows("--relabel", kind, key, count, places):
+            if labels.setdefault(row, label) != label:
+                raise InputError(f"--relabel has two labels for row {row}: {labels[row]}, {label}")
+    return labels
+
+
+def read_suggestions(
+    findings: Table, table: Table, labels: Sequence[Any], ids: Sequence[Hashable] | None
+) -> Suggested:
+    """What findings suggest for the rows of a table, if they were made from it.
+
+    A digest of the input in the findings must be that of the table's files. Findings are matched by
+    ids if both have them, else by row number; without a digest there must be as many as rows. The
+    labels must agree.
+    """
+    columns = {
+        name: column_of(findings, name, "--values").to_pylist()
+        for name in ("row", "label", "suggestion", "best_label")
+    }
+    proven = _check_digest(findings, table)
+    if ids is not None and "id" in findings.data.column_names:
+        rows = _rows_of_ids(findings, ids)
+    else:
+        rows = _row_numbers(findings, table, columns["row"], proven=proven)
+    _check_labels(findings, table, rows, columns["label"], labels)
+    words = tuple(map(str, columns["suggestion"]))
+    strange = [word for word in words if word not in SUGGESTIONS]
+    if strange:
+        raise InputError(f"{findings.name} has a suggestion {strange[0]!r}: {_known_words()}")
+    return Suggested(findings.name, rows, words, tuple(columns["best_label"]))
+
+
+def _check_digest(findings: Table, table: Table) -> bool:
+    """Whether a digest proves that the findings are of this table; refused if it proves not."""
+    digest = record_of(findings).get("input_digest")
+    if digest is None:
+        return False
+    if digest != input_digest(table.files):
+        raise InputError(
+            f"{findings.name} was not made from {table.name} as it is now: run thresher value again"
+        )
+    return True
+
+
+def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
+    places = _places(ids) or {}
+    found = [str(entry) for entry in findings.data.column("id").to_pylist()]
+    strange = [entry for entry in found if entry not in places]
+    if strange:
+        raise InputError(f"{findings.name} has ids that the table has not, such as {strange[0]!r}")
+    return _distinct(findings, [places[entry] for entry in found])
+
+
+def _row_numbers(
+    findings: Table, table: Table, numbers: list[Any], *, proven: bool
+) -> tuple[int, ...]:
+    if not proven and len(numbers) != len(table):
+        raise InputError(
+            f"{findings.name} has {len(numbers)} rows but {table.name} has {len(table)}: match "
+            "them by --id, or use findings in a .parquet file, which know their input"
+        )
+    rows = []
+    for number in numbers:
+        if not re.fullmatch("[0-9]+", str(number)) or int(number) >= len(table):
+            raise InputError(
+                f"{findings.name} has a row {number!r}: {table.name} has rows 0 to {len(table) - 1}"
+            )
+        rows.append(int(number))
+    return _distinct(findings, rows)
+
+
+def _distinct(findings: Table, rows: list[int]) -> tuple[int, ...]:
+    row, times = Counter(rows).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{findings.name} has row {row} more than once")
+    return tuple(rows)
+
+
+def _check_labels(
+    findings: Table, table: Table, rows: tuple[int, ...], found: list[Any], labels: Sequence[Any]
+) -> None:
+    pairs = zip(rows, found, strict=True)
+    unlike = [row for row, label in pairs if not _alike(label, labels[row])]
+    if unlike:
+        raise InputError(
+            f"{findings.name} has other labels than {table.name} in {rows_text(sorted(unlike))}: "
+            "it was made from other data, or by another --label"
+        )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two labels are the same, maybe once written as text and once as a number."""
+    if str(one) == str(other):
+        return True
+    try:
+        return float(one) == float(other)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_outright(text: str) -> bool:
+    return text.startswith(("rows:", "ids:", "@"))
+
+
+def _need(suggested: Suggested | None, option: str, text: str) -> Suggested:
+    if suggested is None:
+        raise InputError(
+            f"{option} {text} needs findings: name them by --values, or name rows, such as "
+            f"{option} rows:3,17"
+        )
+    return suggested
+
+
+def _words(option: str, text: str) -> list[str]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in SUGGESTIONS:
+            near = nearest(word, SUGGESTIONS)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise InputError(f"{option} has no suggestion {word!r}: {hint}{_known_words()}")
+    if not words:
+        raise InputError(f"{option} is empty: {_known_words()}")
+    return words
+
+
+def _known_words() -> str:
+    return f"there are {', '.join(SUGGESTIONS)}; or name rows, such as rows:3,17 or ids:a7"
+
+
+def _entries(option: str, text: str, ids: Sequence[Hashable] | None) -> Iterator[tuple[str, str]]:
+    """What is given outright, entry by entry, as "rows" or as "ids"."""
+    kind, _, rest = text.partition(":")
+    entries = rest.split(",")
+    if text.startswith("@"):
+        kind = "rows" if ids is None else "ids"
+        with reading(text[1:], "list of rows") as path:
+            entries = path.read_text(encoding="utf-8-sig").splitlines()
+    found = [entry.strip() for entry in entries if entry.strip()]
+    if not found:
+        raise InputError(f"{option} {text} names no rows")
+    return ((kind, entry) for entry in found)
+
+
+def _rows(
+    option: str, kind: str, entry: str, count: int, places: Mapping[str, int] | None
+) -> Sequence[int]:
+    if kind == "ids":
+        return [_row_of_id(option, entry, places)]
+    span = SPAN.fullmatch(entry)
+    if not span:
+        raise InputError(f"{option} must name rows as in rows:3,17,20-29, got {entry!r}")
+    first, last = int(span[1]), int(span[2] or span[1])
+    if not first <= last < count:
+        raise InputError(f"{option} names rows {entry}, but there are rows 0 to {count - 1}")
+    return range(first, last + 1)
+
+
+def _places(ids: Sequence[Hashable] | None) -> dict[str, int] | None:
+    return None if ids is None else {str(entry): row for row, entry in enumerate(ids)}
+
+
+def _row_of_id(option: str, entry: str, places: Mapping[str, int] | None) -> int:
+    if places is None:
+        raise InputError(f"{option} names ids: name their column by --id")
+    if entry not in places:
+        near = nearest(entry, places)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{option} names the id {entry!r}, which no row has{hint}")
+    return places[entry]

@@ -1,0 +1,71 @@
+"""Labels of a table, refused where they do not look like classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+from typing import Any
+
+from thresher.errors import InputError
+from thresher.labels import check_labels
+
+FEW_ROWS = 20  # up to so many, labels may well be all different
+MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class
+
+
+def check_classes(
+    what: str, entries: list[Any], *, written: bool
+) -> tuple[tuple[Hashable, ...], bool]:
+    """The labels, if none is missing and they look like classes; and whether they were `written`.
+
+    Labels that were written as text are integers if all look so.
+    """
+    found = tuple(check_labels(what, entries))
+    labels = plain_labels(found) if written else found
+    distinct = dict.fromkeys(labels)
+    way_out = "classes are needed: name another --label, or group its entries into classes"
+    broken = _broken_number(distinct)
+    if broken is not None:
+        raise InputError(
+            f"{what} has numbers that are not whole, such as {broken!r} in row "
+            f"{labels.index(broken)}: it looks like the target of a regression; {way_out}"
+        )
+    if len(labels) > FEW_ROWS and len(distinct) > MOST_DISTINCT * len(labels):
+        raise InputError(
+            f"{what} has {len(distinct)} distinct entries in {len(labels)} rows: it looks like an "
+            f"id or the target of a regression; {way_out}"
+        )
+    return labels, written
+
+
+def _broken_number(distinct: Iterable[Any]) -> Any:
+    """The first label that is no whole number, if all are numbers or are written so; else None."""
+    first = None
+    for label in distinct:
+        try:
+            number = Decimal(label) if isinstance(label, str | int | Decimal | float) else None
+        except ArithmeticError:
+            number = None
+        if number is None:
+            return None
+        if first is None and not (number.is_finite() and number == number.to_integral_value()):
+            first = label
+    return first
+
+
+def plain_labels(labels: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Labels of text, as integers if all are plainly written as such.
+
+    Examples
+    --------
+    >>> plain_labels(["1", "-2"]), plain_labels(["1", "02"])
+    ((1, -2), ('1', '02'))
+    """
+    found = tuple(labels)
+    plain = {label: label for label in found}
+    for label in plain:
+        if not re.fullmatch(r"0|-?[1-9][0-9]{0,17}", label):
+            return found
+        plain[label] = int(label)
+    return tuple(plain[label] for label in found)

@@ -1,0 +1,289 @@
+"""Labels, ids, owners and features of a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.checks import rows_text
+from thresher.errors import InputError
+from thresher.labels import is_missing
+from thresher.tables.classes import check_classes
+from thresher.tables.finding import missing
+from thresher.tables.label_files import read_label_file
+from thresher.tables.reading import Table
+
+INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What the columns of a table are for.
+
+    Parameters
+    ----------
+    labels
+        The label of each row.
+    features
+        The columns of features as an Arrow table, in order; a column of text comes last.
+    ids, owners
+        The id and the owner of each row, or None.
+    categorical, text
+        The features that are categories, and the one that is text.
+    source
+        What messages call the table.
+    written
+        Whether the labels are from text, so that integers are only how they look.
+    rows
+        The number of each row in the table.
+    """
+
+    labels: tuple[Hashable, ...]
+    features: pa.Table
+    ids: tuple[Hashable, ...] | None = None
+    owners: tuple[Hashable, ...] | None = None
+    categorical: tuple[str, ...] = ()
+    text: str | None = None
+    source: str = "the table"
+    written: bool = False
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.rows):
+            object.__setattr__(self, "rows", np.arange(len(self.labels)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(self.features.column_names)
+
+    def take(self, rows: Sequence[int] | NDArray[Any]) -> Columns:
+        """Some rows, by number or by a boolean mask; messages go on naming them as in the table."""
+        wanted = np.asarray(rows)
+        where = np.flatnonzero(wanted) if wanted.dtype.kind == "b" else wanted.astype(np.int64)
+
+        def some(entries: tuple[Hashable, ...] | None) -> Any:
+            return None if entries is None else tuple(entries[row] for row in where)
+
+        return dataclasses.replace(
+            self, labels=some(self.labels), features=self.features.take(where),
+            ids=some(self.ids), owners=some(self.owners), rows=self.rows[where],
+        )  # fmt: skip
+
+
+def choose_columns(
+    table: Table, *, label: str, features: Sequence[str] | None = None,
+    id: str | None = None, owner: str | None = None,  # noqa: A002
+    categorical: Sequence[str] = (), text: str | None = None, ignore: Sequence[str] = (),
+) -> Columns:  # fmt: skip
+    """What the columns of a table are for.
+
+    Parameters
+    ----------
+    table
+        The table.
+    label
+        The column of labels. For an .npy file, a file of labels: .npy, or .csv or .txt with one
+        label a line.
+    features
+        Names of columns, or patterns such as "x*" and "sensor_??". If not given, all columns that
+        are not named otherwise.
+    id, owner, text
+        The columns of ids, of owners, and of texts to embed.
+    categorical, ignore
+        Features that are categories, and columns to leave out: names or patterns.
+
+    Returns
+    -------
+    Columns
+        Labels of text are integers if all are plainly written as such. Ids of text stay text.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, if labels or ids are missing, if ids are not distinct, or if the
+        labels look like ids or numbers rather than classes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> data = pa.table({"x1": [0.5, 1.5], "x2": [1, 2], "note": ["a", "b"], "y": ["cat", "dog"]})
+    >>> found = choose_columns(Table(data, (Path("a.csv"),), "csv"), label="y", features=["x*"])
+    >>> found.labels, found.names
+    (('cat', 'dog'), ('x1', 'x2'))
+    """
+    if table.kind == "npy":
+        labels, written = _labels_of_file(table, label)
+        roles: dict[str, str] = {}
+    else:
+        labels, written = _labels_of_column(table, label)
+        roles = {label: "label"}
+    for option, name in (("id", id), ("owner", owner), ("text", text)):
+        if name is not None:
+            column_of(table, name, f"--{option}")
+            _add_role(roles, name, option)
+    for name in _matching(table, ignore, "--ignore"):
+        if name in ignore or name not in roles:  # a pattern spares what has a role
+            _add_role(roles, name, "ignore")
+    names = _feature_names(table, features, roles)
+    chosen = [*names, *([] if text is None else [text])]
+    if not chosen:
+        raise InputError(f"{table.name} has no columns left as features: name some by --features")
+    return Columns(
+        labels=labels,
+        features=table.data.select(chosen),
+        ids=None if id is None else check_ids(table, id),
+        owners=None if owner is None else _owners(table, owner),
+        categorical=_categories(table, categorical, names),
+        text=text,
+        source=table.name,
+        written=written,
+    )
+
+
+def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
+    """Two tables with labels of one kind: where one has text, the other's integers are text again.
+
+    Labels of text are integers only if all of them look so, which may hold in one table and not in
+    the other.
+    """
+    kinds = [{type(label) for label in each.labels} for each in (first, second)]
+    if kinds[0] == kinds[1]:
+        return first, second
+    either = _unread(first) if kinds[1] == {str} else first
+    return either, (_unread(second) if kinds[0] == {str} else second)
+
+
+def column_of(table: Table, name: str, option: str) -> Any:
+    """A column; an error names the nearest ones there are."""
+    if name not in table.data.column_names:
+        raise missing(table.name, "column", name, table.data.column_names, option)
+    return table.data.column(name)
+
+
+def entries_of(table: Table, name: str, option: str) -> list[Any]:
+    """The entries of a column, one a row; lists and the like are refused."""
+    column = column_of(table, name, option)
+    if pa.types.is_nested(column.type):
+        raise InputError(
+            f"{table.name} column {name!r} is of type {column.type}: one entry a row is needed"
+        )
+    return list(column.to_pylist())
+
+
+def _unread(columns: Columns) -> Columns:
+    whole = columns.written and all(type(label) is int for label in columns.labels)
+    labels = tuple(map(str, columns.labels))
+    return dataclasses.replace(columns, labels=labels) if whole else columns
+
+
+def _labels_of_file(table: Table, label: str) -> tuple[tuple[Hashable, ...], bool]:
+    found = read_label_file(label, table.name, len(table))
+    return check_classes(f"{found.path}", found.entries, written=found.text is not None)
+
+
+def _labels_of_column(table: Table, label: str) -> tuple[tuple[Hashable, ...], bool]:
+    entries = entries_of(table, label, "--label")
+    return check_classes(f"{table.name} column {label!r}", entries, written=table.is_text)
+
+
+def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:
+    """A column of ids, if none is missing and all are distinct."""
+    entries = _present(table, name, "ids")
+    rows: dict[Hashable, list[int]] = {}
+    for row, entry in enumerate(entries):
+        rows.setdefault(entry, []).append(row)
+    twice = {entry: where for entry, where in rows.items() if len(where) > 1}
+    if twice:
+        shown = "; ".join(f"{entry!r} in {rows_text(twice[entry])}" for entry in list(twice)[:3])
+        more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
+        raise InputError(
+            f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}"
+        )
+    return tuple(entries)
+
+
+def _owners(table: Table, name: str) -> tuple[Hashable, ...]:
+    return tuple(_present(table, name, "owners"))
+
+
+def _present(table: Table, name: str, word: str) -> list[Any]:
+    entries = entries_of(table, name, f"--{word[:-1]}")
+    empty = [row for row, entry in enumerate(entries) if is_missing(entry)]
+    if empty:
+        raise InputError(
+            f"{table.name} column {name!r} has missing {word} in {rows_text(empty)}: "
+            "drop or fill those rows"
+        )
+    return entries
+
+
+def _add_role(roles: dict[str, str], name: str, role: str) -> None:
+    if name in roles:
+        raise InputError(f"column {name!r} is both --{roles[name]} and --{role}: choose one")
+    roles[name] = role
+
+
+def _feature_names(
+    table: Table, features: Sequence[str] | None, roles: dict[str, str]
+) -> list[str]:
+    if features is None:
+        stored = _pandas_index(table.data)
+        names = [name for name in table.data.column_names if name not in {*roles, *stored}]
+        if "" in names:
+            place = table.data.column_names.index("") + 1
+            raise InputError(
+                f"{table.name} has no name for column {place}, maybe an index that was written "
+                "with it: name the --features, or leave it out by --ignore ''"
+            )
+        return names
+    for name in features:
+        if name in roles:
+            raise InputError(f"column {name!r} is both --{roles[name]} and one of --features")
+    return [name for name in _matching(table, features, "--features") if name not in roles]
+
+
+def _matching(table: Table, wanted: Sequence[str], option: str) -> list[str]:
+    """The columns that names or patterns mean, each once."""
+    names = table.data.column_names
+    if isinstance(wanted, str):
+        raise InputError(f"{option} must be a list of names, got the string {wanted!r}")
+    found: dict[str, None] = {}
+    for name in wanted:
+        fits = (
+            [name] if name in names else [each for each in names if fnmatch.fnmatchcase(each, name)]
+        )
+        if not fits:
+            raise missing(table.name, "column", name, names, option)
+        found.update(dict.fromkeys(fits))
+    return list(found)
+
+
+def _categories(table: Table, categorical: Sequence[str], names: list[str]) -> tuple[str, ...]:
+    found = _matching(table, categorical, "--categorical")
+    for name in found:
+        if name not in names:
+            raise InputError(f"--categorical {name!r} is not one of the features")
+    return tuple(found)
+
+
+def _pandas_index(data: pa.Table) -> set[str]:
+    """The columns in which pandas stored an index without a name."""
+    about = json.loads((data.schema.metadata or {}).get(b"pandas", b"{}"))
+    return {
+        name
+        for name in about.get("index_columns", ())
+        if isinstance(name, str) and INDEX.fullmatch(name)
+    }

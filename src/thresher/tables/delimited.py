@@ -1,0 +1,164 @@
+"""Delimited text as bytes: where records and cells begin and end, what they say, and edits.
+
+The grammar is that of Arrow's reader. A cell that begins with a quote runs to the next quote that
+is not doubled, and what follows up to the delimiter still belongs to it; elsewhere quotes are plain
+characters. A record ends at a line feed, a carriage return or both; empty lines are no records.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import mmap
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from thresher.errors import InputError
+from thresher.tables.finding import is_gzip
+
+NEWLINE = re.compile(rb"\r\n|\n|\r")
+QUOTED = re.compile(rb'"((?:[^"]++|"")*+)("?+)', re.DOTALL)
+WORDS = {"tab": "\t", "\\t": "\t"}
+
+
+class Record(NamedTuple):
+    """Where one record is: its first byte, the end of its last cell, and the end of its line."""
+
+    start: int
+    stop: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Delimited:
+    r"""The bytes of a delimited file.
+
+    Examples
+    --------
+    >>> text = Delimited(b'a,b\n1,"x, ""y"" z"\n', ",")
+    >>> [[text.text(cell) for cell in text.cells(record)] for record in text.records()]
+    [['a', 'b'], ['1', 'x, "y" z']]
+    """
+
+    raw: bytes | mmap.mmap
+    delimiter: str
+    quotes: bool = True  # whether quotes mean anything
+
+    @classmethod
+    def open(cls, path: Path, delimiter: str, *, quotes: bool = True) -> Delimited:
+        """The bytes of a file, decompressed where its name ends in .gz."""
+        if is_gzip(path):
+            with gzip.open(path) as packed:
+                return cls(packed.read(), delimiter, quotes)
+        with path.open("rb") as file:
+            empty = path.stat().st_size == 0
+            raw = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return cls(raw, delimiter, quotes)
+
+    def records(self) -> Iterator[Record]:
+        """Where every record is, the header among them."""
+        mark = len(codecs.BOM_UTF8)
+        start = mark if self.raw[:mark] == codecs.BOM_UTF8 else 0
+        cell, delimiter = self._grammar()
+        record = re.compile(cell + rb"(?:" + delimiter + cell + rb")*+(\r\n|\n|\r|\Z)", re.DOTALL)
+        for found in record.finditer(self.raw, start):
+            if found.start(1) > found.start():
+                yield Record(found.start(), found.start(1), found.end())
+
+    def cells(self, record: Record) -> list[tuple[int, int]]:
+        """Where the cells of a record begin and end."""
+        cell = re.compile(self._grammar()[0], re.DOTALL)
+        spans, position = [], record.start
+        while True:
+            found = cell.match(self.raw, position, record.stop)
+            stop = found.end() if found else record.stop
+            spans.append((position, stop))
+            if stop >= record.stop:
+                return spans
+            position = stop + 1
+
+    def text(self, span: tuple[int, int]) -> str | None:
+        """What a cell says; None where it is empty and not in quotes."""
+        cell = self.raw[span[0] : span[1]]
+        quoted = QUOTED.match(cell) if self.quotes else None
+        if quoted:
+            cell = quoted[1].replace(b'""', b'"') + cell[quoted.end() :]
+        return cell.decode() if cell or quoted else None
+
+    def is_open(self, span: tuple[int, int]) -> bool:
+        """Whether a cell begins with a quote that is never closed."""
+        quoted = QUOTED.match(self.raw, *span)
+        return quoted is not None and not quoted[2]
+
+    def line(self, position: int) -> int:
+        """The number of the line, from 1, on which a byte is."""
+        return 1 + sum(1 for _ in NEWLINE.finditer(self.raw, 0, position))
+
+    def _grammar(self) -> tuple[bytes, bytes]:
+        """Patterns of a cell, and of the delimiter."""
+        delimiter = re.escape(self.delimiter).encode()
+        quoted = rb'(?:"(?:[^"]++|"")*+"?+)?+' if self.quotes else b""
+        return quoted + rb"[^\r\n" + delimiter + rb"]*+", delimiter
+
+
+def check_delimiter(delimiter: object) -> str:
+    r"""`delimiter`, if it is one plain character; "tab" and "\t" stand for a tab.
+
+    Examples
+    --------
+    >>> check_delimiter(";"), check_delimiter("tab")
+    (';', '\t')
+    """
+    found = WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else delimiter
+    plain = isinstance(found, str) and len(found) == 1 and found.isascii()
+    if not plain or found in '"\r\n\0':  # type: ignore[operator]
+        raise InputError(
+            f"--delimiter must be one character such as ; or |, or tab, got {delimiter!r}"
+        )
+    return found  # type: ignore[return-value]
+
+
+def quoted(text: str, delimiter: str) -> bytes:
+    """A cell that says `text`, in quotes only if it needs them.
+
+    Examples
+    --------
+    >>> quoted("cat", ","), quoted('a "big" cat', ","), quoted("", ",")
+    (b'cat', b'"a ""big"" cat"', b'""')
+    """
+    plain = text and not any(mark in text for mark in (delimiter, '"', "\r", "\n"))
+    return text.encode() if plain else b'"' + text.replace('"', '""').encode() + b'"'
+
+
+def edited(
+    source: Delimited, drop: AbstractSet[int], cells: Mapping[int, bytes], column: int,
+    *, header: bool = True, from_header: bool = True,
+) -> Iterator[bytes]:  # fmt: skip
+    r"""The bytes of a file, piece by piece, without some rows and with other cells in one column.
+
+    Rows are numbered from 0 after the header, if there is a `header`. Everything else is copied,
+    empty lines too. With `from_header` false, what comes up to the end of the header is left out.
+
+    Examples
+    --------
+    >>> text = Delimited(b"x,y\r\n 1.50,a\r\n2,b\r\n3,c", ",")
+    >>> b"".join(edited(text, {1}, {0: b"z"}, 1))
+    b'x,y\r\n 1.50,z\r\n3,c'
+    """
+    position = 0
+    for row, record in enumerate(source.records(), start=-1 if header else 0):
+        if row < 0 and not from_header:
+            position = record.end
+        elif row in drop:
+            yield source.raw[position : record.start]
+            position = record.end
+        elif row in cells:
+            start, stop = source.cells(record)[column]
+            yield source.raw[position:start]
+            yield cells[row]
+            position = stop
+    yield source.raw[position:]

@@ -1,0 +1,94 @@
+"""Rows held out of a table, to value the others by: a share of each class, and no copies."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.checks import check_count, check_number
+from thresher.errors import InputError
+from thresher.labels import class_list
+from thresher.tables.cells import categories, numbers, says_truth
+from thresher.tables.columns import Columns
+
+Mask = NDArray[np.bool_]
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hold_out(
+    labels: Sequence[Hashable], share: float, seed: int, *, twins: Mask | None = None,
+    option: str = "--holdout",
+) -> Mask:  # fmt: skip
+    """Which rows to hold out: a share of each class, drawn at random, and never all of it.
+
+    Parameters
+    ----------
+    labels
+        The label of each row.
+    share, seed
+        The share of each class, rounded; the same seed draws the same rows.
+    twins
+        Rows that must not be held out, because other rows are copies of them.
+    option
+        What messages call the share.
+
+    Examples
+    --------
+    >>> hold_out(["a"] * 8 + ["b"] * 4, 0.25, seed=0).nonzero()[0].tolist()
+    [2, 4, 9]
+    """
+    share = check_number(option, share, least=0, most=1)
+    rng = np.random.default_rng(check_count("--seed", seed, least=0))
+    known = list(labels)
+    classes = class_list(None, known)
+    codes, out = classes.encode("labels", known), np.zeros(len(known), np.bool_)
+    for code in range(len(classes)):
+        rows = np.flatnonzero(codes == code)
+        drawn = rng.permutation(rows)
+        free = drawn if twins is None else drawn[~twins[drawn]]
+        out[free[: min(round(share * len(rows)), len(rows) - 1)]] = True
+    if not out.any():
+        many = "" if twins is None or not twins.any() else f" ({twins.sum()} rows have copies)"
+        raise InputError(f"{option} {share:g} leaves no validation rows{many}: raise it")
+    return out
+
+
+def find_twins(columns: Columns) -> Mask:
+    """Rows whose features other rows have as well: held out, they would be valued by themselves.
+
+    Numbers are compared as numbers, so 1 and 1.0 are the same; missing ones are all alike.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> find_twins(Columns(("a", "b", "b"), pa.table({"x": ["1", "2", "1.0"]}))).tolist()
+    [True, False, True]
+    """
+    marks = np.zeros(len(columns), np.uint64)
+    for name in columns.names:
+        marks = _mixed(marks * ODD + _marks(columns, name))
+    _, place, count = np.unique(marks, return_inverse=True, return_counts=True)
+    return np.asarray(count[place] > 1)
+
+
+def _marks(columns: Columns, name: str) -> NDArray[np.uint64]:
+    """For each row a number, the same where the entries are the same."""
+    if name in columns.categorical or name == columns.text:
+        entries = categories(columns, name)
+        codes = pc.fill_null(pc.index_in(entries, value_set=pc.unique(entries)), 0)
+        return np.asarray(codes.to_numpy(), np.uint64)
+    found: NDArray[Any] = numbers(columns, name, truth=says_truth(columns, name)) + 0.0  # no -0
+    found[np.isnan(found)] = np.nan
+    return found.view(np.uint64)
+
+
+def _mixed(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose every bit depends on every bit."""
+    marks ^= marks >> np.uint64(32)
+    marks *= ODD
+    marks ^= marks >> np.uint64(29)
+    return marks

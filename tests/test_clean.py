@@ -1,0 +1,755 @@
+"""Cleaned tables: some rows dropped, some labels changed, everything else as it was."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pyarrow import feather, ipc
+from tabular import check_refused, put, thresher
+
+import thresher as th
+from thresher.tables import cutting
+from thresher.tables.changes import rows_to_drop, rows_to_relabel
+from thresher.tables.reading import read_table
+from thresher.tables.relabeling import fitting_label, written_label
+from thresher.tables.writing import write_change_log, write_cleaned
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cleaned(name, out, **arguments):
+    log = write_cleaned(read_table(name), out, **arguments)
+    return Path(out).read_bytes(), log
+
+
+# Text, byte for byte
+
+
+plain = st.text(st.sampled_from("ab 1.50é'"), min_size=1, max_size=5)
+inside = st.text(st.sampled_from('ab ,;"\r\n\té'), max_size=6)
+
+
+def in_quotes(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+@st.composite
+def files(draw):
+    """The header, then for each row the text before it, its cells, their label and its line end."""
+    width = draw(st.integers(2, 4))
+    delimiter = draw(st.sampled_from([",", ";", "\t"]))
+    label = draw(st.integers(0, width - 1))
+    raw_cell = st.one_of(plain, inside.map(in_quotes))
+    names = [f"c{i}" if i != label else in_quotes("the, y") for i in range(width)]
+    ends = st.sampled_from(["\n", "\r\n"])
+    blank = st.sampled_from(["", "", "\n", "\r\n\r\n"])
+    rows = [
+        (draw(blank), [draw(raw_cell) for _ in range(width)], draw(ends))
+        for _ in range(draw(st.integers(2, 6)))
+    ]
+    mark = draw(st.sampled_from(["", "\ufeff"]))
+    last = draw(st.booleans())
+    return delimiter, label, mark + delimiter.join(names) + draw(ends), rows, last
+
+
+def text_of(delimiter, head, rows, last):
+    text = head + "".join(blank + delimiter.join(cells) + end for blank, cells, end in rows)
+    return text if last else text.removesuffix(rows[-1][2])
+
+
+def relabeled(rows, label, new):
+    """Rows with other raw cells in the column of labels."""
+    return [
+        (blank, [new.get(i, cell) if j == label else cell for j, cell in enumerate(cells)], end)
+        for i, (blank, cells, end) in enumerate(rows)
+    ]
+
+
+@given(file=files(), data=st.data())
+def test_kept_lines_are_copied_byte_for_byte(folder, file, data):
+    delimiter, label, head, rows, last = file
+    put("a.csv", text_of(delimiter, head, rows, last))
+    fates = data.draw(st.lists(st.sampled_from(["keep", "drop", "relabel"]), min_size=len(rows),
+                               max_size=len(rows)).filter(lambda f: set(f) != {"drop"}))  # fmt: skip
+    new = {i: data.draw(inside | plain) for i, fate in enumerate(fates) if fate == "relabel"}
+    special = set(f'{delimiter}"\r\n')
+    raw = {i: in_quotes(x) if set(x) & special or not x else x for i, x in new.items()}
+    drop = [i for i, fate in enumerate(fates) if fate == "drop"]
+    table = read_table("a.csv", delimiter=delimiter)
+    old = table.data.column("the, y").to_pylist()
+    raw = {i: cell for i, cell in raw.items() if new[i] != old[i]}
+    log = write_cleaned(table, "b.csv", drop=drop, relabel=new, label="the, y", force=True)
+
+    kept = relabeled(rows, label, raw)
+    kept = [(blank, [], "") if i in drop else (blank, cells, end)
+            for i, (blank, cells, end) in enumerate(kept)]  # fmt: skip
+    wanted = head + "".join(blank + delimiter.join(cells) + end for blank, cells, end in kept)
+    wanted = wanted if last or fates[-1] == "drop" else wanted.removesuffix(rows[-1][2])
+    assert Path("b.csv").read_bytes() == wanted.encode()
+
+    again = read_table("b.csv", delimiter=delimiter).data.to_pylist()
+    before = table.data.to_pylist()
+    for i, x in new.items():
+        before[i]["the, y"] = x
+    assert again == [row for i, row in enumerate(before) if i not in drop]
+    assert [(change["row"], change["action"]) for change in log] == sorted(
+        [(i, "drop") for i in drop] + [(i, "relabel") for i in raw]
+    )
+
+
+@given(file=files())
+def test_without_changes_it_is_the_same_file(folder, file):
+    delimiter, _, head, rows, last = file
+    put("a.csv", text_of(delimiter, head, rows, last))
+    write_cleaned(read_table("a.csv", delimiter=delimiter), "b.csv", force=True)
+    assert Path("b.csv").read_bytes() == Path("a.csv").read_bytes()
+
+
+def test_a_label_is_rewritten_and_quoted_only_if_it_must_be():
+    put("a.tsv", b'\xef\xbb\xbfx\ty\r\n 1.50\t"cat"\r\n2e0\tdog\r\n\r\n3\t')
+    relabel = {0: "dog", 1: 'a "big"\tcat', 2: "cat, dog"}
+    found, log = cleaned("a.tsv", "b.tsv", relabel=relabel, label="y")
+    assert found == (b'\xef\xbb\xbfx\ty\r\n 1.50\tdog\r\n2e0\t"a ""big""\tcat"\r\n\r\n3\tcat, dog')
+    assert log[2] == {"row": 2, "action": "relabel", "old_label": None, "new_label": "cat, dog"}
+
+
+def test_a_label_that_stays_is_no_change():
+    content = b'x,y\n1,"cat"\n2,dog\n'
+    put("a.csv", content)
+    assert cleaned("a.csv", "b.csv", relabel={0: "cat"}, label="y") == (content, [])
+    np.savez("a.npz", X=np.eye(2), y=[1, 2])
+    assert cleaned("a.npz", "b.npz", relabel={0: "1", 1: 2.0}, label="y")[1] == []
+
+
+def test_several_files_become_one_under_one_header():
+    put("p/a.csv", b"\xef\xbb\xbfx,y\r\n1,a\r\n2,b")
+    put("p/b.csv", b"\xef\xbb\xbfx,y\r\n3,a\r\n4,b\r\n")
+    put("p/c.csv", b"x,y\n5,a\n6,b")
+    put("p/d.csv", b"x,y\n7,a")
+    found, log = cleaned("p", "b.csv", drop=[2, 5], relabel={1: "c", 4: "d", 6: "e"}, label="y")
+    assert found == b"\xef\xbb\xbfx,y\r\n1,a\r\n2,c\r\n4,b\r\n5,d\n7,e"
+    assert [change["row"] for change in log] == [1, 2, 4, 5, 6]
+
+
+def test_compressed_text_stays_so_if_its_name_says_it():
+    put("a.csv.gz", gzip.compress(b"x,y\n1,a\n2,b\n"))
+    cleaned("a.csv.gz", "b.csv.gz", drop=[0])
+    assert gzip.decompress(Path("b.csv.gz").read_bytes()) == b"x,y\n2,b\n"
+    assert Path("b.csv.gz").read_bytes()[4:8] == bytes(4)  # no date: the same bytes again
+    assert cleaned("a.csv.gz", "b.csv", drop=[0])[0] == b"x,y\n2,b\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"x,y\n1,a\n", b"x,y\n1,a\n2,b\n3,c\n", b"x,z\n1,a\n2,b\n", b"", b"x,y\n1,q\n2,b\n"],
+)
+def test_a_file_that_changed_since_it_was_read_is_refused(content):
+    put("a.csv", "x,y\n1,a\n2,b\n")
+    table = read_table("a.csv")
+    put("a.csv", content)
+    change = {"relabel": {0: "c"}, "label": "y"}
+    check_refused(
+        lambda: write_cleaned(table, "b.csv", **change), "a.csv was changed after it was read"
+    )
+    assert not Path("b.csv").exists()
+
+
+# Other kinds
+
+
+SCHEMA = pa.schema(
+    [
+        pa.field("x", pa.float32(), nullable=False, metadata={b"unit": b"m"}),
+        pa.field("n", pa.list_(pa.int8())),
+        pa.field("y", pa.dictionary(pa.int8(), pa.string(), ordered=True)),
+        pa.field("i", pa.int16()),
+    ],
+    metadata={b"made": b"by hand"},
+)
+WORDS = pa.DictionaryArray.from_arrays(
+    pa.array([1, 0, 1, None], pa.int8()), pa.array(["dog", "cat"]), ordered=True
+)
+TABLE = pa.table(
+    [pa.array([0.1, 0.2, 0.3, 0.4], pa.float32()), [[1], None, [], [2, 3]], WORDS, [7, 8, 9, 10]],
+    schema=SCHEMA,
+)
+
+
+def test_parquet_keeps_schema_metadata_compression_and_dictionaries():
+    pq.write_table(TABLE, "a.parquet", row_group_size=2, use_dictionary=["y"],
+                   compression={"x": "zstd", "n": "none", "y": "gzip", "i": "snappy"})  # fmt: skip
+    _, log = cleaned("a.parquet", "b.parquet", drop=[1], relabel={0: "dog", 3: "bird"}, label="y",
+                     id="i")  # fmt: skip
+    assert log == [
+        {"row": 0, "id": 7, "action": "relabel", "old_label": "cat", "new_label": "dog"},
+        {"row": 1, "id": 8, "action": "drop", "old_label": "dog", "new_label": None},
+        {"row": 3, "id": 10, "action": "relabel", "old_label": None, "new_label": "bird"},
+    ]
+    old, new = pq.ParquetFile("a.parquet"), pq.ParquetFile("b.parquet")
+    with old, new:
+        assert new.schema_arrow.equals(old.schema_arrow, check_metadata=True)
+        for group in range(new.metadata.num_row_groups):
+            for place in range(4):
+                ours, theirs = (f.metadata.row_group(group).column(place) for f in (new, old))
+                assert ours.compression == theirs.compression
+                assert ("RLE_DICTIONARY" in ours.encodings) == (
+                    "RLE_DICTIONARY" in theirs.encodings
+                )
+        found = new.read()
+    assert found.column("y").to_pylist() == ["dog", "cat", "bird"]
+    kept = TABLE.filter(pa.array([True, False, True, True]))
+    assert found.drop_columns("y").equals(kept.drop_columns("y"))
+
+
+def write_ipc(name, make, table=TABLE):
+    with make(name, table.schema) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "mark"),
+    [
+        ("arrow", lambda name: write_ipc(name, ipc.new_file), b"ARROW1"),
+        ("arrow", lambda name: write_ipc(name, ipc.new_stream), b"\xff\xff\xff\xff"),
+        ("feather", lambda name: feather.write_feather(TABLE, name), b"ARROW1"),
+    ],
+)
+def test_arrow_files_stay_what_they_are(name, write, mark):
+    write(f"a.{name}")
+    found, _ = cleaned(f"a.{name}", f"b.{name}", drop=[2], relabel={3: "cat"}, label="y")
+    assert found.startswith(mark)
+    again = read_table(f"b.{name}").data
+    assert again.schema.equals(SCHEMA, check_metadata=True)
+    assert again.column("y").to_pylist() == ["cat", "dog", "cat"]
+    assert again.column("n").to_pylist() == [[1], None, [2, 3]]
+
+
+def test_text_as_polars_stores_it_comes_back_so():
+    polars = pytest.importorskip("polars")
+    kinds = {"c": polars.Categorical}
+    frame = polars.DataFrame({"x": [1, 2, 3], "y": list("aba"), "c": list("pqp")}).cast(kinds)
+    frame.write_ipc("a.arrow")
+    cleaned("a.arrow", "b.arrow", drop=[0], relabel={2: "b"}, label="y")
+    again = polars.read_ipc("b.arrow")
+    assert again.rows() == [(2, "b", "q"), (3, "b", "p")]
+    with ipc.open_file("a.arrow") as old, ipc.open_file("b.arrow") as new:
+        assert new.schema.equals(old.schema, check_metadata=True)
+    cleaned("a.arrow", "b.arrow", relabel={0: "r"}, label="c", force=True)
+    assert polars.read_ipc("b.arrow")["c"].to_list() == ["r", "q", "p"]
+
+
+def test_batches_with_dictionaries_of_their_own_are_one_table():
+    parts = [pa.table({"y": pa.array(list(w)).dictionary_encode()}) for w in ("ab", "cb")]
+    write_ipc("a.arrow", ipc.new_stream, pa.concat_tables(parts))
+    cleaned("a.arrow", "b.arrow", drop=[0], relabel={2: "d"}, label="y")
+    assert read_table("b.arrow").data.column("y").to_pylist() == ["b", "d", "b"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "new", "stored"),
+    [
+        (pa.array([1, 2], pa.int8()), "3", 3),
+        (pa.array([1, 2], pa.uint64()), np.int64(3), 3),
+        (pa.array([1, 2]), 3.0, 3),
+        (pa.array([0.0, 1.0]), "2", 2.0),
+        (pa.array([0.0, 1.0], pa.float32()), 2, 2.0),
+        (pa.array(np.array([0, 1], np.float16)), 2, 2.0),
+        (pa.array([True, True]), "false", False),
+        (pa.array([True, True]), False, False),
+        (pa.array(["a", "b"], pa.large_string()), "c", "c"),
+        (pa.array(["a", "b"]).dictionary_encode(), "c", "c"),
+    ],
+)
+def test_a_new_label_takes_the_type_of_its_column(entries, new, stored):
+    pq.write_table(pa.table({"x": [1, 2], "y": entries}), "a.parquet")
+    cleaned("a.parquet", "b.parquet", relabel={1: new}, label="y")
+    again = read_table("b.parquet").data
+    assert again.column("y").to_pylist() == [entries[0].as_py(), stored]
+    assert again.schema.equals(read_table("a.parquet").data.schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "new"),
+    [
+        (pa.int8(), 300), (pa.int8(), "cat"), (pa.int8(), 1.5), (pa.int8(), True), (pa.int64(), None),
+        (pa.uint8(), -1), (pa.string(), 3), (pa.bool_(), "maybe"), (pa.float64(), "cat"),
+        (pa.timestamp("s"), "cat"), (pa.dictionary(pa.int8(), pa.int16()), "1_0"),
+    ],
+)  # fmt: skip
+def test_a_new_label_that_does_not_fit_is_refused(kind, new):
+    check_refused(
+        lambda: fitting_label(new, kind, "y"), f"label {new!r} does not fit column 'y' of type"
+    )
+
+
+def test_a_dictionary_that_is_full_takes_no_new_label():
+    words = [f"w{i}" for i in range(128)]
+    full = pa.DictionaryArray.from_arrays(pa.array(range(128), pa.int8()), pa.array(words))
+    pq.write_table(pa.table({"y": full}), "a.parquet")
+    change = {"relabel": {0: "new"}, "label": "y"}
+    check_refused(
+        lambda: cleaned("a.parquet", "b.parquet", **change), "no room for more categories"
+    )
+
+
+def test_arrays_are_cut_and_keep_their_types():
+    X, y = np.arange(12, dtype=">f4").reshape(4, 3), np.array(["cat", "dog", "cat", "dog"])
+    arrays = {"X": X, "y": y, "w": np.arange(4, dtype=np.int8), "image": np.ones((4, 2, 2), "?"),
+              "file": np.arange(4), "classes": np.arange(3), "about": np.array("{}"),
+              "X_val": X + 1, "y_val": y}  # fmt: skip
+    with zipfile.ZipFile("a.npz", "w") as file:
+        for name, array in arrays.items():
+            how = zipfile.ZIP_DEFLATED if name == "X" else zipfile.ZIP_STORED
+            with zipfile.ZipFile.open(file, zipinfo(name, how), "w") as member:
+                np.lib.format.write_array(member, array)
+    found, _ = cleaned("a.npz", "b.npz", drop=np.array([True, False, False, False]),
+                       relabel={1: "cat"}, label="y")  # fmt: skip
+    with np.load("b.npz") as stored:
+        again = {name: stored[name] for name in stored.files}
+    wanted = arrays | {name: arrays[name][1:] for name in ("X", "w", "image", "file")}
+    wanted["y"] = np.array(["cat", "cat", "dog"])
+    assert list(again) == list(arrays)
+    for name, array in wanted.items():
+        assert again[name].dtype == array.dtype
+        np.testing.assert_array_equal(again[name], array)
+    with zipfile.ZipFile("b.npz") as file:
+        assert [each.compress_type for each in file.infolist()] == [8] + [0] * 8
+    assert (
+        cleaned("a.npz", "b.npz", drop=[0], relabel={1: "cat"}, label="y", force=True)[0] == found
+    )
+    horse = {"relabel": {0: "horse"}, "label": "y", "force": True}
+    check_refused(
+        lambda: cleaned("a.npz", "b.npz", **horse), "'horse' does not fit array 'y' of dtype <U3"
+    )
+
+
+def zipinfo(name, how):
+    about = zipfile.ZipInfo(f"{name}.npy")
+    about.compress_type = how
+    return about
+
+
+def test_several_files_of_arrays_become_one():
+    Path("p").mkdir()
+    np.savez("p/a.npz", X=np.eye(2), y=[0, 1], classes=["u", "v"])
+    np.savez("p/b.npz", X=np.eye(2) + 1, y=[1, 0], classes=["u", "v"])
+    cleaned("p", "b.npz", drop=[0], relabel={3: 1}, label="y")
+    with np.load("b.npz") as stored:
+        assert stored["y"].tolist() == [1, 1, 1]
+        assert stored["X"].tolist() == [[0, 1], [2, 1], [1, 2]]
+        assert stored["classes"].tolist() == ["u", "v"]
+    np.savez("p/b.npz", X=np.eye(2) + 1, y=[1, 0], classes=["u", "w"])
+    check_refused(
+        lambda: cleaned("p", "c.npz", drop=[0]), "array 'classes' differs between the files"
+    )
+    np.savez("p/b.npz", X=np.eye(2) + 1, y=[1, 0])
+    check_refused(lambda: cleaned("p", "c.npz", drop=[0]), "array 'classes' is not in all files")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "after"),
+    [
+        ("y.txt", b'cat\r\n"dog\r\n\r\nbird', b'dog, "big"\r\n\r\nbird'),
+        ("y.csv", b"label\ncat\ndog\nbird\n", b'label\n"dog, ""big"""\nbird\n'),
+    ],
+)
+def test_labels_in_a_file_of_their_own_are_cleaned_beside(name, content, after):
+    np.save("X.npy", np.arange(6).reshape(3, 2))
+    put(name, content)
+    log = cleaned("X.npy", "b.npy", drop=[1], relabel={0: 'dog, "big"'}, label=name)[1]
+    assert np.load("b.npy").tolist() == [[0, 1], [4, 5]]
+    assert Path(f"b-labels{Path(name).suffix}").read_bytes() == after
+    assert log[0] == {"row": 0, "action": "relabel", "old_label": "cat", "new_label": 'dog, "big"'}
+    again = {"relabel": {0: "x"}, "label": name}
+    Path("b.npy").unlink()
+    check_refused(
+        lambda: cleaned("X.npy", "b.npy", **again), "b-labels", "is there already", "--force"
+    )
+    if name == "y.txt":
+        lines = {"relabel": {0: "a\nb"}, "label": name, "force": True}
+        check_refused(lambda: cleaned("X.npy", "b.npy", **lines), "does not fit in a line of y.txt")
+
+
+def test_labels_in_an_array_of_their_own_are_cleaned_beside():
+    np.save("X.npy", np.arange(6).reshape(3, 2))
+    np.save("y.npy", np.array([0, 1, 0], np.int8))
+    cleaned("X.npy", "b.npy", drop=[1], relabel={0: "1"}, label="y.npy")
+    found = np.load("b-labels.npy")
+    assert (found.tolist(), found.dtype) == ([1, 0], np.int8)
+    big = {"relabel": {0: 300}, "label": "y.npy", "force": True}
+    check_refused(
+        lambda: cleaned("X.npy", "b.npy", **big), "300 does not fit column 'y.npy' of type int8"
+    )
+    assert np.load("b-labels.npy").tolist() == [1, 0]
+
+
+# What is refused
+
+
+def test_files_that_are_there_are_replaced_by_force_only():
+    put("a.csv", "x,y\n1,a\n2,b\n")
+    put("b.csv", "mine")
+    check_refused(lambda: cleaned("a.csv", "b.csv", drop=[0]), "b.csv is there already", "--force")
+    check_refused(
+        lambda: cleaned("a.csv", "./a.csv", drop=[0]), "a.csv is the input itself", "--force"
+    )
+    assert Path("b.csv").read_text() == "mine"
+    assert cleaned("a.csv", "a.csv", drop=[0], force=True)[0] == b"x,y\n2,b\n"
+    put("p/a.csv", "x,y\n1,a\n")
+    put("p/b.csv", "x,y\n1,a\n")
+    part = {"drop": [0], "force": True}
+    check_refused(lambda: cleaned("p", "p/b.csv", **part), "cannot be written, it is in use itself")
+
+
+def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
+    put("a.csv", "x,y\n1,a\n2,b\n")
+    put("b.csv", "before")
+
+    def broken(*_, **__):
+        yield b"x,"
+        raise OSError("disk full")
+
+    monkeypatch.setattr(cutting, "edited", broken)
+    with pytest.raises(OSError, match="disk full"):
+        cleaned("a.csv", "b.csv", drop=[0], force=True)
+    assert Path("b.csv").read_text() == "before"
+    assert sorted(path.name for path in Path().iterdir()) == ["a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize(
+    ("out", "arguments", "words"),
+    [
+        ("b.parquet", {"drop": [0]}, ["b.parquet must be a file of the kind of a.csv", ".csv"]),
+        ("b.txt", {"drop": [0]}, ["b.txt must be a .csv, "]),
+        ("none/b.csv", {"drop": [0]}, ["folder", "does not exist"]),
+        ("b.csv", {"drop": [0, 1]}, ["dropping all 2 rows"]),
+        ("b.csv", {"drop": [2]}, ["no row 2: a.csv has rows 0 to 1"]),
+        ("b.csv", {"drop": [-1]}, ["no row -1"]),
+        ("b.csv", {"drop": [0.5]}, ["drop must be a boolean mask or a list of row numbers"]),
+        ("b.csv", {"drop": [True]}, ["drop has 1 entries but a.csv has 2 rows"]),
+        ("b.csv", {"relabel": {2: "a"}, "label": "y"}, ["no row 2"]),
+        ("b.csv", {"relabel": {"0": "a"}, "label": "y"}, ["no row '0'"]),
+        ("b.csv", {"relabel": {True: "a"}, "label": "y"}, ["no row True"]),
+        (
+            "b.csv",
+            {"relabel": {0: "a"}, "drop": [0], "label": "y"},
+            ["row 0 cannot be dropped and"],
+        ),
+        ("b.csv", {"relabel": {0: "a"}}, ["label must name the column"]),
+        ("b.csv", {"relabel": {0: "a"}, "label": "z"}, ["no column 'z' (--label)"]),
+        (
+            "b.csv",
+            {"relabel": {0: None}, "label": "y"},
+            ["label None must be a string or a number"],
+        ),
+        ("b.csv", {"drop": [0], "id": "i"}, ["no column 'i' (--id)"]),
+    ],
+)
+def test_changes_that_cannot_be_are_refused(out, arguments, words):
+    put("a.csv", "x,y\n1,a\n2,b\n")
+    check_refused(lambda: cleaned("a.csv", out, **arguments), *words)
+    assert not Path(out).exists()
+
+
+def test_numbers_are_written_as_they_are():
+    assert [written_label(x) for x in ("a", 3, np.int8(4), np.str_("b"))] == ["a", "3", "4", "b"]
+
+
+# Which rows
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [("rows:3", [3]), ("rows: 7, 3,3-5", [3, 4, 5, 7]), ("@rows.txt", [1, 2, 8])],
+)
+def test_rows_are_named_by_number(text, rows):
+    put("rows.txt", "\ufeff8\r\n\r\n1-2\r\n")
+    assert rows_to_drop(text, 10) == rows
+
+
+def test_rows_are_named_by_id():
+    ids = ["a7", "b,9", 12]
+    assert rows_to_drop("ids:12,a7", 3, ids) == [0, 2]
+    put("ids.txt", "b,9\n")
+    assert rows_to_drop("@ids.txt", 3, ids) == [1]
+    assert rows_to_relabel("ids:12=cat,a7=dog=cat", 3, ids) == {2: "cat", 0: "dog=cat"}
+    put("new.txt", "b,9=a, b\n")
+    assert rows_to_relabel("@new.txt", 3, ids) == {1: "a, b"}
+    assert rows_to_relabel("rows:0-1=cat", 3, ids) == {0: "cat", 1: "cat"}
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "words"),
+    [
+        ("rows:x", None, ["--drop must name rows as in rows:3,17,20-29, got 'x'"]),
+        ("rows:-1", None, ["got '-1'"]),
+        ("rows:10", None, ["--drop names rows 10, but there are rows 0 to 9"]),
+        ("rows:5-3", None, ["names rows 5-3"]),
+        ("rows:8-12", None, ["names rows 8-12"]),
+        ("rows:", None, ["names no rows"]),
+        ("ids:a", None, ["--id"]),
+        ("ids:a78", ["a77", "b"], ["id 'a78', which no row has: did you mean 'a77'?"]),
+        ("ids:zzz", ["a7", "b"], ["id 'zzz', which no row has"]),
+        ("@none.txt", None, ["there is no file none.txt"]),
+        ("drop", None, ["--drop drop needs findings", "--values"]),
+    ],
+)
+def test_rows_that_are_not_there_are_refused(text, ids, words):
+    check_refused(lambda: rows_to_drop(text, 10, ids), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rows:3", ["needs a new label after '3', such as 3=cat"]),
+        ("rows:3=", ["needs a new label"]),
+        ("rows:3=cat,2-4=dog", ["two labels for row 3: cat, dog"]),
+        ("rows:11=cat", ["--relabel names rows 11"]),
+        ("relabel", ["--relabel relabel needs findings"]),
+    ],
+)
+def test_new_labels_that_cannot_be_are_refused(text, words):
+    check_refused(lambda: rows_to_relabel(text, 10), *words)
+
+
+# The log
+
+
+def test_the_log_is_csv_or_json():
+    log = [
+        {"row": 1, "id": "a,7", "action": "drop", "old_label": "x", "new_label": None},
+        {"row": 2, "id": "b", "action": "relabel", "old_label": 'a "b"', "new_label": "é"},
+    ]
+    write_change_log("c.csv", log, {"drop": "rows:1"})
+    with Path("c.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.DictReader(file)) == [
+            {"row": "1", "id": "a,7", "action": "drop", "old_label": "x", "new_label": ""},
+            {"row": "2", "id": "b", "action": "relabel", "old_label": 'a "b"', "new_label": "é"},
+        ]
+    write_change_log("c.json", log, {"drop": "rows:1"})
+    assert json.loads(Path("c.json").read_text()) == {"about": {"drop": "rows:1"}, "changes": log}
+    write_change_log("d.csv", [], {})
+    assert Path("d.csv").read_text() == "row,action,old_label,new_label\n"
+    check_refused(lambda: write_change_log("c.csv", log, {}), "c.csv is there already", "--force")
+    write_change_log("c.csv", log[:1], {}, force=True)
+    assert len(Path("c.csv").read_text().splitlines()) == 2
+    check_refused(
+        lambda: write_change_log("c.txt", log, {}), "must be a .csv or .json file, got c.txt"
+    )
+
+
+# The command
+
+
+def run(*arguments):
+    return thresher("clean", *arguments)
+
+
+LINES = ["id,x,y", "a1, 0.10,cat", "a2,0.2,dog", '"a3",3e-1,cat', "a4,0.4,dog", "a5,0.5,cat"]
+LABELS = ["cat", "dog", "cat", "dog", "cat"]
+WORDS_FOUND = ["keep", "drop", "relabel", "outlier", "keep"]
+BEST = ["dog", "cat", "dog", "cat", "dog"]
+
+
+def findings(**change):
+    """What `thresher value` writes."""
+    rows = range(5)
+    columns = {"row": list(rows), "id": [f"a{i + 1}" for i in rows], "label": LABELS,
+               "value": [0.5] * 5, "suggestion": WORDS_FOUND, "best_label": BEST}  # fmt: skip
+    return pa.table(columns | change)
+
+
+def with_digest(table, *paths):
+    digest = hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()
+    return table.replace_schema_metadata({b"thresher": json.dumps({"input_digest": digest})})
+
+
+@pytest.fixture
+def points(folder):
+    put("a.csv", "\r\n".join(LINES) + "\r\n")
+    pq.write_table(with_digest(findings(), "a.csv"), "v.parquet")
+
+
+def test_the_command_does_what_the_findings_suggest(points):
+    done = run("a.csv", "--values", "v.parquet", "--drop", "drop,outlier", "--relabel", "relabel",
+               "--label", "y", "--id", "id", "--out", "b.csv", "--log", "c.csv")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "dropped 2 rows, relabeled 1 of 5: wrote b.csv and c.csv\n"
+    kept = [LINES[0], LINES[1], '"a3",3e-1,dog', LINES[5]]
+    assert Path("b.csv").read_bytes() == ("\r\n".join(kept) + "\r\n").encode()
+    assert Path("c.csv").read_text().splitlines() == [
+        "row,id,action,old_label,new_label", "1,a2,drop,dog,", "2,a3,relabel,cat,dog",
+        "3,a4,drop,dog,",
+    ]  # fmt: skip
+    summary = json.loads(done.stdout)
+    assert summary == {
+        "out": "b.csv", "log": "c.csv", "rows": 5, "kept": 3, "dropped": 2, "relabeled": 1,
+        "input": ["a.csv"], "input_digest": hashlib.sha256(Path("a.csv").read_bytes()).hexdigest(),
+        "values": "v.parquet", "drop": "drop,outlier", "relabel": "relabel", "label": "y",
+        "id": "id", "thresher": th.__version__,
+    }  # fmt: skip
+
+
+def test_the_command_does_what_it_is_told_outright(points):
+    done = run("a.csv", "--drop", "rows:0-1", "--relabel", "rows:4=bird", "--out", "b.csv",
+               "--log", "c.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no row had the label 'bird' before" in done.stderr
+    assert Path("b.csv").read_text().splitlines() == [LINES[0], *LINES[3:5], "a5,0.5,bird"]
+    log = json.loads(Path("c.json").read_text())
+    assert log["about"]["drop"] == "rows:0-1"
+    assert log["about"]["dropped"] == 2
+    assert [change["row"] for change in log["changes"]] == [0, 1, 4]
+
+
+def test_findings_as_text_do_the_same(points):
+    header, *rows = zip(*([name, *column] for name, column in findings().to_pydict().items()))
+    with Path("v.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    done = run("a.csv", "--values", "v.csv", "--relabel", "relabel", "--out", "b.csv")
+    assert done.returncode == 0, done.stderr
+    assert '"a3",3e-1,dog' in Path("b.csv").read_text()
+
+
+def test_rows_can_be_dropped_where_there_are_no_labels(folder):
+    put("a.csv", "i,x\n1,a\n2,b\n")
+    done = run("a.csv", "--id", "i", "--drop", "ids:1", "--out", "b.csv")
+    assert done.returncode == 0, done.stderr
+    assert Path("b.csv").read_text() == "i,x\n2,b\n"
+
+
+def test_findings_of_some_rows_fit_if_their_digest_does(points):
+    """Rows that were held out have no values."""
+    some = findings().take([2, 4, 1]).drop_columns("id")
+    pq.write_table(with_digest(some, "a.csv"), "v.parquet")
+    done = run("a.csv", "--values", "v.parquet", "--drop", "drop", "--relabel", "relabel",
+               "--out", "b.csv")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    kept = [LINES[0], LINES[1], '"a3",3e-1,dog', *LINES[4:]]
+    assert Path("b.csv").read_text().splitlines() == kept
+
+
+def test_findings_are_matched_by_id_before_row(points):
+    turned = findings().take([4, 3, 2, 1, 0]).drop_columns("row")
+    pq.write_table(turned.append_column("row", pa.array(range(5))), "v.parquet")
+    done = run("a.csv", "--values", "v.parquet", "--id", "id", "--drop", "drop", "--out", "b.csv")
+    assert done.returncode == 0, done.stderr
+    assert Path("b.csv").read_text().splitlines() == [*LINES[:2], *LINES[3:]]
+
+
+def test_labels_of_numbers_fit_however_they_are_written(folder):
+    np.savez("a.npz", X=np.eye(3), y=np.array([0.0, 1.0, 0.0]))
+    table = pa.table({"row": [0, 1, 2], "label": ["0", "1", "0"], "best_label": ["1", "0", "1"],
+                      "suggestion": ["keep", "relabel", "drop"]})  # fmt: skip
+    pq.write_table(table, "v.parquet")
+    done = run("a.npz", "--values", "v.parquet", "--drop", "drop", "--relabel", "relabel",
+               "--out", "b.npz")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with np.load("b.npz") as stored:
+        assert stored["y"].tolist() == [0.0, 0.0]
+        assert stored["X"].tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+V = ("--values", "v.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        ({}, (), ["nothing to do", "--drop or --relabel"]),
+        ({}, ("--drop", "drop"), ["needs findings"]),
+        ({}, (*V, "--drop", "drops"), ["no suggestion 'drops': did you mean drop?", "outlier"]),
+        ({}, (*V, "--drop", ","), ["--drop is empty"]),
+        ({}, (*V, "--drop", "inspect", "--label", "z"), ["no column 'z' (--label)"]),
+        ({}, (*V, "--drop", "relabel", "--relabel", "relabel"), ["row 2 cannot be dropped and"]),
+        ({}, (*V, "--drop", "drop", "--id", "y"), ["column 'y' has ids that are not distinct"]),
+        ({}, ("--values", "w.parquet", "--drop", "drop"), ["there is no file w.parquet"]),
+        ({}, (*V, "--drop", "drop", "--log", "b.csv"), ["b.csv cannot be written, it is in use"]),
+        ({}, (*V, "--drop", "drop", "--log", "a.csv", "--force"), ["in use itself"]),
+        ({}, (*V, "--drop", "drop", "--log", "b.txt"), ["must be a .csv or .json file, got b.txt"]),
+        ({}, (*V, "--drop", "drop", "--delimiter", ";;"), ["--delimiter must be one character"]),
+        ({"suggestion": None}, (*V, "--drop", "drop"), ["v.parquet has no column 'suggestion'"]),
+        ({"suggestion": ["burn"] * 5}, (*V, "--drop", "drop"), ["a suggestion 'burn'"]),
+        ({"row": [0, 1, 2, 3, 3]}, (*V, "--drop", "drop"), ["row 3 more than once"]),
+        ({"row": [0, 1, 2, 3, 5]}, (*V, "--drop", "drop"), ["a row 5: a.csv has rows 0 to 4"]),
+        ({"row": [0, 1, 2, 3, -4]}, (*V, "--drop", "drop"), ["a row -4"]),
+        ({"id": list("abcde")}, (*V, "--drop", "drop", "--id", "id"), ["ids", "such as 'a'"]),
+        ({"label": ["cat"] * 5}, (*V, "--drop", "drop"), ["other labels than a.csv in rows 1, 3"]),
+        ({"best_label": [None] * 5}, (*V, "--relabel", "relabel"), ["no best_label for row 2"]),
+    ],
+)
+def test_what_the_command_cannot_do_is_refused(points, change, arguments, words):
+    table = findings()
+    for name, entries in change.items():
+        table = table.drop_columns(name)
+        table = table if entries is None else table.append_column(name, pa.array(entries))
+    pq.write_table(table, "v.parquet")
+    done = run("a.csv", "--out", "b.csv", *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    for word in words:
+        assert word in done.stderr
+    assert "thresher: " in done.stderr
+    assert not Path("b.csv").exists()
+
+
+def test_findings_of_other_data_are_refused(points):
+    put("a.csv", Path("a.csv").read_bytes().replace(b"0.10", b"0.11"))
+    drop = ("--drop", "drop", "--out", "b.csv")
+    done = run("a.csv", *V, *drop)
+    assert "v.parquet was not made from a.csv as it is now" in done.stderr
+    pq.write_table(findings().slice(0, 4), "v.parquet")
+    done = run("a.csv", *V, *drop)
+    assert "v.parquet has 4 rows but a.csv has 5: match them by --id" in done.stderr
+    pq.write_table(findings().replace_schema_metadata({b"thresher": b"{"}), "v.parquet")
+    assert "record is no JSON" in run("a.csv", *V, *drop).stderr
+    assert not Path("b.csv").exists()
+
+
+def test_files_that_are_there_need_force(points):
+    put("b.csv", "mine")
+    drop = ("--drop", "rows:0", "--out", "b.csv")
+    done = run("a.csv", *drop)
+    assert "b.csv is there already: name another file, or replace it by --force" in done.stderr
+    assert Path("b.csv").read_text() == "mine"
+    assert run("a.csv", *drop, "--force").returncode == 0
+    done = run("a.csv", "--values", "v.parquet", "--drop", "drop", "--out", "v.parquet", "--force")
+    assert "v.parquet must be a file of the kind of a.csv" in done.stderr
+    done = run("a.csv", "--drop", "rows:0", "--out", "a.csv", "--force")
+    assert done.returncode == 0
+    assert Path("a.csv").read_text().splitlines() == [LINES[0], *LINES[2:]]
+
+
+def test_an_array_needs_its_labels(folder):
+    np.save("X.npy", np.eye(3))
+    done = run("X.npy", "--drop", "rows:0", "--out", "b.npy")
+    assert "name the file of them by --label" in done.stderr
+    put("y.txt", "a\nb\na\n")
+    done = run("X.npy", "--label", "y.txt", "--drop", "rows:0", "--relabel", "rows:2=b",
+               "--out", "b.npy")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Path("b-labels.txt").read_text() == "b\nb\n"
+
+
+def test_help_has_examples():
+    assert "Example: thresher clean" in run("--help").stdout
+
+
+@given(rows=st.lists(st.integers(0, 99), min_size=1))
+@example(rows=[0, 0, 1])
+def test_rows_come_sorted_and_once(rows):
+    assert rows_to_drop("rows:" + ",".join(map(str, rows)), 100) == sorted(set(rows))

@@ -1,0 +1,366 @@
+"""The report in a real browser: Chromium without a window, driven by chromedriver."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+from pages import EVIL, blobs
+
+import thresher as th
+from thresher.report import gather, write_report
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM or not DRIVER, reason="chromium and chromedriver are not installed"
+)
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+SIZES = [(320, 640), (1280, 900)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    X, y, X_val, y_val, _ = blobs(400, 150, flipped=0.15)
+    names = {
+        "ant": "ant 10",
+        "bee": "ant 9",
+        "cat": EVIL + ', a label that is long, "quoted" and has commas',
+    }
+    y, y_val = ([names[label] for label in labels] for labels in (y, y_val))
+    owners = [f"owner {i % 7}" for i in range(400)]
+    options = {"radius": 1.8, "metric": "euclidean", "owners": owners}
+    valuation = th.tknn_shapley(X, y, X_val, y_val, **options)
+    ids = [f"id-{i * 7 % 400:03d}" for i in range(400)]
+    return gather(valuation, X, y, X_val, y_val, ids=ids, record={"command": "thresher value"})
+
+
+@pytest.fixture(scope="module")
+def address(folder, evidence):
+    write_report(folder / "report.html", evidence)
+    return (folder / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
+    )
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The browser on a fresh report: light, on a screen, with JavaScript."""
+    show(browser)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    resize(browser, 1280, 900)
+    browser.get(address)
+    return browser
+
+
+def show(browser, *, media="screen", scheme="light"):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def resize(browser, width, height):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def cells(page, column):
+    """The cells of a column of the worst rows that are shown, as numbers or texts."""
+    script = """
+      const table = document.getElementById("worst");
+      const place = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent.trim() === arguments[0]);
+      return [...table.tBodies[0].rows].filter((row) => row.checkVisibility())
+        .map((row) => row.cells[place].dataset.v ?? row.cells[place].textContent.trim());
+    """
+    return page.execute_script(script, column)
+
+
+def head(page, column):
+    return next(
+        b
+        for b in page.find_elements(By.CSS_SELECTOR, "#worst thead button")
+        if b.text.strip() == column
+    )
+
+
+def test_the_page_asks_for_nothing_and_complains_of_nothing(page):
+    page.get_log("performance"), page.get_log("browser")  # of the empty tab before
+    page.refresh()
+    asked = []
+    for entry in page.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            asked.append(message["params"]["request"]["url"])
+    assert asked
+    assert all(url.endswith("report.html") for url in asked), asked
+    assert page.get_log("browser") == []
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert page.find_elements(By.CSS_SELECTOR, "img, iframe, link") == []
+
+
+def test_markup_from_outside_would_not_run(page):
+    page.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)"
+    )
+    assert page.execute_script("return window.ran ?? 0") == 0
+    assert any("Content Security Policy" in entry["message"] for entry in page.get_log("browser"))
+
+
+def test_sorting_by_value_sorts_both_ways(page, evidence):
+    values = [float(cell) for cell in cells(page, "value")]
+    assert values == sorted(values)
+    head(page, "value").click()
+    turned = [float(cell) for cell in cells(page, "value")]
+    assert turned == sorted(values, reverse=True)
+    assert len(turned) == len(evidence.worst.rows)
+    cell = page.find_element(By.CSS_SELECTOR, "#worst th[aria-sort]")
+    assert cell.get_attribute("aria-sort") == "descending"
+    assert cell.text.strip() == "value"
+
+
+def test_sorting_numbers_is_not_sorting_text(page):
+    head(page, "near").click()
+    near = [float(cell) for cell in cells(page, "near")]
+    assert near == sorted(near)
+    assert [str(n) for n in near] != sorted(str(n) for n in near)
+
+
+def test_sorting_by_text_works_from_the_keyboard(page):
+    button = head(page, "label")
+    button.send_keys(Keys.ENTER)
+    labels = cells(page, "label")
+    order = ["ant 9", "ant 10"]
+    rest = [label for label in labels if label not in order]
+    assert [label for label in labels if label in order] == sorted(
+        (label for label in labels if label in order), key=order.index
+    )
+    assert labels[: len(rest)] == rest or labels[-len(rest) :] == rest
+    head(page, "id").send_keys(Keys.SPACE)
+    ids = cells(page, "id")
+    assert ids == sorted(ids)
+
+
+def test_rows_without_an_answer_come_last_both_ways(page, evidence):
+    missing = sum(row[evidence.worst.columns.index("agree")] is None for row in evidence.worst.rows)
+    assert missing
+    for _ in range(2):
+        head(page, "agree").click()
+        assert cells(page, "agree")[-missing:] == [""] * missing
+
+
+def test_filters_filter_and_the_count_follows(page, evidence):
+    count = page.find_element(By.ID, "count")
+    total = len(evidence.worst.rows)
+    assert count.text == f"Showing {total} of {total} rows"
+    columns = evidence.worst.columns
+    suggestion, label = columns.index("suggestion"), columns.index("label")
+    Select(page.find_element(By.ID, "pick-suggestion")).select_by_value("relabel")
+    wanted = [row for row in evidence.worst.rows if row[suggestion] == "relabel"]
+    assert cells(page, "row") == [str(row[0]) for row in wanted]
+    assert count.text == f"Showing {len(wanted)} of {total} rows"
+    Select(page.find_element(By.ID, "pick-label")).select_by_value("ant 9")
+    wanted = [row for row in wanted if row[label] == "ant 9"]
+    assert len(wanted) > 0
+    assert cells(page, "row") == [str(row[0]) for row in wanted]
+    page.find_element(By.ID, "find").send_keys(wanted[0][1].upper())
+    assert cells(page, "id") == [wanted[0][1]]
+    assert count.text == f"Showing 1 of {total} rows"
+    page.find_element(By.ID, "find").send_keys("nowhere")
+    assert count.text == f"Showing 0 of {total} rows"
+
+
+def test_the_download_holds_the_rows_shown_in_their_order(page, evidence, folder):
+    Select(page.find_element(By.ID, "pick-suggestion")).select_by_value("relabel")
+    head(page, "id").click()
+    page.find_element(By.ID, "csv").click()
+    path = folder / "worst-rows.csv"
+    deadline = time.monotonic() + 30
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    with path.open(newline="", encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    path.unlink()
+    assert names == list(evidence.worst.columns)
+    assert [row[0] for row in rows] == cells(page, "row")
+    known = {str(row[0]): row for row in evidence.worst.rows}
+    for row in rows:
+        assert row == ["" if cell is None else str(cell) for cell in known[row[0]]]
+
+
+def centers(page):
+    """Where the marks of the map are, in pixels."""
+    script = """
+      return [...document.querySelectorAll("svg.map [data-x]")].map((e) => e.getBoundingClientRect())
+        .map((b) => [b.x + b.width / 2, b.y + b.height / 2]);
+    """
+    return np.array(page.execute_script(script))
+
+
+def test_pointing_at_a_mark_shows_its_row_and_not_that_of_another_close_by(page, evidence):
+    page.execute_script("document.querySelector('svg.map').scrollIntoView({block: 'center'})")
+    places, plane = centers(page), evidence.plane
+    assert len(places) == len(plane.rows)
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    close = (apart.min(axis=1) > 3) & (np.triu(apart < 9).any(axis=1))  # a later one would win
+    mark = int(np.flatnonzero(close)[0])
+    ActionChains(page).move_to_element(
+        page.find_elements(By.CSS_SELECTOR, "svg.map [data-x]")[mark]
+    ).perform()
+    tip = page.find_element(By.ID, "tip")
+    assert tip.is_displayed()
+    label = " ".join(plane.labels[mark].split())
+    told = [f"row {plane.rows[mark]}", f"id {plane.ids[mark]}", f"label {label}"]
+    assert tip.text.split("\n")[:3] == told
+    assert tip.text.endswith(plane.suggestions[mark])
+    ActionChains(page).move_to_element(page.find_element(By.ID, "todo")).perform()
+    assert not tip.is_displayed()
+
+
+def test_tapping_a_mark_shows_its_row(page, evidence):
+    resize(page, 320, 640)
+    worst = page.find_elements(By.CSS_SELECTOR, "svg.map [data-x]")[-1]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", worst)
+    box = page.execute_script("const b = arguments[0].getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]", worst)  # fmt: skip
+    touch = {"x": box[0], "y": box[1]}
+    page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [touch]})
+    page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    tip = page.find_element(By.ID, "tip")
+    assert tip.is_displayed()
+    assert tip.text.startswith(f"row {evidence.plane.rows[-1]}\n")
+    left, right = page.execute_script("const b = arguments[0].getBoundingClientRect(); return [b.left, b.right]", tip)  # fmt: skip
+    assert 0 <= left < right <= 320
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize("opened", [False, True])
+def test_the_page_itself_never_scrolls_sideways(page, width, height, opened):
+    resize(page, width, height)
+    page.execute_script(
+        "for (const d of document.querySelectorAll('details')) d.open = arguments[0]", opened
+    )
+    wide = page.execute_script("return document.documentElement.scrollWidth")
+    assert wide <= width
+    script = """
+      const inside = (e) => e.closest(".table") || e.closest("svg");
+      return [...document.body.querySelectorAll("*")].filter((e) => !inside(e))
+        .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80));
+    """
+    assert page.execute_script(script) == []
+
+
+def channels(color):
+    numbers = [float(part) for part in color[color.index("(") + 1 : -1].split(",")]
+    return np.array(numbers[:3]) / 255
+
+
+def contrast(one, other):
+    """The contrast of two colors, as WCAG 2 defines it."""
+    lights = []
+    for color in (one, other):
+        linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+        lights.append(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+    return max(lights) / min(lights)
+
+
+TEXTS = """
+  const solid = (e) => {
+    for (; e; e = e.parentElement) {
+      const color = getComputedStyle(e).backgroundColor;
+      if (!color.startsWith("rgba(") ) return color;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  return [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility()
+      && [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())
+      && !["SCRIPT", "STYLE", "title"].includes(e.tagName))
+    .map((e) => [e.namespaceURI.endsWith("svg") ? getComputedStyle(e).fill : getComputedStyle(e).color, solid(e)]);
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_keeps_its_contrast_in_light_and_dark(page, scheme):
+    show(page, scheme=scheme)
+    paper = channels(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert (paper.mean() > 0.9) == (scheme == "light")
+    assert (paper.mean() < 0.2) == (scheme == "dark")
+    found = {tuple(pair) for pair in page.execute_script(TEXTS)}
+    assert len(found) > 4
+    for ink, ground in found:
+        assert contrast(channels(ink), channels(ground)) >= 4.5, (ink, ground)
+    for style in ("rect.good", "rect.bad", ".line.lowest", ".line.random", ".spot.n2", ".spot.p2"):
+        drawn = page.find_element(By.CSS_SELECTOR, f".chart {style}")
+        side = "fill" if "rect" in style or "spot" in style else "stroke"
+        color = channels(
+            page.execute_script(f"return getComputedStyle(arguments[0]).{side}", drawn)
+        )
+        assert contrast(color, paper) >= (1.9 if style == "rect.bad" else 3), style
+
+
+def test_printing_shows_everything(page, evidence):
+    show(page, media="print", scheme="dark")
+    assert (
+        channels(
+            page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        ).min()
+        == 1
+    )
+    assert len(cells(page, "row")) == len(evidence.worst.rows)
+    hidden = page.execute_script("""
+      return [...document.querySelectorAll("section, table, td, th, figure, dd, li, pre")]
+        .filter((e) => !e.closest("nav, .tools") && (!e.checkVisibility({contentVisibilityAuto: true})
+          || (e.textContent.trim() && !e.getClientRects().length))).map((e) => e.outerHTML.slice(0, 80));
+    """)
+    assert hidden == []
+    clipped = page.execute_script("""
+      return [...document.querySelectorAll(".table")].filter((e) => e.scrollHeight > e.clientHeight + 2)
+        .map((e) => getComputedStyle(e).overflowY);
+    """)
+    assert set(clipped) <= {"visible"}
+    assert not page.find_element(By.ID, "tools").is_displayed()
+    printed = page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    assert len(printed) > 50_000
+
+
+def test_without_javascript_the_table_is_there(page, evidence, address):
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    page.get(address)
+    rows = page.find_elements(By.CSS_SELECTOR, "#worst tbody tr")
+    assert len(rows) == len(evidence.worst.rows)
+    assert rows[0].is_displayed()
+    assert rows[0].find_element(By.TAG_NAME, "th").text == str(evidence.worst.rows[0][0])
+    assert not page.find_element(By.ID, "tools").is_displayed()
+    assert page.find_elements(By.CSS_SELECTOR, "#worst button") == []
+    mark = page.find_elements(By.CSS_SELECTOR, "svg.map [data-x] title")[-1]
+    assert mark.get_attribute("textContent").startswith(f"row {evidence.plane.rows[-1]} · ")
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
