@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,8 @@ from thresher.tables.reading import read_table
 
 FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
             "best_value", "suggestion"]  # fmt: skip
+BIN = Path(sys.executable).parent
+PATH = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}  # where the command is
 WRONG = 17  # the row whose label is planted wrong
 
 
@@ -424,12 +428,31 @@ def test_help_shows_the_way_and_shells_complete(monkeypatch):
     for verb in ("value", "clean", "release", "appraise", "reproduce"):
         assert verb in shown
     assert "thresher value train.csv" in shown
-    command = str(Path(sys.executable).parent / "thresher")
+    command = str(BIN / "thresher")
     for words, wanted in (("value --meth", "--method"), ("value --method t", "tknn")):
         monkeypatch.setenv("_THRESHER_COMPLETE", "complete_zsh")
         monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"thresher {words}")
         done = subprocess.run([command], capture_output=True, text=True, check=True)  # noqa: S603
         assert wanted in done.stdout
+
+
+def test_the_documents_show_what_the_command_does():
+    """Every console block of docs/command.md, line by line."""
+    text = (Path(__file__).parent.parent / "docs" / "command.md").read_text()
+    source = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    code = "\n".join(line[4:] for line in source.splitlines() if line[:4] in {">>> ", "... "})
+    names = {}
+    exec(code, names)  # noqa: S102
+    assert names["write_tables"]().sum() == 40
+    steps = [
+        block.split("\n$ ") for block in re.findall(r"```console\n(.*?)\n```", text, re.DOTALL)
+    ]
+    for step in (step.removeprefix("$ ") for block in steps for step in block):
+        command, *wanted = step.splitlines()
+        words = command.split()
+        run = subprocess.run(words, capture_output=True, text=True, check=True, env=PATH)  # noqa: S603
+        for line in wanted:
+            assert line in (run.stdout + run.stderr).splitlines(), command
 
 
 def test_a_warning_is_told_once_and_in_words(data):

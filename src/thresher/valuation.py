@@ -226,6 +226,7 @@ class Valuation:
         y_val: Any = None,
         *,
         ids: Any = None,
+        held_out: bool = False,
         force: bool = False,
     ) -> None:
         """Write a page that shows what was found and what to do: one HTML file, for any browser.
@@ -238,11 +239,14 @@ class Valuation:
             What was valued; without them the page shows the values alone.
         ids
             A name for each point, shown beside its row number.
+        held_out
+            The validation rows were split off the same table, and nobody checked their labels.
         force
             Replace a file that is there.
         """
         page = import_module("thresher.report")  # a layer above
-        page.report_valuation(self, path, X, y, X_val, y_val, ids=ids, force=force)
+        data = X, y, X_val, y_val
+        page.report_valuation(self, path, *data, ids=ids, held_out=held_out, force=force)
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {

@@ -22,6 +22,7 @@ def report_valuation(
     y_val: Any = None,
     *,
     ids: Any = None,
+    held_out: bool = False,
     release: Any = None,
     force: bool = False,
 ) -> None:
@@ -29,7 +30,7 @@ def report_valuation(
 
     Parameters
     ----------
-    valuation, X, y, X_val, y_val, ids, release
+    valuation, X, y, X_val, y_val, ids, held_out, release
         As in `gather`.
     path
         Where to write it.
@@ -48,5 +49,5 @@ def report_valuation(
     '<!doctype html>'
     """
     check_target(path, force=force)  # before the work, not after it
-    evidence = gather(valuation, X, y, X_val, y_val, ids=ids, release=release)
+    evidence = gather(valuation, X, y, X_val, y_val, ids=ids, held_out=held_out, release=release)
     write_report(path, evidence, force=force)

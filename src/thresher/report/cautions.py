@@ -102,6 +102,12 @@ def _about_validation(subject: Subject) -> list[str]:
             f"{count_of(count, 'validation point', 'validation points')}: a single wrong one can "
             "decide over many rows."
         )
+    if subject.held_out:
+        found.append(
+            "The validation points are rows of the same table that nobody checked: wrong labels "
+            "are among them too, so it cannot be told how many suggestions are right, and "
+            "accuracies are understated. A validation set with checked labels would tell more."
+        )
     unseen, absent = _classes_apart(subject)
     if unseen:
         found.append(

@@ -22,14 +22,18 @@ PURPOSE = 5
 
 @dataclass(frozen=True)
 class Doubt:
-    """Of so many validation points, so many would be called mislabeled by the others."""
+    """Of so many validation points, so many would be called mislabeled by the others.
+
+    Not `trusted` are labels that nobody checked: then those may be wrong indeed.
+    """
 
     flagged: int
     validation_points: int
+    trusted: bool = True
 
     @property
     def share(self) -> float:
-        """The share of right labels that look wrong."""
+        """The share of right labels that look wrong, where labels are trusted."""
         return self.flagged / self.validation_points
 
     def exceeded(self, flagged: int, points: int) -> bool:
@@ -66,4 +70,5 @@ def measure_doubt(subject: Subject, data: Data) -> Doubt | None:
     votes[codes, each] = -1
     others = np.maximum(votes.max(axis=0), 0)
     clear = (others - own > CLEAR * np.sqrt(others + own)) & (own <= FEW * (others + own))
-    return Doubt(int((clear & (2 * own < near)).sum()), len(judged))
+    flagged = int((clear & (2 * own < near)).sum())
+    return Doubt(flagged, len(judged), trusted=not subject.held_out)

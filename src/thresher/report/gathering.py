@@ -41,6 +41,7 @@ def gather(
     ids: Any = None,
     rows: Any = None,
     show: Mapping[str, Any] | None = None,
+    held_out: bool = False,
     record: Mapping[str, Any] | None = None,
     release: Any = None,
     seed: int = 0,
@@ -62,6 +63,9 @@ def gather(
     show
         Columns to show beside the worst rows, one entry a point; without it the first four of X,
         where X is a data frame.
+    held_out
+        The validation rows were split off the same table, and nobody checked their labels: as many
+        of them may be wrong, so they cannot tell how many of the suggestions are right.
     record
         How the run was made, as JSON can hold it: the page shows it as given. With a release it is
         public, so nothing that depends on the points may be in it, not even a digest of their file.
@@ -106,7 +110,9 @@ def gather(
                 "a report of a release takes the release alone: nothing exact may be on its page"
             )
         return _of_release(release, known)
-    subject = check_subject(valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, seed=seed)
+    subject = check_subject(
+        valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out, seed=seed
+    )
     with progress_bar("report", PARTS, show=progress, unit="parts") as advance:
         return _of_subject(subject, known, advance)
 

@@ -53,6 +53,8 @@ class Subject:
         The row number of each point where it comes from, or None: those of the valuation.
     shown
         Columns that are shown beside the worst rows.
+    held_out
+        Whether the validation points are unchecked rows of the same table.
     seed
         Of every random choice.
     """
@@ -65,6 +67,7 @@ class Subject:
     ids: Sequence[Any] | None = None
     numbers: Sequence[int] | None = None
     shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    held_out: bool = False
     seed: int = 0
 
     def __len__(self) -> int:
@@ -110,7 +113,8 @@ class Subject:
 
 def check_subject(
     valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
-    *, ids: Any = None, rows: Any = None, show: Any = None, seed: int = 0,
+    *, ids: Any = None, rows: Any = None, show: Any = None, held_out: bool = False,
+    seed: int = 0,
 ) -> Subject:  # fmt: skip
     """The subject, if valuation and data fit each other."""
     if not isinstance(valuation, Valuation):
@@ -123,7 +127,14 @@ def check_subject(
     shown = _frame_columns(X, n) if show is None else _shown_columns(show, n)
     known = None if ids is None else _entries("ids", ids, n)
     numbers = None if rows is None else _entries("rows", rows, n)
-    subject = Subject(valuation, ids=known, numbers=numbers, shown=shown, seed=seed)
+    subject = Subject(
+        valuation,
+        ids=known,
+        numbers=numbers,
+        shown=shown,
+        held_out=held_out,
+        seed=seed,
+    )
     if y is None:
         return subject
     names, codes, codes_val = _codes(valuation, y, y_val)

@@ -77,7 +77,7 @@ def judge_release(private: Private) -> Verdict:
 def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
     total = suggested.total
     flagged = total["relabel"] + total["drop"]
-    if flagged and doubt is not None and not doubt.exceeded(flagged, points):
+    if flagged and doubt is not None and doubt.trusted and not doubt.exceeded(flagged, points):
         share = percent(flagged / points)
         return (
             f"Nothing stands out: {of_all(flagged, points, 'contradicts', 'contradict')} the "
@@ -93,8 +93,10 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
     if total["relabel"]:
         parts.append(_mislabeled(total["relabel"], doubt, points))
     if total["drop"]:
-        said = of_all(total["drop"], points, "fits", "fit") if not parts else f"{total['drop']:,}"
-        parts.append(f"{said}{' fit' if parts else ''} no label (suggestion: drop)")
+        said = of_all(total["drop"], points, "fits", "fit")
+        if parts:
+            said = count_of(total["drop"], "fits", "fit")
+        parts.append(f"{said} no label (suggestion: drop)")
     if total["inspect"]:
         are = "is" if total["inspect"] == 1 else "are"
         parts.append(f"{total['inspect']:,} more {are} worth a look (suggestion: inspect)")
@@ -103,6 +105,8 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
 
 def _mislabeled(relabel: int, doubt: Doubt | None, points: int) -> str:
     """Rows marked relabel; where right labels often look wrong, how many of them are to blame."""
+    if doubt is not None and not doubt.trusted:
+        return f"{of_all(relabel, points, 'looks', 'look')} mislabeled (suggestion: relabel)"
     wrong = relabel if doubt is None else relabel - round(doubt.share * points)
     if wrong > 0.9 * relabel:
         said = of_all(relabel, points, "is", "are")
@@ -167,6 +171,8 @@ def _steps(suggested: Suggested, doubt: Doubt | None, points: int) -> tuple[str,
 
 def _about_right(relabel: int, doubt: Doubt | None, points: int) -> str:
     """How many of the rows marked relabel are right as they are, going by the validation set."""
+    if doubt is not None and not doubt.trusted:
+        return " They were judged by rows of the same table, so look before you change them."
     right = 0 if doubt is None else round(doubt.share * points)
     if not right:
         return ""

@@ -90,7 +90,8 @@ class Valued:
             names = [self.points.text, *names][:SHOWN]
         evidence = gather(
             self.valuation, *self.data, ids=self.points.ids, rows=self.points.rows,
-            record=self.record, show={name: features.column(name).to_pylist() for name in names},
+            show={name: features.column(name).to_pylist() for name in names},
+            held_out="held_out" in self.record["validation"], record=self.record,
             seed=self.settings.seed, progress=progress,
         )  # fmt: skip
         write_report(path, evidence, force=force)
