@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 import thresher as th
 from thresher.paper import Shelf
 from thresher.report import gather
+from thresher.report.verdict import count_right
 from thresher.runs import Settings, value_files
 
 SETS = ("phoneme", "wind", "pol", "cpu", "creditcard")
@@ -42,12 +43,12 @@ def measure(data, folder):
     suggestion = np.array(valued.findings.suggestion)
     evidence = gather(valued.valuation, *valued.data)
     marked = suggestion == "relabel"
-    foretold = max(int(marked.sum()) - round(evidence.doubt.share * POINTS), 0)
+    right = count_right(evidence.suggested.total, evidence.doubt, POINTS)
     return {
         "AUROC": f"{roc_auc_score(wrong, -valued.valuation.values):.3f}",
         "rows marked relabel": int(marked.sum()),
         "of these wrong": int(wrong[marked].sum()),
-        "foretold": foretold,
+        "foretold": int(marked.sum()) - right,
         "wrong among inspect": f"{wrong[suggestion == 'inspect'].sum()} of {(suggestion == 'inspect').sum()}",
         "wrong among keep": f"{wrong[suggestion == 'keep'].sum()} of {(suggestion == 'keep').sum()}",
     }

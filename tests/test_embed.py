@@ -484,10 +484,13 @@ def test_rows_are_held_out_of_each_class_by_seed(folder, stub):
 
 
 def test_a_class_is_never_held_out_whole(folder, stub):
-    (folder / "few.csv").write_text("text,label\na,1\nb,1\nc,2\nd,3\nd,3\n")
+    (folder / "few.csv").write_text("text,label\na,1\nb,1\nc,2\nd,3\ne,3\nf,4\nf,4\n")
     command(Path("few.csv"), Path("o.npz"), held_out=0.9)
     found = stored("o.npz")
-    assert (sorted(found["y"].tolist()), sorted(found["y_val"].tolist())) == ([1, 2, 3], [1, 3])
+    assert (sorted(found["y"].tolist()), sorted(found["y_val"].tolist())) == (
+        [1, 2, 3, 4, 4],  # the only one of its class stays, and so do copies
+        [1, 3],
+    )
 
 
 @pytest.mark.parametrize(
@@ -568,7 +571,7 @@ def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, wor
         ("texts.csv", {"validation": Path("val.csv"), "held_out": 0.1}, "--held-out goes with one"),
         ("texts.csv", {"validation": Path("val.csv"), "seed": 0}, "--seed goes with one table"),
         ("texts.csv", {"held_out": 1.5}, "--held-out must be a number between 0 and 1, got 1.5"),
-        ("texts.csv", {"held_out": 0.001}, "--held-out 0.001 leaves no validation rows"),
+        ("texts.csv", {"held_out": 0.0}, "--held-out 0 leaves no validation rows"),
         ("texts.csv", {"seed": -1}, "--seed must be an integer >= 0"),
         ("texts.csv", {"components": 0}, "--components must be an integer >= 1"),
         ("texts.csv", {"model": ""}, "model must be a non-empty string"),

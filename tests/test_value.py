@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -290,7 +291,52 @@ def test_results_of_a_table_held_out_name_its_own_rows(data):
     assert cleaned.returncode == 0, cleaned.stderr
 
 
+def test_rare_classes_are_held_out_too():
+    labels = ["a"] * 60 + ["rare"] * 4 + ["b"] * 36
+    out = hold_out(labels, 0.1, seed=0)
+    assert int(out[60:64].sum()) == 1
+    assert not hold_out(["a"] * 9 + ["only"], 0.5, seed=0)[9]
+
+
+def test_a_table_of_copies_is_pointed_out(data):
+    X, y, _, _ = data
+    write_table("twins.csv", np.vstack([X[:60], X]), [*y[:60], *y])
+    done = thresher("value", "twins.csv", "--out", "v.csv")
+    assert "120 of 180 rows have copies" in done.stderr
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_rows_that_embed_held_out_are_no_trusted_judges(data, held_out):
+    X, y, X_val, y_val = data
+    about = json.dumps({"held_out": 0.1} if held_out else {})
+    np.savez("both.npz", X=X, y=y, X_val=X_val, y_val=y_val, about=about)
+    valued = value_files(Settings("both.npz", radius=0.5))
+    valued.report("r.html")
+    said = "rows of the same table that nobody checked" in Path("r.html").read_text()
+    assert said == held_out
+    assert ("held_out" in valued.record["validation"]) == held_out
+
+
 # What is refused
+
+
+def test_a_file_of_labels_is_an_input_like_others(data):
+    X, y, X_val, y_val = data
+    write_npy("p", X, y)
+    write_npy("v", X_val, y_val)
+    put("lab.csv", "\n".join(y) + "\n")
+    command = ("value", "p.npy", "--validation", "v.npy", "--validation-label", "v-labels.npy",
+               "--radius", 0.5, "--label", "lab.csv")  # fmt: skip
+    for option in ("--out", "--report"):
+        done = thresher(*command, option, "lab.csv", "--force")
+        assert done.returncode == 1
+        assert "in use itself" in done.stderr
+    done = thresher(*command, "--out", "o.csv", "--report", "o.csv.record.json", "--force")
+    assert "in use itself" in done.stderr
+    assert thresher(*command, "--out", "o.parquet").returncode == 0
+    about = json.loads(pq.read_schema("o.parquet").metadata[b"thresher"])
+    digest = hashlib.sha256(Path("lab.csv").read_bytes()).hexdigest()
+    assert about["points"]["label_digest"] == digest
 
 
 @pytest.mark.parametrize(
@@ -385,6 +431,8 @@ def test_an_owner_appraises_points_by_a_price_list(data):
                    "--newcomer")  # fmt: skip
     shown = csv.read_csv(pa.BufferReader(new.stdout.encode()))
     assert shown.column("value").to_pylist() == prices.newcomer_values(X[:7], list(y[:7])).tolist()
+    told = thresher("appraise", "mine.csv", "--prices", "prices.json", "--ignore", "name", "--json")
+    assert [row["value"] for row in json.loads(told.stdout)["rows"]] == wanted.tolist()
 
 
 def test_labels_of_a_price_list_may_be_written_otherwise(data):

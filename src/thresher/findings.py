@@ -6,10 +6,11 @@ label would make it worth most, and a suggestion:
     outlier   no validation point is near: nothing can be said
     keep      its value is not negative, or at least half of the near ones agree with its label
     relabel   it hurts, would help under another label, and near validation points clearly say so:
-              at most one in five of those with either label has its own, which is more than two
-              standard deviations from even odds
+              none is more frequent among them, and at most one in five of those with either label
+              has the point's own, which is more than two standard deviations from even odds
     drop      as clearly wrong, but it would hurt under every other label too
-    inspect   it hurts, and most near ones disagree, but not clearly
+    inspect   it hurts, and most near ones disagree, but not clearly; or no validation point at all
+              has its label, so that none could agree
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features
+from thresher.checks import check_features, rows_text
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError
-from thresher.labels import check_labels
+from thresher.labels import Classes, check_labels, class_list
 from thresher.price_list import GAIN, PriceList
 from thresher.valuation import Valuation
 
@@ -106,34 +107,35 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     --------
     >>> import thresher as th
     >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
-    >>> data = X, y, [[(i + 0.5) / 40] for i in range(8)], ["cat"] * 8
+    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
+    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
     >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
     >>> found = explain(valuation, *data)
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
     prices = _prices(valuation, X, y, X_val, y_val)
-    labels = check_labels("y", y)
     classes = prices.validation.classes
-    codes = classes.encode("y", labels).astype(np.int64)
+    codes = classes.encode("y", check_labels("y", y)).astype(np.int64)
     rows = check_features("X", X)
     parts = [
-        _best(prices, rows[lo : lo + CHUNK], codes[lo : lo + CHUNK])
+        _Near.of(prices, rows[lo : lo + CHUNK], codes[lo : lo + CHUNK])
         for lo in range(0, len(rows), CHUNK)
     ]
-    near, own, best, votes, best_value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    near = _Near(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
     scale = len(prices.validation) if valuation.params.get("mean") else 1
-    best_value = best_value / scale
+    _check_fit(valuation.values, near.value / scale)
+    known = np.bincount(prices.validation.codes, minlength=len(classes)) > 0
     return Findings(
         tuple(classes.labels[code] for code in codes),
         valuation.values,
         valuation.ranks(),
         valuation.percentiles(),
-        near,
-        np.divide(own, near, out=np.full(len(near), np.nan), where=near > 0),
-        tuple(classes.labels[code] for code in best),
-        best_value,
-        _suggest(valuation.values, near, own, votes, best_value),
+        near.near,
+        np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0),
+        tuple(classes.labels[code] for code in near.best),
+        near.best_value / scale,
+        _suggest(valuation.values, near, known[codes]),
     )
 
 
@@ -150,35 +152,74 @@ def _prices(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Pri
             f"validation points, but y has {len(y)} and y_val {len(y_val)} labels"
         )
     counts = NeighborCounts(
-        X_val, y_val, radius=about["radius"], metric=about["metric"], classes=about["classes"]
-    )
+        X_val, y_val, radius=about["radius"], metric=about["metric"],
+        classes=_classes(about["classes"], y, y_val),
+    )  # fmt: skip
     return counts.add(X, y).price_list(about["semivalue"])
 
 
-def _best(
-    prices: PriceList, rows: NDArray[Any], codes: NDArray[np.int64]
-) -> tuple[NDArray[Any], ...]:
-    """Near validation points, those of the own label, the best other one, its votes and worth."""
-    y = [prices.validation.classes.labels[code] for code in codes]
-    worth = prices.label_values(rows, y)
-    ones = np.zeros_like(prices.table)
-    ones[:, GAIN] = 1.0
-    votes = dataclasses.replace(prices, table=ones).label_values(rows, y).round().astype(np.int64)
-    each = np.arange(len(codes))
-    others = worth.copy()
-    others[each, codes] = -np.inf
-    best = others.argmax(axis=1) if worth.shape[1] > 1 else codes
-    return votes.sum(axis=1), votes[each, codes], best, votes[each, best], worth[each, best]
+def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
+    """The classes of a valuation; where its record has them as text only, those of the labels."""
+    labels = check_labels("y", y), check_labels("y_val", y_val)
+    found = Classes(tuple(stored))
+    if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
+        return stored
+    read = list(class_list(None, *labels).labels)
+    if [repr(label) for label in read] != [x if isinstance(x, str) else repr(x) for x in stored]:
+        raise InputError(f"y and y_val have other labels than the valuation, which has {stored}")
+    return read
 
 
-def _suggest(
-    values: NDArray[np.float64],
-    near: NDArray[np.int64],
-    own: NDArray[np.int64],
-    votes: NDArray[np.int64],
-    best_value: NDArray[np.float64],
-) -> tuple[str, ...]:
-    clear = (votes - own > CLEAR * np.sqrt(votes + own)) & (own <= FEW * (votes + own))
-    fine = (values >= 0) | (2 * own >= near)
-    conditions = [near == 0, fine, clear & (best_value > 0), clear]
+def _check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+    """Refuse data that have other values than the valuation says."""
+    apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
+    if len(apart):
+        raise InputError(
+            f"the valuation is not of these points in this order: {rows_text(apart)} would have "
+            "other values"
+        )
+
+
+@dataclass(frozen=True)
+class _Near:
+    """Who is near each point, and what it is worth under its own label and the best other one."""
+
+    near: NDArray[np.int64]
+    own: NDArray[np.int64]  # of them with the own label
+    value: NDArray[np.float64]
+    best: NDArray[np.int64]  # the best other label
+    votes: NDArray[np.int64]  # of near ones for it
+    most: NDArray[np.int64]  # of near ones for any other label
+    best_value: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, prices: PriceList, rows: NDArray[Any], codes: NDArray[np.int64]) -> _Near:
+        y = [prices.validation.classes.labels[code] for code in codes]
+        worth = prices.label_values(rows, y)
+        ones = np.zeros_like(prices.table)
+        ones[:, GAIN] = 1.0
+        counted = dataclasses.replace(prices, table=ones)
+        votes = counted.label_values(rows, y).round().astype(np.int64)
+        each = np.arange(len(codes))
+        others, theirs = worth.copy(), votes.copy()
+        others[each, codes], theirs[each, codes] = -np.inf, 0
+        best = others.argmax(axis=1) if worth.shape[1] > 1 else codes
+        return cls(
+            votes.sum(axis=1), votes[each, codes], worth[each, codes], best, votes[each, best],
+            theirs.max(axis=1), worth[each, best],
+        )  # fmt: skip
+
+
+def _fields(near: _Near) -> tuple[NDArray[Any], ...]:
+    """The arrays, in the order of the fields."""
+    return tuple(vars(near).values())
+
+
+def _suggest(values: NDArray[np.float64], near: _Near, known: NDArray[np.bool_]) -> tuple[str, ...]:
+    """What to do; `known` are points whose label some validation point has."""
+    both = near.votes + near.own
+    clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)
+    clear &= known & (near.votes == near.most)
+    fine = (values >= 0) | (2 * near.own >= near.near)
+    conditions = [near.near == 0, fine, clear & (near.best_value > 0), clear]
     return tuple(np.select(conditions, ["outlier", "keep", "relabel", "drop"], "inspect").tolist())

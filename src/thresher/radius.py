@@ -110,6 +110,22 @@ def suggest_radius(
     return RadiusSuggestion(float(radii[best]), radii, accuracy, coverage)
 
 
+def judge_radius(
+    X_val: Any, y_val: Any, radius: float, *, metric: str, classes: Any, most_points: int = 4000
+) -> tuple[float, float]:
+    """Accuracy and coverage at one radius, as on the curves of `suggest_radius`.
+
+    Examples
+    --------
+    >>> rows, labels = [[0.0], [1.0], [10.0], [11.0]], ["a", "a", "b", "b"]
+    >>> judge_radius(rows, labels, 0.5, metric="euclidean", classes=None)
+    (0.5, 0.0)
+    """
+    validation = _thin(check_validation(X_val, y_val, metric=metric, classes=classes), most_points)
+    accuracy, coverage = _curves(_Distances(validation), np.array([radius]))
+    return float(accuracy[0]), float(coverage[0])
+
+
 class _Distances:
     """Distances between validation points, a row at a time; infinite to itself."""
 

@@ -66,4 +66,5 @@ def appraise(
     document: dict[str, Any] = {"points": len(found.values), "total": total}
     document |= {"out": None if out is None else str(out), "record": found.record}
     if json:
-        show_json(document)
+        rows = {} if out is not None else {"rows": found.rows()}
+        show_json(document | rows)

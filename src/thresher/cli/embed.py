@@ -196,7 +196,9 @@ def _split(
     """Points and validation rows, in the order of the table."""
     from thresher.tables.holdout import hold_out
 
-    out = hold_out(labels, share, seed, option="--held-out")
+    _, place, count = np.unique(texts, return_inverse=True, return_counts=True)
+    twins = np.asarray(count[place] > 1)
+    out = hold_out(labels, share, seed, twins=twins, option="--held-out")
     X, y, X_val, y_val = (
         list(compress(column, which)) for which in (~out, out) for column in (texts, labels)
     )

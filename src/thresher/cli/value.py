@@ -213,18 +213,21 @@ def _check_targets(settings: Any, out: Path | None, report: Path | None, *, forc
     from thresher.errors import require
     from thresher.runs import check_results
     from thresher.tables.finding import find_files
+    from thresher.tables.reading import record_path
     from thresher.tables.writing import check_apart, check_free
 
     files = list(find_files(settings.file))
     if settings.validation is not None:
         files += find_files(settings.validation)
+    named = (settings.label, settings.validation_label)
+    files += [Path(name) for name in named if name is not None and Path(name).is_file()]
     if out is not None:
         check_results(out, files, force=force)
     if report is not None:
         from thresher.report import check_target
 
         require("jinja2", purpose="the HTML report", extra="report")
-        check_apart(report, [*files, *([] if out is None else [out])])
+        check_apart(report, [*files, *([] if out is None else [out, record_path(out)])])
         check_free(report, force=force)
         check_target(report, force=force)
 

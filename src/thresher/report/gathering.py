@@ -96,7 +96,8 @@ def gather(
     --------
     >>> import thresher as th
     >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
-    >>> data = X, y, [[(i + 0.5) / 40] for i in range(8)], ["cat"] * 8
+    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
+    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
     >>> evidence = gather(th.tknn_shapley(*data, radius=1, metric="euclidean"), *data)
     >>> evidence.worst.columns[:4], evidence.worst.rows[0][:4]
     (('row', 'label', 'suggestion', 'best label'), (2, 'dog', 'relabel', 'cat'))

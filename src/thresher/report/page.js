@@ -69,11 +69,17 @@
       count.textContent = `Showing ${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
     }
 
+    // spreadsheets run what begins like this; numbers have a value of their own
+    function harmless(cell) {
+      const text = content(cell);
+      return cell.dataset.v === undefined && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    }
+
     function quoted(text) { return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; }
 
     function csv() {
       const lines = [names, ...[...body.rows].filter((row) => !row.hidden)
-        .map((row) => [...row.cells].map(content))];
+        .map((row) => [...row.cells].map(harmless))];
       return lines.map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
     }
 

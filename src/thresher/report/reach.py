@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,12 @@ from thresher.checks import check_metric
 from thresher.labels import Codes
 from thresher.metrics import Rows
 from thresher.near import Groups, near_blocks
-from thresher.radius import suggest_radius
+from thresher.radius import judge_radius, suggest_radius
 from thresher.report.subject import Data, Subject
 
 FEW = 5  # points near from which on a validation point says something reliable
 MOST_CLASSES = 30
-MOST_POINTS = 2000  # validation points from which the radius curve is computed
+MOST_POINTS = 4000  # validation points from which the radius curve is computed
 
 Integers = NDArray[np.int64]
 
@@ -144,19 +145,19 @@ def _near(subject: Subject, data: Data) -> tuple[Integers, Integers]:
 def radius_curve(subject: Subject, data: Data) -> RadiusCurve:
     """The curve that `suggest_radius` draws, with the radius of the valuation on it."""
     assert subject.radius is not None  # noqa: S101 - by those who call
-    found = suggest_radius(
-        data.rows_val.array, data.codes_val, metric=subject.metric,
-        classes=list(range(len(subject.classes))), most_points=MOST_POINTS,
-    )  # fmt: skip
-    at = int(np.searchsorted(found.radii, subject.radius, side="right")) - 1
+    sides = data.rows_val.array, data.codes_val
+    common: dict[str, Any] = {"metric": subject.metric, "most_points": MOST_POINTS}
+    common["classes"] = list(range(len(subject.classes)))
+    found = suggest_radius(*sides, **common)
+    accuracy, coverage = judge_radius(*sides, subject.radius, **common)
     best = int(np.flatnonzero(found.radii == float(found))[0])
     return RadiusCurve(
         tuple(found.radii.tolist()),
         tuple(found.accuracy.tolist()),
         tuple(found.coverage.tolist()),
         subject.radius,
-        float(found.accuracy[at]) if at >= 0 else 1 / len(subject.classes),
-        float(found.coverage[at]) if at >= 0 else 0.0,
+        accuracy,
+        coverage,
         float(found),
         float(found.accuracy[best]),
         min(len(data.codes_val), MOST_POINTS),

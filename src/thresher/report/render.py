@@ -25,7 +25,7 @@ from thresher.report.figures import (
     value_chart,
 )
 from thresher.report.tables import matrix, tiles, worst_columns
-from thresher.report.told import facts, heading, how, lede, map_text, parts, removal_text
+from thresher.report.told import facts, heading, how, kind, lede, map_text, parts, removal_text
 from thresher.report.words import fixed, percent, short
 
 FORMAT = "thresher.report/1"
@@ -61,6 +61,7 @@ def render(evidence: Evidence) -> str:
         js=js,
         css_digest=_digest(css),
         js_digest=_digest(js),
+        kind=kind(evidence),
         heading=heading(evidence),
         lede=lede(evidence),
         how=how(evidence),

@@ -15,7 +15,7 @@ from thresher.findings import SUGGESTIONS, Findings, explain
 from thresher.report.subject import Data, Subject
 
 MOST_CLASSES = 30
-MOST_MOVES = 100
+MOST_MOVES = 1000
 
 
 @dataclass(frozen=True)

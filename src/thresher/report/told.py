@@ -31,6 +31,15 @@ PARTS = {
 }
 
 
+def kind(evidence: Evidence) -> str:
+    """What kind of numbers these are."""
+    if evidence.private is not None:
+        return "private release"
+    if evidence.about.method in {"tknn-shapley", "knn-shapley"}:
+        return "exact values"
+    return "a score" if evidence.about.method == "zero-budget-score" else "values by retraining"
+
+
 def heading(evidence: Evidence) -> str:
     """The heading of the page."""
     return "What a private release tells" if evidence.private else "What each row is worth"

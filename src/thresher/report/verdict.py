@@ -78,12 +78,7 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
     total = suggested.total
     flagged = total["relabel"] + total["drop"]
     if flagged and doubt is not None and doubt.trusted and not doubt.exceeded(flagged, points):
-        share = percent(flagged / points)
-        return (
-            f"Nothing stands out: {of_all(flagged, points, 'contradicts', 'contradict')} the "
-            f"validation points near ({share}), not clearly more than right labels do "
-            f"({percent(doubt.share)} of the validation set)"
-        )
+        return _by_chance(flagged, doubt, points)
     if not flagged and not total["inspect"]:
         return f"Nothing stands out: {none_of(points, 'suggested for a closer look')}"
     if not flagged:
@@ -91,7 +86,7 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
         return f"Nothing is clearly mislabeled, but {said} worth a look (suggestion: inspect)"
     parts = []
     if total["relabel"]:
-        parts.append(_mislabeled(total["relabel"], doubt, points))
+        parts.append(_mislabeled(total, doubt, points))
     if total["drop"]:
         said = of_all(total["drop"], points, "fits", "fit")
         if parts:
@@ -103,16 +98,33 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
     return f"{', '.join(parts[:-1])}, and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
-def _mislabeled(relabel: int, doubt: Doubt | None, points: int) -> str:
+def _by_chance(flagged: int, doubt: Doubt, points: int) -> str:
+    """Where no more rows are flagged than right labels would be, or that cannot be told."""
+    share = percent(flagged / points)
+    if flagged > 2 * doubt.share * points:
+        return (
+            f"{of_all(flagged, points, 'contradicts', 'contradict')} the validation points "
+            f"near ({share}), but these are too few to tell whether that is more than chance "
+            f"({percent(doubt.share)} of them contradict each other)"
+        )
+    return (
+        f"Nothing stands out: {of_all(flagged, points, 'contradicts', 'contradict')} the "
+        f"validation points near ({share}), not clearly more than right labels do "
+        f"({percent(doubt.share)} of the validation set)"
+    )
+
+
+def _mislabeled(total: dict[str, int], doubt: Doubt | None, points: int) -> str:
     """Rows marked relabel; where right labels often look wrong, how many of them are to blame."""
+    relabel = total["relabel"]
     if doubt is not None and not doubt.trusted:
         return f"{of_all(relabel, points, 'looks', 'look')} mislabeled (suggestion: relabel)"
-    wrong = relabel if doubt is None else relabel - round(doubt.share * points)
+    wrong = relabel - count_right(total, doubt, points)
     if wrong > 0.9 * relabel:
         said = of_all(relabel, points, "is", "are")
         return f"{said} probably mislabeled (suggestion: relabel)"
     said = of_all(relabel, points, "looks", "look")
-    return f"{said} mislabeled (suggestion: relabel), of which about {max(wrong, 0):,} probably are"
+    return f"{said} mislabeled (suggestion: relabel), of which about {wrong:,} probably are"
 
 
 def _gain(checked: Checked | None) -> str:
@@ -125,7 +137,7 @@ def _gain(checked: Checked | None) -> str:
         change = "raises" if checked.after > checked.before else "lowers"
     return (
         f"; dropping the lowest tenth {change} the accuracy of a logistic regression, {ends} on "
-        "validation points that had no part in choosing"
+        "validation points other than those that chose them"
     )
 
 
@@ -147,7 +159,7 @@ def _steps(suggested: Suggested, doubt: Doubt | None, points: int) -> tuple[str,
     total, steps = suggested.total, []
     if total["relabel"]:
         rows = count_of(total["relabel"], "row", "rows")
-        caution = _about_right(total["relabel"], doubt, points)
+        caution = _about_right(total, doubt, points)
         steps.append(f"Look at the {rows} marked relabel, lowest value first.{caution}")
     if total["drop"]:
         rows = count_of(total["drop"], "row", "rows")
@@ -169,13 +181,25 @@ def _steps(suggested: Suggested, doubt: Doubt | None, points: int) -> tuple[str,
     return tuple(steps) or ("Nothing needs to be done.",)
 
 
-def _about_right(relabel: int, doubt: Doubt | None, points: int) -> str:
+def count_right(total: dict[str, int], doubt: Doubt | None, points: int) -> int:
+    """How many of the rows marked relabel are probably right as they are.
+
+    If w labels are wrong and a share s of right ones looks wrong, w + s (points - w) are flagged.
+    """
+    flagged = total["relabel"] + total["drop"]
+    if doubt is None or not flagged:
+        return 0
+    wrong = max(0.0, (flagged - doubt.share * points) / max(1 - doubt.share, 1e-9))
+    return total["relabel"] - min(total["relabel"], round(wrong * total["relabel"] / flagged))
+
+
+def _about_right(total: dict[str, int], doubt: Doubt | None, points: int) -> str:
     """How many of the rows marked relabel are right as they are, going by the validation set."""
     if doubt is not None and not doubt.trusted:
         return " They were judged by rows of the same table, so look before you change them."
-    right = 0 if doubt is None else round(doubt.share * points)
+    right = count_right(total, doubt, points)
     if not right:
         return ""
-    if right > 0.8 * relabel:
+    if right > 0.8 * total["relabel"]:
         return " Most of them are probably right as they are: change none without looking."
     return f" About {right:,} of them may be right as they are, so look before you change them."

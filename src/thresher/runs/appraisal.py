@@ -29,11 +29,20 @@ class Appraisal:
 
     def write(self, path: Path | None) -> list[Path]:
         """Write row, id, label and value, without a path to standard output; the files written."""
-        columns: dict[str, Any] = {"row": self.points.rows}
+        return write_columns(path, self.columns(), self.record)
+
+    def columns(self) -> dict[str, Any]:
+        """Row, id, label and value, one entry a point."""
+        columns: dict[str, Any] = {"row": self.points.rows.tolist()}
         if self.points.ids is not None:
             columns["id"] = list(self.points.ids)
-        columns |= {"label": list(self.points.labels), "value": self.values}
-        return write_columns(path, columns, self.record)
+        return columns | {"label": list(self.points.labels), "value": self.values.tolist()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The same, one dictionary a point."""
+        columns = self.columns()
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def appraise_files(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from thresher.errors import InputError
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.holdout import find_twins, hold_out
-from thresher.tables.reading import Table, input_digest, read_table, validation_inside
+from thresher.tables.reading import Table, input_digest, read_table, record_of, validation_inside
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ def read_sources(settings: Settings) -> Sources:
         text=points.text,
     )
     points, validation = same_labels(points, validation)
-    return Sources(points, validation, _about(table) | {"validation": _files(beside)})
+    about = _files(beside, settings.validation_label or settings.label)
+    if "held_out" in (made := record_of(beside)):  # by thresher embed
+        about["held_out"] = made["held_out"]
+    return Sources(points, validation, _about(table, settings.label) | {"validation": about})
 
 
 def _validation_table(settings: Settings, table: Table) -> Table | None:
@@ -68,14 +72,18 @@ def _split(settings: Settings, table: Table, points: Columns) -> Sources:
         "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
         "rows_with_copies": int(np.count_nonzero(twins)),
     }  # fmt: skip
-    return Sources(points.take(~out), points.take(out), _about(table) | {"validation": held})
+    about = _about(table, settings.label) | {"validation": held}
+    return Sources(points.take(~out), points.take(out), about)
 
 
-def _about(table: Table) -> dict[str, Any]:
-    points = _files(table)
+def _about(table: Table, label: str) -> dict[str, Any]:
+    points = _files(table, label)
     return {"input_digest": points["digest"], "points": points}
 
 
-def _files(table: Table) -> dict[str, Any]:
+def _files(table: Table, label: str) -> dict[str, Any]:
     names = [str(path) for path in table.files]
-    return {"files": names, "digest": input_digest(table.files), "rows": len(table)}
+    found = {"files": names, "digest": input_digest(table.files), "rows": len(table)}
+    if table.kind == "npy":  # labels have a file of their own
+        found |= {"label_file": label, "label_digest": input_digest([Path(label)])}
+    return found

@@ -18,6 +18,7 @@ from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder, encode
 from thresher.valuation import Valuation
 
+MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 APART = 100.0  # the most by which deviations of columns may differ without a word
 SHOWN = 4  # columns of the table that a report shows beside a row
 
@@ -73,6 +74,13 @@ class Valued:
             found.append(
                 f"columns differ in scale, from {unlike[0]!r} to {unlike[1]!r}: a few of them make "
                 "up all distances; --standardize brings them to one scale"
+            )
+        copies = self.record["validation"].get("rows_with_copies", 0)
+        if copies > MANY_COPIES * self.record["points"]["rows"]:
+            found.append(
+                f"{copies} of {self.record['points']['rows']} rows have copies, and none of these "
+                "was held out: the rows held out may be odd ones; drop the copies, or use "
+                "--validation"
             )
         for name, count in self.encoder.unseen(self.validation).items():
             found.append(

@@ -23,14 +23,15 @@ def hold_out(
     labels: Sequence[Hashable], share: float, seed: int, *, twins: Mask | None = None,
     option: str = "--holdout",
 ) -> Mask:  # fmt: skip
-    """Which rows to hold out: a share of each class, drawn at random, and never all of it.
+    """Which rows to hold out: a share of each class, drawn at random, one at least, never all.
 
     Parameters
     ----------
     labels
         The label of each row.
     share, seed
-        The share of each class, rounded; the same seed draws the same rows.
+        The share of each class, rounded; the same seed draws the same rows. A class of a single row
+        is not held out.
     twins
         Rows that must not be held out, because other rows are copies of them.
     option
@@ -50,7 +51,8 @@ def hold_out(
         rows = np.flatnonzero(codes == code)
         drawn = rng.permutation(rows)
         free = drawn if twins is None else drawn[~twins[drawn]]
-        out[free[: min(round(share * len(rows)), len(rows) - 1)]] = True
+        wanted = max(1, round(share * len(rows))) if share > 0 else 0
+        out[free[: min(wanted, len(rows) - 1)]] = True
     if not out.any():
         many = "" if twins is None or not twins.any() else f" ({twins.sum()} rows have copies)"
         raise InputError(f"{option} {share:g} leaves no validation rows{many}: raise it")

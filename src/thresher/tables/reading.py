@@ -129,7 +129,9 @@ def validation_inside(table: Table, label: str) -> Table | None:
     inside = {name[:-end]: each for name, each in arrays.items() if name.endswith(OF_VALIDATION)}
     if not {"X", label} <= set(inside):
         return None
-    return Table(_table_of(path, inside), table.files, table.kind)
+    data = _table_of(path, inside)
+    about = {KEY: str(arrays["about"])} if "about" in arrays else {}
+    return Table(data.replace_schema_metadata(about), table.files, table.kind)
 
 
 def record_path(path: Path) -> Path:
