@@ -557,7 +557,7 @@ def test_the_log_is_csv_or_json():
 
 
 def run(*arguments):
-    return thresher("clean", *arguments)
+    return thresher("clean", *arguments, "--json")
 
 
 LINES = ["id,x,y", "a1, 0.10,cat", "a2,0.2,dog", '"a3",3e-1,cat', "a4,0.4,dog", "a5,0.5,cat"]

@@ -96,7 +96,7 @@ INNER_LAYERS = {
     ],
     "runs": [
         {"settings"},
-        {"methods", "sources"},
+        {"hints", "methods", "sources"},
         {"valued"},
         {"results"},
         {"appraisal"},

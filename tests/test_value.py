@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,8 @@ from pyarrow import csv, feather
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.runs import Settings, appraise_files, value_files
+from thresher.runs import Settings, appraise_files, value_files, write_results
+from thresher.runs.hints import label_hints
 from thresher.tables.columns import choose_columns
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reading import read_table
@@ -207,7 +211,7 @@ def test_ids_owners_and_categories_find_their_way(data):
     loaded = th.Valuation.load("v.parquet")
     assert document["by_owner"] == loaded.by_owner()
     assert document["record"]["encoder"]["columns"][3]["categories"] == ["blue", "red"]
-    assert "1 validation points have a 'color' that no point has" in done.stderr
+    assert "1 validation point has a 'color' that no point has" in done.stderr
     assert "ann" in Path("r.html").read_text()
 
 
@@ -346,12 +350,13 @@ def test_a_file_of_labels_is_an_input_like_others(data):
         (["--features", "x9"], "no column 'x9'"),
         (["--radius", "big"], "--radius must be auto or a number, got 'big'"),
         (["--radius", "-1"], "radius"),
-        (["--semivalue", "nash"], "semivalue must be"),
+        (["--semivalue", "nash"], "--semivalue must be shapley, banzhaf"),
         (["--holdout", "0.1"], "choose one of the two"),
         (["--k", "3"], "--k goes with --method knn"),
         (["--method", "knn", "--radius", "0.5"], "--radius goes with --method tknn"),
         (["--out", "v.xlsx"], "--out must be a .parquet"),
-        (["--out", "none/v.csv"], "its folder does not exist"),
+        (["--out", "none/v.csv"], "does not exist"),
+        (["--report", "r.txt"], "a report must be an .html file"),
         (["--out", "points.csv", "--force"], "it is in use itself"),
         (["--out", "v.csv", "--report", "v.csv"], "it is in use itself"),
         (["--validation", "vol.csv"], "did you mean val.csv"),
@@ -395,11 +400,83 @@ def test_columns_of_other_scales_are_pointed_out(data):
     assert "differ in scale" not in done.stderr
 
 
-def test_labels_that_differ_in_kind_are_refused():
+def test_labels_that_differ_in_kind_are_told():
     put("p.csv", "x,y\n1,0\n2,1\n3,0\n")
     put("w.csv", "x,y\n1.5,0\n2.5,yes\n")
-    valued = value_files(Settings("p.csv", validation="w.csv", metric="euclidean", radius=1))
+    settings = {"validation": "w.csv", "metric": "euclidean", "radius": 1}
+    valued = value_files(Settings("p.csv", **settings))
     assert valued.valuation.params["classes"] == ["0", "1", "yes"]
+    hints = ["no validation point has the label '1'", "no point has the label 'yes'"]
+    assert valued.hints() == hints
+    put("w.csv", "x,y\n1.5,0.0\n2.5,1.0\n")  # so pandas writes integers with gaps
+    assert value_files(Settings("p.csv", **settings)).valuation.params["classes"] == [0, 1]
+    put("w.csv", "x,y\n1.5,no\n2.5,yes\n")
+    check_refused(lambda: value_files(Settings("p.csv", **settings)), "no label in common", "'no'")
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [(["cat", "Cat", "dog"], "capitals or spaces only: 'cat', 'Cat'"), (["NA", "cat"], "'NA'"),
+     (["cat", "cat"], "one class only"), (["cat", "dog"], "")],
+)  # fmt: skip
+def test_odd_labels_are_pointed_out(labels, words):
+    hints = label_hints(labels, labels)
+    assert words in "".join(hints)
+    assert len(hints) == (1 if words else 0)
+
+
+@pytest.mark.parametrize(
+    ("cell", "metric", "words"),
+    [("0,0,0", "cosine", "has nothing but zeros in row 77"),
+     ("1e80,1,1", "euclidean", "has numbers beyond 1e72 in row 77")],
+)  # fmt: skip
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_without_a_distance_are_named_as_in_the_table(cell, metric, words, seed):
+    """Whether they are held out or not."""
+    lines = Path("points.csv").read_text().splitlines()
+    lines[78] = f"{cell},{lines[78].split(',')[-1]}"
+    put("odd.csv", "\n".join(lines) + "\n")
+    settings = Settings("odd.csv", metric=metric, seed=seed, holdout=0.4)
+    check_refused(lambda: value_files(settings), f"odd.csv {words}")
+
+
+def test_of_two_that_write_one_file_the_second_is_refused(data):
+    """It was not there when they began."""
+    valued = value_files(Settings("points.csv", validation="val.csv", radius=0.5))
+    write_results(Path("v.csv"), valued)
+    before = Path("v.csv").read_bytes()
+    check_refused(lambda: write_results(Path("v.csv"), valued), "came while this one was made")
+    assert Path("v.csv").read_bytes() == before
+    write_results(Path("v.csv"), valued, force=True)
+    valued.report("r.html")
+    check_refused(lambda: valued.report("r.html"), "is there already")
+
+
+def test_what_to_do_next_can_be_pasted(data):
+    Path("my data").mkdir()
+    lines = Path("points.csv").read_text().replace(",", ";").replace('"y"', "the label")
+    put("my data/a b.csv", lines)
+    put("my data/v.csv", Path("val.csv").read_text().replace(",", ";").replace('"y"', "the label"))
+    done = thresher("value", "my data/a b.csv", "--validation", "my data/v.csv", "--label",
+                    "the label", "--delimiter", ";", "--radius", 0.5, "--out", "o v.parquet")  # fmt: skip
+    command = re.search("to act on it: (.*)", done.stderr)[1]
+    assert thresher(*shlex.split(command)[1:]).returncode == 0
+    assert len(read_table("clean.csv", delimiter=";")) == 120
+
+
+def test_an_interrupted_run_says_so_and_leaves_nothing(data):
+    X = np.random.default_rng(0).normal(size=(40_000, 40))
+    np.savez("big.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    command = [sys.executable, "-m", "thresher", "value", "big.npz", "--radius", "0.9",
+               "--holdout", "0.4", "--out", "v.parquet"]  # fmt: skip
+    before = sorted(Path.cwd().iterdir())
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:  # noqa: S603
+        time.sleep(3.0)
+        run.send_signal(signal.SIGINT)
+        _, words = run.communicate()
+    if run.returncode != 0:  # else it was faster than we are
+        assert (run.returncode, "interrupted" in words) == (130, True), words
+        assert sorted(Path.cwd().iterdir()) == before
 
 
 def test_one_row_and_one_class():
@@ -407,7 +484,10 @@ def test_one_row_and_one_class():
     put("w.csv", "x,z,y\n1,3,a\n2,1,a\n")
     valued = value_files(Settings("one.csv", validation="w.csv", radius=1))
     assert valued.valuation.values.tolist() == [0.0]
-    check_refused(lambda: value_files(Settings("one.csv")), "--holdout 0.1 leaves no validation")
+    check_refused(lambda: value_files(Settings("one.csv")), "a class of one row is not held out")
+    put("twins.csv", "x,z,y\n" + "1,2,a\n1,2,b\n" * 5)
+    check_refused(lambda: value_files(Settings("twins.csv")), "every row has copies")
+    check_refused(lambda: Settings("one.csv", holdout=1.0), "--holdout must be between 0 and 1")
 
 
 # Appraising

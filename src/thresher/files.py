@@ -33,29 +33,57 @@ BROKEN = (  # what readers raise on a file that is not what it seems
 )
 
 
-def write_whole(path: str | Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: str | Path, write: Callable[[Path], object], *, replace: bool = True) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it: never half a file.
 
-    A file that is replaced keeps its permissions, and a link goes on pointing to it.
+    A file that is replaced keeps its permissions, and a link goes on pointing to it. Without
+    `replace` a file that is there is left alone, even if it came while this one was written.
     """
     target = _path(path).resolve()
     if target.exists() and not target.is_file():
         raise InputError(f"cannot write {path}: it is there already, and is not a file")
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    temporary = _beside(path, target)
+    try:
+        write(temporary)
+        temporary.chmod(mode)
+        if replace or not _linked(temporary, target):
+            temporary.replace(target)
+    except FileExistsError:
+        raise InputError(f"{path} is there already: it came while this one was made") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _linked(temporary: Path, target: Path) -> bool:
+    """Whether a file got its name by a link, which never replaces; not all file systems have it."""
+    try:
+        target.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise unless a file can be written there, found out by trying."""
+    target = _path(path).resolve()
+    if target.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    _beside(path, target).unlink()
+
+
+def _beside(path: str | Path, target: Path) -> Path:
+    """An empty temporary file in the folder of `target`."""
     if not target.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=".thresher-")
     except OSError as refused:
         raise InputError(f"cannot write {path}: {refused.strerror}") from None
     os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.chmod(mode)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    return Path(name)
 
 
 def _umask() -> int:
@@ -105,7 +133,9 @@ def _seal(about: Mapping[str, Any], parts: Iterable[bytes]) -> str:
     return state.hexdigest()
 
 
-def write_table(path: str | Path, columns: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+def write_table(
+    path: str | Path, columns: Mapping[str, Any], about: Mapping[str, Any], *, replace: bool = True
+) -> None:
     """Write `columns` as Parquet with `about` as JSON in the metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -115,7 +145,7 @@ def write_table(path: str | Path, columns: Mapping[str, Any], about: Mapping[str
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as unfit:
         raise InputError(f"the columns cannot be saved, their entries differ: {unfit}") from None
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    write_whole(path, lambda temporary: pq.write_table(table, temporary))
+    write_whole(path, lambda temporary: pq.write_table(table, temporary), replace=replace)
 
 
 def read_table(path: Path) -> tuple[dict[str, Any], Any]:

@@ -48,12 +48,18 @@ app.add_typer(ledger, name="ledger")
 for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):
     app.command()(verb)
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
     warnings.showwarning = say_warning
     try:
         app()
+    except SystemExit as stopped:
+        if stopped.code == INTERRUPTED:
+            say("thresher: interrupted; files are whole or not there")
+        raise
     except BudgetError as refused:
         say(f"thresher: {refused}")
         sys.exit(3)

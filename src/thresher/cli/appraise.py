@@ -28,6 +28,10 @@ def appraise(
         bool,
         typer.Option("--newcomer", help="The points were not counted: what each would add, alone."),
     ] = False,
+    fill: Annotated[
+        str | None,
+        typer.Option(help="What stands for missing numbers: median, zero or a number."),
+    ] = None,
     delimiter: Annotated[
         str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
     ] = None,
@@ -56,12 +60,13 @@ def appraise(
         check_results(out, [*find_files(points), prices], force=force)
     found = appraise_files(
         points, prices, label=label, id=id, ignore=split_names(ignore), newcomer=newcomer,
-        delimiter=delimiter,
+        delimiter=delimiter, fill=fill,
     )  # fmt: skip
     total = math.fsum(found.values)
-    say(f"{len(found.values)} points are worth {total:.6g} in all")
+    count = len(found.values)
+    say(f"{count} {'point is' if count == 1 else 'points are'} worth {total:.6g} in all")
     if out is not None or not json:
-        for path in found.write(out):
+        for path in found.write(out, force=force):
             say(f"wrote {path}")
     document: dict[str, Any] = {"points": len(found.values), "total": total}
     document |= {"out": None if out is None else str(out), "record": found.record}

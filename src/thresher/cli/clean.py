@@ -39,6 +39,7 @@ def clean(
     delimiter: Annotated[
         str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Drop or relabel rows of a table, and leave everything else as it is.
@@ -76,7 +77,8 @@ def clean(
     if log is not None:
         write_change_log(log, changes, about | counts, force=force)
     _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old})
-    show_json({"out": str(out), "log": None if log is None else str(log), **counts, **about})
+    if json:
+        show_json({"out": str(out), "log": None if log is None else str(log), **counts, **about})
 
 
 def _label(table: Any, label: str | None, *, needed: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -237,7 +238,7 @@ def _write(
 ) -> list[Path]:
     from thresher.runs import write_results
 
-    wrote = [] if out is None else write_results(out, valued)
+    wrote = [] if out is None else write_results(out, valued, force=force)
     if report is not None:
         valued.report(report, force=force, progress=progress)
         wrote.append(report)
@@ -248,13 +249,13 @@ def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
     """The outcome in words."""
     held = valued.record["validation"].get("held_out")
     beside = "" if held is None else ", held out of the table"
-    params = valued.valuation.params
-    radius = (
-        f" within {params['metric']} radius {params['radius']:.4g}" if "radius" in params else ""
-    )
+    about = valued.valuation.params
+    kind = about.get("semivalue", "shapley")
+    kind = "" if kind == "shapley" else f" (semivalue {kind})"
+    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
     say(
         f"valued {len(valued.points)} points by {len(valued.validation)} validation points"
-        f"{beside}: {valued.valuation.method}{radius}"
+        f"{beside}: {valued.valuation.method}{kind}{radius}"
     )
     for hint in valued.hints():
         say(f"hint: {hint}")
@@ -266,11 +267,17 @@ def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
         valued.findings.counts()[word] for word in ("relabel", "drop")
     )
     if out is not None and fixable:
-        label = f" --label {valued.settings.label}" if valued.settings.label != "y" else ""
-        say(
-            f"to act on it: thresher clean {valued.settings.file} --values {out}{label} "
-            "--drop drop --relabel relabel --out CLEANED"
-        )
+        say(f"to act on it: {_next_command(valued, out)}")
+
+
+def _next_command(valued: Any, out: Path) -> str:
+    settings = valued.settings
+    words = ["thresher", "clean", settings.file, "--values", str(out)]
+    for name in ("label", "id", "delimiter"):
+        if name in settings.given():
+            words += [f"--{name}", getattr(settings, name)]
+    suffix = Path(valued.record["points"]["files"][0]).suffix
+    return shlex.join([*words, "--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"])
 
 
 def _worst_lines(valued: Any) -> list[str]:
@@ -285,6 +292,7 @@ def _worst_lines(valued: Any) -> list[str]:
         name = "" if valued.points.ids is None else f" ({valued.points.ids[place]})"
         if valued.findings is not None:
             what += f", {advice(valued.findings, place)}"
+        what = " ".join(what.split())  # a label may have line feeds
         found.append(f"  row {row}{name}: {valued.valuation.values[place]:.4g}, {what}")
     return found
 

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from thresher.errors import ThresherWarning
+from thresher.errors import ReachWarning, ThresherWarning
 
 
 def say(line: str) -> None:
@@ -19,14 +19,19 @@ def show_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=1, default=vars) + "\n")
 
 
+IN_OPTIONS: dict[type[Warning], str] = {
+    ReachWarning: "no point is within the radius of any validation point, so every value is 0: "
+    "use a larger --radius, or auto",
+}
 _said = set[str]()
 
 
 def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning, once: of ours in words, of others with its kind."""
-    if str(message) in _said:
+    message = IN_OPTIONS.get(category, str(message))
+    if message in _said:
         return
-    _said.add(str(message))
+    _said.add(message)
     kind = "" if issubclass(category, ThresherWarning) else f"{category.__name__}: "
     say(f"warning: {kind}{message}")
 

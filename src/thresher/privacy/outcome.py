@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,6 +129,18 @@ class _Outcome:
         )
         missed = public.values(gains, losses) - values[:, None]
         return float(np.sqrt((missed**2).mean() / max((values**2).mean(), 1e-300)))
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the released table is no larger than noise alone would be.
+
+        Then all that the release says is what the validation set says anyway, and its own error
+        cannot be told. The mean square of so many numbers is three standard deviations above that
+        of noise in about one of a thousand cases.
+        """
+        noise = float(self.record["sigma"]) * self.record["scale"]
+        ratio = float((self.table.astype(np.float64) ** 2).mean()) / noise**2
+        return ratio < 1 + 3 * math.sqrt(2 / self.table.size)
 
     def values_of(self, owner: Hashable) -> Floats:
         """The values of one owner's points, in input order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from thresher.findings import Findings
 from thresher.inputs import count_twins
 from thresher.report.private import Private
 from thresher.report.reach import RadiusCurve, Reach
@@ -15,15 +16,17 @@ FEW_VALIDATION = 50
 LOW_COVERAGE = 0.8
 MANY_OUTLIERS = 0.2
 OFF_RADIUS = 0.05  # accuracy that another radius would bring
+LEAST_CLEAR = 5  # validation points of another label that are clear, if nobody disagrees
 HARDLY = 0.02  # accuracy over that of guessing
 NAMES = 5  # labels that are named
 
 
 def find_cautions(
-    subject: Subject, reach: Reach | None, curve: RadiusCurve | None, removal: Removal | None
-) -> tuple[str, ...]:
+    subject: Subject, findings: Findings | None, reach: Reach | None, curve: RadiusCurve | None,
+    removal: Removal | None,
+) -> tuple[str, ...]:  # fmt: skip
     """Everything that calls for caution, the gravest first."""
-    found = _about_reach(reach, curve)
+    found = _about_reach(reach, curve) + _about_near(findings)
     found += _about_validation(subject)
     found += _about_fit(subject, curve, removal)
     if subject.data is not None:
@@ -91,6 +94,18 @@ def _about_reach(reach: Reach | None, curve: RadiusCurve | None) -> list[str]:
             "large to tell one region from another."
         )
     return found
+
+
+def _about_near(findings: Findings | None) -> list[str]:
+    """Whether there are enough validation points near for a label to be clearly wrong."""
+    near = 0 if findings is None else float(np.median(findings.near))
+    if not 0 < near < LEAST_CLEAR:
+        return []
+    return [
+        f"A typical row has {count_of(int(near), 'validation point', 'validation points')} near, "
+        f"and fewer than {LEAST_CLEAR} cannot clearly speak against a label: wrong ones may only "
+        "be marked inspect. More validation points would tell more (--holdout, --validation)."
+    ]
 
 
 def _about_validation(subject: Subject) -> list[str]:

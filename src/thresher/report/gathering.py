@@ -177,7 +177,7 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
     return Evidence(
         _about(subject, record),
         judge(spread, suggested, reach, radius, doubt, checked, care),
-        find_cautions(subject, reach, radius, removal),
+        find_cautions(subject, findings, reach, radius, removal),
         step.missing,
         spread=spread,
         worst=worst,

@@ -134,7 +134,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     public = Public.of(prices.validation, prices.radius)
     if public is None or math.isnan(error):
         return None, "the mechanism cannot tell its own error on this validation set"
-    if _is_noise(release):
+    if release.is_noise:
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
@@ -143,18 +143,6 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     if math.isnan(agreement):
         return None, "all validation points would be worth the same"
     return Bought(error, agreement, free), ""
-
-
-def _is_noise(release: Any) -> bool:
-    """Whether the released table is no larger than noise alone would be.
-
-    The mean square of so many numbers is three standard deviations above that of noise in one of a
-    thousand cases.
-    """
-    about = release.record
-    noise = float(about["sigma"]) * about["scale"]
-    ratio = float((release.table.astype(np.float64) ** 2).mean()) / noise**2
-    return ratio < 1 + 3 * math.sqrt(2 / release.table.size)
 
 
 def _agreements(drawn: list[PriceList], prices: PriceList, public: Public) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, require
-from thresher.files import write_whole
+from thresher.files import check_writable, write_whole
 from thresher.report.evidence import Evidence
 from thresher.report.figures import (
     map_chart,
@@ -83,23 +83,24 @@ def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -
     >>> from thresher.report import gather
     >>> from thresher.valuation import Valuation
     >>> evidence = gather(Valuation(np.array([0.5]), "example", {}, 0.75, 0.25))
-    >>> write_report("pyproject.toml", evidence)
+    >>> write_report("page.txt", evidence)
     Traceback (most recent call last):
-    thresher.errors.InputError: pyproject.toml is there already: name another file, or use force
+    thresher.errors.InputError: a report must be an .html file, got page.txt
     """
     check_target(path, force=force)
     text = render(evidence)
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force)
 
 
 def check_target(path: str | Path, *, force: bool = False) -> None:
     """Raise unless a report can be written there."""
     if not isinstance(path, str | Path) or not str(path):
         raise InputError(f"path must be the name of a file, got {path!r}")
-    if not Path(path).resolve().parent.is_dir():
-        raise InputError(f"cannot write {path}: its folder does not exist")
+    if Path(path).suffix.lower() not in {".html", ".htm"}:
+        raise InputError(f"a report must be an .html file, got {path}")
     if Path(path).exists() and not force:
         raise InputError(f"{path} is there already: name another file, or use force")
+    check_writable(path)
 
 
 def _drawings(evidence: Evidence) -> dict[str, Any]:

@@ -56,6 +56,9 @@ def lede(evidence: Evidence) -> str:
         count = count_of(about.validation_points, "validation point", "validation points")
         sizes.append(f"judged by {count}")
     settings = [_setting(about.params, key) for key in ("radius", "k")]
+    semivalue = about.params.get("semivalue", "shapley")
+    if semivalue != "shapley":
+        settings.append(f"semivalue {semivalue}, which does not add up to the utility of all rows")
     if len(about.classes) > 1:
         settings.append(f"{len(about.classes):,} classes")
     kind = "Prices" if evidence.private else "Values"

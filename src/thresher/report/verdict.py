@@ -78,7 +78,7 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
     total = suggested.total
     flagged = total["relabel"] + total["drop"]
     if flagged and doubt is not None and doubt.trusted and not doubt.exceeded(flagged, points):
-        return _by_chance(flagged, doubt, points)
+        return _by_chance(flagged, doubt, points) + _look(total["inspect"])
     if not flagged and not total["inspect"]:
         return f"Nothing stands out: {none_of(points, 'suggested for a closer look')}"
     if not flagged:
@@ -93,9 +93,13 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
             said = count_of(total["drop"], "fits", "fit")
         parts.append(f"{said} no label (suggestion: drop)")
     if total["inspect"]:
-        are = "is" if total["inspect"] == 1 else "are"
-        parts.append(f"{total['inspect']:,} more {are} worth a look (suggestion: inspect)")
+        parts.append(_look(total["inspect"]).removeprefix(", and "))
     return f"{', '.join(parts[:-1])}, and {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+def _look(inspect: int) -> str:
+    are = "is" if inspect == 1 else "are"
+    return f", and {inspect:,} more {are} worth a look (suggestion: inspect)" if inspect else ""
 
 
 def _by_chance(flagged: int, doubt: Doubt, points: int) -> str:
@@ -131,13 +135,13 @@ def _gain(checked: Checked | None) -> str:
     if checked is None:
         return ""
     ends = f"from {fixed(checked.before)} to {fixed(checked.after)}"
-    if not checked.clear:
-        change = "hardly changes"
-    else:
-        change = "raises" if checked.after > checked.before else "lowers"
+    change = "raises" if checked.after > checked.before else "lowers"
+    if checked.after == checked.before:
+        change, ends = "leaves", f"at {fixed(checked.before)}"
+    chance = "" if checked.clear else ", which may be chance"
     return (
-        f"; dropping the lowest tenth {change} the accuracy of a logistic regression, {ends} on "
-        "validation points other than those that chose them"
+        f"; dropping the lowest tenth {change} the accuracy of a logistic regression {ends} on "
+        f"validation points other than those that chose them{chance}"
     )
 
 
@@ -150,7 +154,8 @@ def _by_values(spread: Spread, checked: Checked | None) -> Verdict:
     steps = (
         "Look at the rows with the lowest values first: they hurt by this method, which may "
         "mean a wrong label, a rare case, or a hard one.",
-        "For suggestions, value the rows with tknn_shapley and hand the data to the report.",
+        "For suggestions, value the rows by tknn_shapley (--method tknn), and hand the data to the "
+        "report.",
     )
     return Verdict(f"{sentence}{_gain(checked)}.", steps)
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.checks import rows_text
+from thresher.errors import InputError
 from thresher.price_list import PriceList
 from thresher.runs.results import write_columns
 from thresher.tables.columns import Columns, choose_columns
@@ -27,9 +29,9 @@ class Appraisal:
     values: NDArray[np.float64]
     record: dict[str, Any]
 
-    def write(self, path: Path | None) -> list[Path]:
+    def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
         """Write row, id, label and value, without a path to standard output; the files written."""
-        return write_columns(path, self.columns(), self.record)
+        return write_columns(path, self.columns(), self.record, force=force)
 
     def columns(self) -> dict[str, Any]:
         """Row, id, label and value, one entry a point."""
@@ -48,14 +50,15 @@ class Appraisal:
 def appraise_files(
     points: str, prices: Path, *, label: str = "y", id: str | None = None,  # noqa: A002
     ignore: Sequence[str] = (), newcomer: bool = False, delimiter: str | None = None,
+    fill: str | float | None = None,
 ) -> Appraisal:  # fmt: skip
     """Value the points of a file by a price list.
 
     Parameters
     ----------
-    points, label, id, ignore, delimiter
-        The file, and what its columns are for. Features are those that the list names; if it names
-        none, all other columns.
+    points, label, id, ignore, delimiter, fill
+        The file, what its columns are for, and what stands for missing numbers. Features are those
+        that the list names; if it names none, all other columns.
     prices
         A file that `PriceList.save` or `thresher release` wrote.
     newcomer
@@ -65,8 +68,8 @@ def appraise_files(
     table = read_table(points, delimiter=delimiter)
     known = listed.validation.columns
     columns = choose_columns(table, label=label, features=known, id=id, ignore=ignore)
-    X = Encoder.fit(columns).transform(columns)
-    y = _known_labels(columns.labels, listed.classes)
+    X = Encoder.fit(columns, fill=fill).transform(columns)
+    y = _known_labels(columns.source, columns.labels, listed.classes)
     values = listed.newcomer_values(X, y) if newcomer else listed.values(X, y)
     record = {
         "format": FORMAT,
@@ -82,8 +85,17 @@ def appraise_files(
     return Appraisal(columns, values, record)
 
 
-def _known_labels(labels: Sequence[Hashable], classes: Sequence[Hashable]) -> list[Hashable]:
+def _known_labels(
+    source: str, labels: Sequence[Hashable], classes: Sequence[Hashable]
+) -> list[Hashable]:
     """Labels as the list has them, which may be text where a file has numbers, or the reverse."""
     written = {str(known): known for known in classes}
     exact = set(classes)
-    return [label if label in exact else written.get(str(label), label) for label in labels]
+    found = [label if label in exact else written.get(str(label), label) for label in labels]
+    strange = [row for row, label in enumerate(found) if label not in exact]
+    if strange:
+        raise InputError(
+            f"{source} has labels that the price list does not know in {rows_text(strange)}, such "
+            f"as {found[strange[0]]!r}: it knows {', '.join(map(repr, list(written)[:12]))}"
+        )
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from thresher.errors import InputError
 from thresher.nearest import knn_shapley
 from thresher.prices import check_semivalue
 from thresher.radius import suggest_radius
@@ -35,6 +36,11 @@ def value_data(
 def _radius(settings: Settings, data: Data) -> float:
     if settings.radius != AUTO:
         return float(settings.radius)
+    if len(data[3]) < 2:
+        raise InputError(
+            "--radius auto needs two validation points at least, there is one: hold out more rows, "
+            "or give a number"
+        )
     return float(suggest_radius(data[2], data[3], metric=settings.metric))
 
 

@@ -24,27 +24,25 @@ TEXT = {".csv": ",", ".tsv": "\t"}
 def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) -> None:
     """Raise unless results can be written there, before they are computed."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--out must be a {', '.join(SUFFIXES)} file, got {path}")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"cannot write {path}: its folder does not exist")
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder")
+        *most, last = SUFFIXES
+        raise InputError(f"--out must be a {', '.join(most)} or {last} file, got {path}")
     check_apart(path, inputs)
     check_free(path, force=force)
     if path.suffix.lower() in TEXT:
         check_free(record_path(path), force=force)
 
 
-def write_results(path: Path | None, valued: Valued) -> list[Path]:
+def write_results(path: Path | None, valued: Valued, *, force: bool = False) -> list[Path]:
     """Write the table, as .csv to standard output without a path; the files that were written.
 
     A .parquet file is also one that `Valuation.load` reads.
     """
-    return write_columns(path, *valued.valuation.stored(valued.columns(), valued.record))
+    columns, about = valued.valuation.stored(valued.columns(), valued.record)
+    return write_columns(path, columns, about, force=force)
 
 
 def write_columns(
-    path: Path | None, columns: Mapping[str, Any], about: Mapping[str, Any]
+    path: Path | None, columns: Mapping[str, Any], about: Mapping[str, Any], *, force: bool
 ) -> list[Path]:
     """Write a table and what it is about; the files that were written.
 
@@ -58,17 +56,21 @@ def write_columns(
         return []
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        write_table(path, columns, about)
+        write_table(path, columns, about, replace=force)
         return [path]
     table = _table(columns)
     if suffix in TEXT:
         beside = record_path(path)
         text = json.dumps(about, indent=1) + "\n"
-        write_whole(path, lambda temporary: _write_text(table, temporary, TEXT[suffix]))
-        write_whole(beside, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(
+            path, lambda temporary: _write_text(table, temporary, TEXT[suffix]), replace=force
+        )
+        write_whole(
+            beside, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force
+        )
         return [path, beside]
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    write_whole(path, lambda temporary: _write_ipc(table, temporary))
+    write_whole(path, lambda temporary: _write_ipc(table, temporary), replace=force)
     return [path]
 
 

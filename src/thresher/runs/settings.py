@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, fields
 from typing import Any
@@ -71,14 +72,26 @@ class Settings:
         check_choice("--utility", self.utility, UTILITIES)
         if check_metric(self.metric) == "precomputed":
             raise InputError("--metric must be cosine or euclidean: a table has features")
-        check_semivalue(self.semivalue)
+        self._check_semivalue()
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("--radius", self.radius)))
         if self.holdout is not None:
             if self.validation is not None:
                 raise InputError("--holdout goes without --validation: choose one of the two")
-            check_number("--holdout", self.holdout, least=0, most=1)
+            if not 0 < check_number("--holdout", self.holdout, least=0, most=1) < 1:
+                raise InputError(f"--holdout must be between 0 and 1, got {self.holdout:g}")
         self._check_fitting()
+
+    def _check_semivalue(self) -> None:
+        spaced = re.sub(r",\s*", ", ", self.semivalue)
+        try:
+            check_semivalue(spaced)
+        except InputError:
+            raise InputError(
+                "--semivalue must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' with any two "
+                f"numbers, got {self.semivalue!r}"
+            ) from None
+        object.__setattr__(self, "semivalue", spaced)
 
     def _check_fitting(self) -> None:
         """Refuse options that the method would pass over."""

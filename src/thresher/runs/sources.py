@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from thresher.checks import MAX_MAGNITUDE, rows_text
 from thresher.errors import InputError
+from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.holdout import find_twins, hold_out
@@ -44,10 +47,40 @@ def read_sources(settings: Settings) -> Sources:
         text=points.text,
     )
     points, validation = same_labels(points, validation)
+    _check_shared(points, validation)
     about = _files(beside, settings.validation_label or settings.label)
     if "held_out" in (made := record_of(beside)):  # by thresher embed
         about["held_out"] = made["held_out"]
     return Sources(points, validation, _about(table, settings.label) | {"validation": about})
+
+
+def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
+    """Refuse rows that have no distance, by their numbers in the table."""
+    squares = squared_lengths(X)
+    huge = np.flatnonzero(~(squares <= MAX_MAGNITUDE**2))
+    if len(huge):
+        raise InputError(
+            f"{columns.source} has numbers beyond 1e72 in {rows_text(columns.rows[huge])}: rescale "
+            "the column, or use --standardize"
+        )
+    short = np.flatnonzero(squares < SMALLEST_SQUARE)
+    if cosine and len(short):
+        raise InputError(
+            f"{columns.source} has nothing but zeros in {rows_text(columns.rows[short])}, which "
+            "then have no direction and no cosine distance: drop these rows, or use --metric "
+            "euclidean"
+        )
+
+
+def _check_shared(points: Columns, validation: Columns) -> None:
+    """Refuse labels that no point shares with any validation point."""
+    ours, theirs = dict.fromkeys(points.labels), dict.fromkeys(validation.labels)
+    if not set(ours) & set(theirs):
+        shown = [", ".join(map(repr, list(each)[:5])) for each in (ours, theirs)]
+        raise InputError(
+            f"{points.source} and {validation.source} have no label in common: {shown[0]} and "
+            f"{shown[1]}; write them alike, or name another --label"
+        )
 
 
 def _validation_table(settings: Settings, table: Table) -> Table | None:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from thresher.findings import Findings, explain
+from thresher.runs.hints import label_hints, row_hints
 from thresher.runs.methods import Data, value_data
 from thresher.runs.settings import Settings
-from thresher.runs.sources import read_sources
+from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder, encode
 from thresher.valuation import Valuation
 
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
-APART = 100.0  # the most by which deviations of columns may differ without a word
 SHOWN = 4  # columns of the table that a report shows beside a row
 
 
@@ -68,24 +68,18 @@ class Valued:
 
     def hints(self) -> list[str]:
         """What would have made for better values."""
-        found = []
-        unlike = _unlike_columns(self)
-        if unlike:
-            found.append(
-                f"columns differ in scale, from {unlike[0]!r} to {unlike[1]!r}: a few of them make "
-                "up all distances; --standardize brings them to one scale"
-            )
+        found = label_hints(self.points.labels, self.validation.labels)
+        found += row_hints(self.data[0], self.encoder, self.settings)
         copies = self.record["validation"].get("rows_with_copies", 0)
-        if copies > MANY_COPIES * self.record["points"]["rows"]:
+        rows = self.record["points"]["rows"]
+        if copies > MANY_COPIES * rows:
             found.append(
-                f"{copies} of {self.record['points']['rows']} rows have copies, and none of these "
-                "was held out: the rows held out may be odd ones; drop the copies, or use "
-                "--validation"
+                f"{copies} of {rows} rows have copies, and none of these was held out: the rows "
+                "held out may be odd ones; drop the copies, or use --validation"
             )
         for name, count in self.encoder.unseen(self.validation).items():
-            found.append(
-                f"{count} validation points have a {name!r} that no point has: it is all zeros"
-            )
+            have = "validation point has" if count == 1 else "validation points have"
+            found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
         return found
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
@@ -136,6 +130,8 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
         points, validation, fill=settings.fill, standardize=settings.standardize,
         model=settings.model, progress=progress,
     )  # fmt: skip
+    check_lengths(points, X, cosine=settings.metric == "cosine")
+    check_lengths(validation, X_val, cosine=settings.metric == "cosine")
     data = X, list(points.labels), X_val, list(validation.labels)
     valuation = value_data(settings, data, owners=points.owners, progress=progress)
     findings = explain(valuation, *data) if valuation.method == "tknn-shapley" else None
@@ -153,18 +149,3 @@ def _versions() -> dict[str, str]:
     import thresher
 
     return {"thresher": thresher.__version__, "numpy": np.__version__}
-
-
-def _unlike_columns(valued: Valued) -> tuple[str, str] | None:
-    """Two columns whose deviations are far apart, the smaller one first; None if all are alike."""
-    width = len(valued.encoder.names)
-    if valued.settings.standardize or width < 2:
-        return None
-    X = valued.data[0][:, :width]
-    spread = X.std(axis=0)
-    varied = np.flatnonzero(spread > 0)
-    if len(varied) < 2:
-        return None
-    low, high = varied[spread[varied].argmin()], varied[spread[varied].argmax()]
-    names = valued.encoder.names
-    return (names[low], names[high]) if spread[high] > APART * spread[low] else None

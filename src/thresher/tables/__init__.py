@@ -10,6 +10,6 @@ points, each row for itself.
 
 from __future__ import annotations
 
-from thresher.tables.labeled import read_labeled, split_rows
+from thresher.tables.labeled import read_labeled, same_columns, split_rows
 
-__all__ = ["read_labeled", "split_rows"]
+__all__ = ["read_labeled", "same_columns", "split_rows"]

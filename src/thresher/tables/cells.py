@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 DATE = re.compile(
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}([./])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
 )
@@ -158,10 +160,14 @@ def _no_numbers(
         said = f"holds dates or times: {shown}{more}"
         return _refused(columns, name, said, "turn it into numbers")
     said = f"has cells that are {what}: {shown}{more}"
-    return _refused(columns, name, said, f"encode it by --categorical {name}, or clean it")
+    if odd and all(COMMA.fullmatch(cell) for _, cell in odd):
+        return _refused(columns, name, said, "write numbers with a point, not a comma")
+    way_out = f"encode it by --categorical {shlex.quote(name)}, or clean it"
+    return _refused(columns, name, said, way_out)
 
 
 def _refused(columns: Columns, name: str, said: str, way_out: str) -> InputError:
     return InputError(
-        f"{columns.source} column {name!r} {said}: leave it out by --ignore {name}, or {way_out}"
+        f"{columns.source} column {name!r} {said}: leave it out by --ignore "
+        f"{shlex.quote(name)}, or {way_out}"
     )

@@ -159,6 +159,8 @@ def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
     Labels of text are integers only if all of them look so, which may hold in one table and not in
     the other.
     """
+    if not set(first.labels) & set(second.labels):
+        first, second = _whole_labels(first, second)
     kinds = [{type(label) for label in each.labels} for each in (first, second)]
     if kinds[0] == kinds[1]:
         return first, second
@@ -181,6 +183,25 @@ def entries_of(table: Table, name: str, option: str) -> list[Any]:
             f"{table.name} column {name!r} is of type {column.type}: one entry a row is needed"
         )
     return list(column.to_pylist())
+
+
+def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
+    """Labels that are whole numbers but for how they are written, such as 1 and 1.0, as integers.
+
+    So pandas writes integers once one of them is missing.
+    """
+    both = one, other
+    try:
+        found = [{label: float(str(label)) for label in set(each.labels)} for each in both]
+    except ValueError:
+        return both
+    if not all(number.is_integer() for names in found for number in names.values()):
+        return both
+    first, second = (
+        dataclasses.replace(each, labels=tuple(int(names[label]) for label in each.labels))
+        for each, names in zip(both, found, strict=True)
+    )
+    return first, second
 
 
 def _unread(columns: Columns) -> Columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,11 +71,16 @@ class Feature:
         empty = np.flatnonzero(np.isnan(found))
         if not len(empty):
             return found[:, None]
+        if len(empty) == len(found):
+            raise InputError(
+                f"{columns.source} column {self.name!r} has no numbers: leave it out by --ignore "
+                f"{shlex.quote(self.name)}"
+            )
         if self.fill is None:
             raise InputError(
                 f"{columns.source} column {self.name!r} has missing numbers in "
                 f"{rows_text(columns.rows[empty])}: fill them by --fill median (or zero, or a "
-                f"number), leave it out by --ignore {self.name}, or drop those rows"
+                f"number), leave it out by --ignore {shlex.quote(self.name)}, or drop those rows"
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 
@@ -264,7 +270,7 @@ def _median(columns: Columns, name: str, *, truth: bool) -> float:
     if np.isnan(found).all():
         raise InputError(
             f"{columns.source} column {name!r} has no numbers, and so no median: leave it out by "
-            f"--ignore {name}"
+            f"--ignore {shlex.quote(name)}"
         )
     return float(np.nanmedian(found))
 

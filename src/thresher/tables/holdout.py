@@ -54,9 +54,14 @@ def hold_out(
         wanted = max(1, round(share * len(rows))) if share > 0 else 0
         out[free[: min(wanted, len(rows) - 1)]] = True
     if not out.any():
-        many = "" if twins is None or not twins.any() else f" ({twins.sum()} rows have copies)"
-        raise InputError(f"{option} {share:g} leaves no validation rows{many}: raise it")
+        raise InputError(f"{option} {share:g} leaves no validation rows: {_why_none(twins)}")
     return out
+
+
+def _why_none(twins: Mask | None) -> str:
+    if twins is not None and twins.all():
+        return "every row has copies; drop these, or use --validation"
+    return "raise it, or use --validation; a class of one row is not held out"
 
 
 def find_twins(columns: Columns) -> Mask:

@@ -78,7 +78,12 @@ def read_label_file(label: str, table: str, rows: int) -> LabelFile:
 
 
 def _read_array(path: Path) -> LabelFile:
-    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except ValueError as refused:
+        if "Object" not in str(refused):
+            raise
+        raise InputError("it has Python objects: save labels as text or integers") from None
     if array.ndim != 1:
         raise InputError(f"its array must have one dimension, got shape {array.shape}")
     return LabelFile(path, array.tolist(), array=array)

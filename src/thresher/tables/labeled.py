@@ -40,6 +40,36 @@ def read_labeled(
     return (_numbers(features) if found.suffix == ".csv" else features), labels, owners
 
 
+def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
+    """Points and validation set with the same columns in the same order, without those ignored.
+
+    Names of columns are public, and so is the validation set; cells of points are not looked at.
+    """
+    if not hasattr(X, "column_names") or not hasattr(X_val, "column_names"):
+        return X, X_val
+    X, X_val = (
+        each.drop_columns([name for name in ignore if name in each.column_names])
+        for each in (X, X_val)
+    )
+    more, less = (
+        [name for name in ours.column_names if name not in theirs.column_names]
+        for ours, theirs in ((X, X_val), (X_val, X))
+    )
+    if more or less:
+        where, names = ("points", more) if more else ("validation set", less)
+        raise InputError(
+            f"only the {where} has columns {', '.join(map(repr, names[:5]))}: leave them out by "
+            "--ignore"
+        )
+    for name in X_val.column_names:
+        if X_val.column(name).null_count:
+            raise InputError(
+                f"the validation set has cells in column {name!r} that are missing or no numbers: "
+                "leave it out by --ignore, or clean it"
+            )
+    return X.select(X_val.column_names), X_val
+
+
 def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any, Any]:
     """Points and validation rows, drawn at random from one table: X, y, X_val, y_val."""
     from thresher.checks import check_count, check_features

@@ -182,6 +182,10 @@ def _read_one(path: Path, kind: str, delimiter: str | None) -> pa.Table:
         raise
     except (*BROKEN, zlib.error) as broken:
         why = str(broken).strip().splitlines()[0].rstrip(".") if str(broken).strip() else "no table"
+        if "pickle" in why:
+            raise InputError(
+                f"{path} holds Python objects: save numbers, or text of a fixed length"
+            ) from None
         raise InputError(
             f"{path} is damaged, was not written to its end, or is no .{kind} file: {why}"
         ) from broken
@@ -231,6 +235,9 @@ def _table_of(path: Path, arrays: dict[str, NDArray[Any]]) -> pa.Table:
             f"{path} has features X of shape {X.shape}: one row a point is needed, as by "
             "X.reshape(len(X), -1)"
         )
+    y = arrays.get("y", X)
+    if len(y) != len(X):
+        raise InputError(f"{path} has {len(y)} entries in y for {len(X)} rows in X")
     matrix = X if X.ndim == 2 else X[:, None]
     columns = [(f"x{j}", _column(path, "X", matrix[:, j])) for j in range(matrix.shape[1])]
     columns += [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.errors import InputError
-from thresher.files import write_whole
+from thresher.files import check_writable, write_whole
 from thresher.tables.columns import entries_of
 from thresher.tables.cutting import Cut, write_array, write_cut, write_pieces
 from thresher.tables.finding import kind_of
@@ -86,9 +86,9 @@ def write_cleaned(
     }
     ids = None if id is None else entries_of(table, id, "--id")
     cut = Cut(table, keep, labels, label)
-    write_whole(target, lambda temporary: write_cut(cut, target, temporary))
+    write_whole(target, lambda temporary: write_cut(cut, target, temporary), replace=force)
     if beside is not None:
-        _write_labels(beside, cut, labels_target(target, beside.path))
+        _write_labels(beside, cut, labels_target(target, beside.path), force=force)
     return _log(cut, old, ids)
 
 
@@ -133,11 +133,12 @@ def check_target(
 
 
 def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
-    """Raise where a file is there already, unless by `force`."""
+    """Raise where a file cannot be written, or is there already, unless by `force`."""
     if path.exists() and not force:
         same = any(path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "is there already"
         raise InputError(f"{path} {what}: name another file, or replace it by --force")
+    check_writable(path)
 
 
 def check_apart(path: Path, others: Iterable[Path]) -> None:
@@ -178,7 +179,7 @@ def write_change_log(
             writer.writeheader()
             writer.writerows(log)
 
-    write_whole(target, write)
+    write_whole(target, write, replace=force)
 
 
 def _kept(table: Table, drop: Sequence[int] | NDArray[Any]) -> NDArray[np.bool_]:
@@ -232,14 +233,14 @@ def _fitted(table: Table, label: str | None, new: Any, beside: LabelFile | None)
     return fitting_label(new, table.data.schema.field(label).type, str(label))
 
 
-def _write_labels(beside: LabelFile, cut: Cut, target: Path) -> None:
+def _write_labels(beside: LabelFile, cut: Cut, target: Path, *, force: bool) -> None:
     if beside.array is not None:
         array = relabeled_array(beside.array, cut.labels, beside.path.name)[cut.keep]
-        write_whole(target, lambda temporary: write_array(array, temporary))
+        write_whole(target, lambda temporary: write_array(array, temporary), replace=force)
         return
     drop = set(np.flatnonzero(~cut.keep).tolist())
     pieces = beside.pieces(drop, cut.labels)
-    write_whole(target, lambda temporary: write_pieces(pieces, target, temporary))
+    write_whole(target, lambda temporary: write_pieces(pieces, target, temporary), replace=force)
 
 
 def _log(cut: Cut, old: list[Any], ids: list[Any] | None) -> list[Change]:
