@@ -18,7 +18,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not in
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -45,7 +45,7 @@ def evidence():
         "cat": EVIL + ', a label that is long, "quoted" and has commas',
     }
     y, y_val = ([names[label] for label in labels] for labels in (y, y_val))
-    owners = [f"owner {i % 7}" for i in range(400)]
+    owners = [f"=1+{i % 7}" for i in range(400)]  # a spreadsheet would compute it
     options = {"radius": 1.8, "metric": "euclidean", "owners": owners}
     valuation = th.tknn_shapley(X, y, X_val, y_val, **options)
     ids = [f"id-{i * 7 % 400:03d}" for i in range(400)]
@@ -106,11 +106,13 @@ def cells(page, column):
 
 
 def head(page, column):
-    return next(
-        b
-        for b in page.find_elements(By.CSS_SELECTOR, "#worst thead button")
-        if b.text.strip() == column
-    )
+    """The button that sorts by a column, once the page has it."""
+
+    def found(page):
+        buttons = page.find_elements(By.CSS_SELECTOR, "#worst thead button")
+        return next((b for b in buttons if b.text.strip() == column), None)
+
+    return WebDriverWait(page, 30).until(found)
 
 
 def test_the_page_asks_for_nothing_and_complains_of_nothing(page):
@@ -214,7 +216,12 @@ def test_the_download_holds_the_rows_shown_in_their_order(page, evidence, folder
     assert [row[0] for row in rows] == cells(page, "row")
     known = {str(row[0]): row for row in evidence.worst.rows}
     for row in rows:
-        assert row == ["" if cell is None else str(cell) for cell in known[row[0]]]
+        assert row == [written(cell) for cell in known[row[0]]]
+
+
+def written(cell):
+    """A cell of the download; text that a spreadsheet would compute is made text."""
+    return f"'{cell}" if str(cell).startswith("=") else "" if cell is None else str(cell)
 
 
 def centers(page):

@@ -23,7 +23,7 @@ from thresher.paper.draws import PROTOCOLS
 Outcome = dict[str, float]
 HIDDEN = "points"  # an entry of an outcome that no table shows: how many points were valued
 SHOWING = {  # modules that show figures and do not make them
-    "cli", "demo", "findings", "plots", "report", "tables", "__init__", "__main__",
+    "cli", "demo", "findings", "plots", "report", "runs", "tables", "__init__", "__main__",
     "paper/figures", "paper/grids", "paper/pages", "paper/records", "paper/reproduce",
 }  # fmt: skip
 
