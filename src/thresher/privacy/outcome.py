@@ -132,15 +132,8 @@ class _Outcome:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the released table is no larger than noise alone would be.
-
-        Then all that the release says is what the validation set says anyway, and its own error
-        cannot be told. The mean square of so many numbers is three standard deviations above that
-        of noise in about one of a thousand cases.
-        """
-        noise = float(self.record["sigma"]) * self.record["scale"]
-        ratio = float((self.table.astype(np.float64) ** 2).mean()) / noise**2
-        return ratio < 1 + 3 * math.sqrt(2 / self.table.size)
+        """Whether the released table is no larger than noise alone would be."""
+        return is_noise(self.record, self.table)
 
     def values_of(self, owner: Hashable) -> Floats:
         """The values of one owner's points, in input order."""
@@ -215,6 +208,18 @@ class Release(_Outcome):
 
 class SeededRelease(_Outcome):
     """What a seed repeats, for tests and experiments: it protects nobody, no ledger takes it."""
+
+
+def is_noise(record: Mapping[str, Any], table: NDArray[np.int64]) -> bool:
+    """Whether a released table is no larger than noise alone would be.
+
+    Then all that the release says is what the validation set says anyway, and its own error cannot
+    be told. The mean square of so many numbers is three standard deviations above that of noise in
+    about one of a thousand cases.
+    """
+    noise = float(record["sigma"]) * record["scale"]
+    ratio = float((table.astype(np.float64) ** 2).mean()) / noise**2
+    return ratio < 1 + 3 * math.sqrt(2 / table.size)
 
 
 def report_release(release: Any, path: str | Path, *, force: bool) -> None:

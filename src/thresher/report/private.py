@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
+from thresher.privacy.outcome import is_noise
 from thresher.privacy.prior import Public
 from thresher.report.spread import bar_counts, bar_edges
 
@@ -134,7 +135,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     public = Public.of(prices.validation, prices.radius)
     if public is None or math.isnan(error):
         return None, "the mechanism cannot tell its own error on this validation set"
-    if release.is_noise:
+    if is_noise(release.record, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"

@@ -71,16 +71,12 @@ class Feature:
         empty = np.flatnonzero(np.isnan(found))
         if not len(empty):
             return found[:, None]
-        if len(empty) == len(found):
-            raise InputError(
-                f"{columns.source} column {self.name!r} has no numbers: leave it out by --ignore "
-                f"{shlex.quote(self.name)}"
-            )
         if self.fill is None:
+            fill = "median (or zero, or a number)" if len(empty) < len(found) else "zero"
             raise InputError(
                 f"{columns.source} column {self.name!r} has missing numbers in "
-                f"{rows_text(columns.rows[empty])}: fill them by --fill median (or zero, or a "
-                f"number), leave it out by --ignore {shlex.quote(self.name)}, or drop those rows"
+                f"{rows_text(columns.rows[empty])}: fill them by --fill {fill}, leave it out by "
+                f"--ignore {shlex.quote(self.name)}, or drop those rows"
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 
