@@ -190,21 +190,22 @@ class NeighborCounts:
         False, and nothing changes, where a table of one row would be refused or warned of.
         """
         present = self._settled() if leave >= 0 else self._present
-        old = fingerprint(row, leave) if leave >= 0 else None
-        if leave >= 0 and old not in present:
+        old = fingerprint(row, leave) if leave >= 0 else 0
+        times = present.get(old, 0) if leave >= 0 else 0
+        if leave >= 0 and not times:
             return False
         if self._panels is None:
             self._panels = Panels.of(self.validation, self.radius)
         if not self._panels.move(row, leave, enter, self._counts, twins=twins):
             return False
-        if old is not None:
-            self._points -= 1
-            present[old] -= 1
-            if not present[old]:
-                del present[old]
+        if times > 1:
+            present[old] = times - 1
+        elif times:
+            present.pop(old)
         if enter >= 0:
-            self._points += 1
-            present[fingerprint(row, enter)] += 1
+            key = fingerprint(row, enter)
+            present[key] = present.get(key, 0) + 1
+        self._points += (enter >= 0) - (leave >= 0)
         return True
 
     def _moved(self, X: object, *, leave: object = NOTHING, enter: object = NOTHING) -> bool:
@@ -212,7 +213,7 @@ class NeighborCounts:
         if self.validation.rows is None:
             return False
         row = plain_row(X, self.validation.rows.width)
-        if row is None or np.ndim(X) != 2:  # type: ignore[arg-type]
+        if row is None or X.ndim == 1:  # type: ignore[attr-defined]
             return False
         codes = [NOBODY, NOBODY]
         for place, labels in enumerate((leave, enter)):

@@ -59,7 +59,8 @@ class Panels:
 
 def plain_row(X: Any, width: int) -> NDArray[np.float64] | None:
     """The only row of a plain array of floats, as a copy in float64; None if X is not that."""
-    if type(X) is np.ndarray and X.dtype.char in "efd" and X.shape in {(1, width), (width,)}:
+    plain = type(X) is np.ndarray and X.dtype.char in "efd" and 0 < X.ndim < 3
+    if plain and X.size == width == X.shape[-1]:
         return X.reshape(width).astype(np.float64)
     return None
 
