@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import thresher as th
+from thresher.kernels import pairs
 from thresher.kernels.pairs import fingerprint, fingerprints, is_near, move_row, squared_norms
 from thresher.live import folder as live_folder
 from thresher.live import journal as live_journal
@@ -97,6 +98,20 @@ def test_one_row_is_decided_by_the_pair_rule(kernel, metric, width):
     assert 0 < near.sum() < near.size * len(X) or width == 1
     np.testing.assert_array_equal(out[0], np.where(y_val == 1, near, 0))
     np.testing.assert_array_equal(out[1], np.where(y_val == 1, 0, near))
+
+
+@pytest.mark.parametrize("python", [False, True], ids=["jit", "python"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_sums_of_a_panel_are_those_of_the_pairs_to_the_last_bit(width, python):
+    rng = np.random.default_rng(width)
+    V, x = rng.standard_normal((64, width)), rng.standard_normal(width)
+    panels, lanes = np.ascontiguousarray(V.T)[None], np.empty((64, 64))
+    for fill, pair in [
+        (pairs._panel_dots, pairs.dot),
+        (pairs._panel_distances, pairs.squared_distance),
+    ]:
+        (fill.py_func if python else fill)(x, panels, 0, lanes)
+        assert lanes[0].tolist() == [pair(x, v) for v in V]
 
 
 def test_the_fingerprint_of_one_row_is_that_of_a_table():
@@ -198,7 +213,7 @@ def test_a_twin_is_warned_of_and_counted_also_among_rows_of_one_norm(rng):
     counts = th.NeighborCounts(V, y_val, classes=CLASSES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        counts.add(V[0:1, [1, 0, 2]], [1])
+        assert counts.move_row(V[0, [1, 0, 2]], -1, 1)  # without the detour of a table
     with pytest.warns(th.TwinWarning, match="1 of 70") as caught:
         counts.add(V[0:1], [1])
     assert caught[0].filename == __file__
@@ -611,6 +626,40 @@ def test_a_damaged_snapshot_is_refused(public, tmp_path):
     path.write_bytes(whole[:-100])
     with pytest.raises(th.InputError, match="snapshot of live counts"):
         th.LiveCounts.open(tmp_path / "s")
+
+
+def test_what_counts_is_on_the_disk_before_anything_relies_on_it(public, tmp_path, monkeypatch):
+    folder, events = tmp_path / "s", []
+    live = create(folder, public)
+    fill(live)
+    journal = folder / "journal"
+    for module, name in [(live_journal, "sync"), (live_folder, "sync"), (live_journal, "sync_folder"),
+                         (live_folder, "sync_folder")]:  # fmt: skip
+        real = getattr(module, name)
+
+        def noted(what, name=name, real=real):
+            size = journal.stat().st_size
+            events.append((name, size, sorted(path.name[:5] for path in folder.iterdir())))
+            real(what)
+
+        monkeypatch.setattr(module, name, noted)
+    live.commit()
+    [(name, size, _)] = events
+    assert name == "sync"  # once, after all records and before the mark
+    assert journal.stat().st_size == size + live_journal.LEAD.size + live_journal.BODY.size
+    size = journal.stat().st_size
+    live.commit()
+    assert len(events) == 1  # there was nothing to commit
+    events.clear()
+    live.snapshot()
+    there = ["journ", "lock", "snaps"]
+    assert events == [
+        ("sync", size, [".thre", *there]),  # the draft of the snapshot
+        ("sync_folder", size, there),
+        ("sync", size, [".thre", *there]),  # the draft of the new journal
+        ("sync_folder", live_journal.START, there),
+    ]
+    live.close()
 
 
 def test_files_of_different_stores_or_times_do_not_go_together(public, tmp_path):
