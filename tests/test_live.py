@@ -206,6 +206,18 @@ def test_relabeling_is_all_or_nothing(rng):
     assert len(counts) == 10
 
 
+def test_precomputed_distances_are_relabeled_too(rng):
+    D, y, y_val = rng.random((30, 8)), rng.integers(0, 3, 30), rng.integers(0, 3, 8)
+    public = {"radius": 0.5, "metric": "precomputed", "classes": CLASSES}
+    counts, want = (th.NeighborCounts(None, y_val, **public) for _ in range(2))
+    counts.add(D, y).relabel(D[:1], y[:1], (y[:1] + 1) % 3).relabel(
+        D[5:9], y[5:9], (y[5:9] + 1) % 3
+    )
+    y[[0, 5, 6, 7, 8]] = (y[[0, 5, 6, 7, 8]] + 1) % 3
+    np.testing.assert_array_equal(counts.same, want.add(D, y).same)
+    np.testing.assert_array_equal(counts.other, want.other)
+
+
 def test_a_twin_is_warned_of_and_counted_also_among_rows_of_one_norm(rng):
     V, y_val = validation(rng)
     V = rng.standard_normal(V.shape).round(2)
@@ -376,6 +388,7 @@ def test_what_is_refused_changes_nothing(public, tmp_path):
             (lambda: live.add("new", 3, 1), "two dimensions"),
             (lambda: live.add_many(["a", "a"], np.ones((2, 3)), [1, 1]), "distinct, got 'a'"),
             (lambda: live.add_many(["a", "p0"], np.ones((2, 3)), [1, 1]), "distinct, got 'p0'"),
+            (lambda: live.add_many("ab", np.ones((2, 3)), [1, 1]), "ids must be a sequence"),
             (lambda: live.add_many(["a"], np.ones((2, 3)), [1, 1]), "1 ids for 2 points"),
             (lambda: live.add_many(["a", "b"], [[1, 2, 3], [0, 0, 0]], [1, 1]), "zero rows"),
         ]:
@@ -785,6 +798,7 @@ UPDATES = '''
 import json, os, random, signal, sys, time
 import numpy as np
 import thresher as th
+from thresher.live import journal
 
 def updates():
     """The same updates every time: the names there are after each, with their labels."""
@@ -803,7 +817,8 @@ def updates():
 def row(name):
     return np.random.default_rng(int(name[1:])).standard_normal(5)
 
-def work(folder, pipe):
+def work(folder, pipe, every, buffer):
+    journal.BUFFER = buffer
     V = np.random.default_rng(0).standard_normal((50, 5))
     live = th.LiveCounts.create(folder, V, np.arange(50) % 3, radius=0.5)
     os.write(pipe, b"0\\n")
@@ -814,25 +829,28 @@ def work(folder, pipe):
             live.remove(name)
         else:
             live.relabel(name, label)
-        if k % 97 == 0:
-            live.snapshot()
-            os.write(pipe, b"%d\\n" % k)
-        elif k % 5 == 0:
-            live.commit()
+        if k % every == 0:
+            live.snapshot() if k % (6 * every) == 0 else live.commit()
             os.write(pipe, b"%d\\n" % k)
 
-def killed(folder, seconds):
+def killed(folder, rng):
     """How many updates were committed before the worker was killed."""
     ours, theirs = os.pipe()
+    every, buffer, target = rng.choice([3, 40]), rng.choice([100, 1 << 18]), rng.randrange(60)
     child = os.fork()
     if child == 0:
         try:
-            work(folder, theirs)
+            work(folder, theirs, every, buffer)
         finally:
             os._exit(1)
     os.close(theirs)
-    said = os.read(ours, 2)  # the store is there
-    time.sleep(seconds)
+    said = b""
+    while not said.endswith(b"\\n") or int(said.split()[-1]) < target:
+        part = os.read(ours, 1 << 16)
+        if not part:
+            sys.exit("the worker ended by itself")
+        said += part
+    time.sleep(rng.choice([0.0, rng.uniform(0, 0.003), rng.uniform(0, 0.03)]))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     while part := os.read(ours, 1 << 16):
@@ -847,7 +865,7 @@ if __name__ == "__main__":
     rng = random.Random(0)
     told = {f"{sys.argv[1]}/{i}": None for i in range(int(sys.argv[2]))}
     for folder in told:
-        told[folder] = killed(folder, rng.uniform(0.0, 0.25))
+        told[folder] = killed(folder, rng)
     print(json.dumps(told))
 '''
 
@@ -877,5 +895,5 @@ def test_killed_processes_leave_a_prefix_with_all_that_was_committed(tmp_path):
         np.testing.assert_array_equal(
             X.reshape(-1, 5), np.array([row(name) for name in found]).reshape(-1, 5)
         )
-    assert max(told.values()) > 97  # snapshots were among it
+    assert max(told.values()) > 18  # snapshots were among it
     assert len(set(told.values())) > 5

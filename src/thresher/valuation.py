@@ -248,7 +248,7 @@ class Valuation:
         X, y, X_val, y_val
             What was valued; without them the page shows the values alone.
         ids
-            A name for each point, shown beside its row number.
+            A name for each point, shown beside its row number; without them, the valuation's own.
         held_out
             The validation rows were split off the same table, and nobody checked their labels.
         force
@@ -256,6 +256,7 @@ class Valuation:
         """
         page = import_module("thresher.report")  # a layer above
         data = X, y, X_val, y_val
+        ids = self.ids if ids is None else ids
         page.report_valuation(self, path, *data, ids=ids, held_out=held_out, force=force)
 
     def _columns(self) -> dict[str, Any]:

@@ -46,16 +46,20 @@ class State:
 
 def lock_folder(folder: Path) -> IO[bytes]:
     """The lock of a folder, held until it is closed or the process ends; raise if it is taken."""
-    file = (folder / LOCK).open("ab")
+    try:
+        file = (folder / LOCK).open("ab")
+    except OSError as refused:
+        raise InputError(f"{folder} cannot be opened: {refused.strerror}") from None
     try:
         if fcntl is not None:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise InputError(f"{folder} is in use: only one may write to it at a time") from None
     except OSError as refused:
         file.close()
-        if isinstance(refused, BlockingIOError):
-            raise InputError(f"{folder} is in use: only one may write to it at a time") from None
         raise InputError(
-            f"{folder} cannot be locked, as two writers would need: {refused.strerror}"
+            f"{folder} cannot be locked: {refused.strerror}; use a local disk"
         ) from None
     return file
 

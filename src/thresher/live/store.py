@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Hashable
 from copy import copy
 from pathlib import Path
@@ -206,10 +207,10 @@ class LiveCounts:
         with self._lock:
             self._check_open()
             names = [check_id(id) for id in _as_list(ids)]  # noqa: A001
-            twice = [name for name in names if name in self._points]
-            if twice or len(set(names)) < len(names):
-                twice = twice or [name for name in names if names.count(name) > 1]
-                raise InputError(f"ids must be new and distinct, got {twice[0]!r} again")
+            again = [name for name in names if name in self._points]
+            again += [name for name, times in Counter(names).items() if times > 1]
+            if again:
+                raise InputError(f"ids must be new and distinct, got {again[0]!r} again")
             points = check_points(X, y, self._counts.validation)
             if len(names) != len(points):
                 raise InputError(f"there are {len(names)} ids for {len(points)} points")
