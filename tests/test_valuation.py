@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -206,3 +207,31 @@ def test_wrong_shapes_are_refused():
         th.Valuation(np.zeros((2, 2)), "m", {}, 0.0, 0.0)
     with pytest.raises(th.InputError, match="1 owners for 2 values"):
         th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, ("a",))
+    with pytest.raises(th.InputError, match="1 ids for 2 values"):
+        th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, ids=("a",))
+
+
+@pytest.mark.parametrize("ids", [("a", "b"), (7, -1)])
+def test_ids_go_with_the_values(ids, tmp_path):
+    named = th.Valuation(np.array([0.5, 0.25]), "m", {}, 0.0, 0.0, ids=ids)
+    plain = th.Valuation(np.array([0.5, 0.25]), "m", {}, 0.0, 0.0)
+    assert named != plain
+    assert copy.deepcopy(named).ids == pickle.loads(pickle.dumps(named)).ids == ids
+    named.save(tmp_path / "named", columns={"id": ["x", "y"]})
+    assert th.Valuation.load(tmp_path / "named") == named
+    plain.save(tmp_path / "plain", columns={"id": ["x", "y"]})  # a column of the caller's
+    assert th.Valuation.load(tmp_path / "plain").ids is None
+    for library in ("pandas", "polars"):
+        assert list(named.to_frame(library).columns) == ["row", "id", "value", "rank"]
+    mixed = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, ids=("a", 1))
+    assert list(mixed.to_frame("polars")["id"]) == ["a", 1]
+
+
+def test_a_changed_id_is_refused(tmp_path):
+    named = th.Valuation(np.array([0.5, 0.25]), "m", {}, 0.0, 0.0, ids=("a", "b"))
+    named.save(tmp_path / "named")
+    table = pq.read_table(tmp_path / "named")
+    where = table.column_names.index("id")
+    pq.write_table(table.set_column(where, "id", pa.array(["b", "a"])), tmp_path / "named")
+    with pytest.raises(th.InputError, match="does not hold a valuation"):
+        th.Valuation.load(tmp_path / "named")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thresher.attack.audit import Audit, audit_mechanism, audit_runs
     from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
+    from thresher.live.store import LiveCounts
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
     from thresher.privacy.ledger import Ledger
     from thresher.privacy.outcome import Release, SeededRelease
@@ -52,6 +53,7 @@ __all__ = [
     "KNNRelease",
     "LabelWarning",
     "Ledger",
+    "LiveCounts",
     "NeighborCounts",
     "Plan",
     "PriceList",
@@ -88,6 +90,7 @@ _LATER = {
     "Audit": "thresher.attack.audit",
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
+    "LiveCounts": "thresher.live.store",
     "Plan": "thresher.privacy.plan",
     "Release": "thresher.privacy.outcome",
     "SeededRelease": "thresher.privacy.outcome",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Hashable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,16 @@ from thresher.inputs import (
     row_fingerprints,
     warn_of_twins,
 )
+from thresher.kernels.pairs import fingerprint
+from thresher.labels import check_labels
 from thresher.metrics import Rows
 from thresher.near import Distances, Groups, near_blocks
+from thresher.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.price_list import PriceList, stored_validation
 from thresher.prices import Semivalue, utility
 
 FORMAT = "thresher.counts/1"
+NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
 
 
 class NeighborCounts:
@@ -84,6 +87,7 @@ class NeighborCounts:
         self._present: Counter[int] = Counter()
         self._arrived: list[NDArray[np.uint64]] = []  # fingerprints not yet in `_present`
         self._points = 0
+        self._panels: Panels | None = None  # made when the first single point comes
 
     @property
     def validation(self) -> Validation:
@@ -111,7 +115,15 @@ class NeighborCounts:
         return _snapshot(self._counts[1])
 
     def __copy__(self) -> NeighborCounts:
-        return deepcopy(self)
+        twin = type(self).__new__(type(self))
+        twin._start(self._validation, self._radius)
+        twin._counts[:] = self._counts
+        twin._present = self._settled().copy()
+        twin._points = self._points
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_panels": None}
 
     def __len__(self) -> int:
         """The number of points counted."""
@@ -123,37 +135,108 @@ class NeighborCounts:
 
     def add(self, X: object, y: object) -> NeighborCounts:
         """Count these points in, of which there may be none; returns itself."""
-        if _is_empty(X, y):
+        if self._moved(X, enter=y) or _is_empty(X, y):
             return self
         points = check_points(X, y, self.validation)
         warn_of_twins(points, self.validation, stacklevel=3)
-        counts, prints = self._count(points)
-        self._counts += counts
-        self._arrived.append(prints)
-        self._points += len(prints)
-        return self
+        return self.move(enter=points)
 
     def remove(self, X: object, y: object) -> NeighborCounts:
         """Count these points out, each of which was counted in; returns itself.
 
         If one was not, nothing changes and the error names the rows.
         """
-        counts, prints = self._count(check_points(X, y, self.validation))
+        if self._moved(X, leave=y):
+            return self
+        return self.move(leave=check_points(X, y, self.validation))
+
+    def relabel(self, X: object, y: object, new: object) -> NeighborCounts:
+        """Count these points, which were counted in under `y`, under the labels `new` instead.
+
+        If one was not, nothing changes and the error names the rows. Returns itself.
+
+        Examples
+        --------
+        >>> counts = NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
+        >>> counts.add([[0.5]], ["b"]).relabel([[0.5]], ["b"], ["a"]).same.tolist()
+        [1, 0]
+        """
+        if self._moved(X, leave=y, enter=new):
+            return self
+        leave = check_points(X, y, self.validation)
+        labels = check_labels("new", new, len(leave))
+        codes = self.validation.classes.encode("new", labels)
+        return self.move(leave=leave, enter=Points(leave.rows, codes))
+
+    def move(self, *, leave: Points | None = None, enter: Points | None = None) -> NeighborCounts:
+        """Count checked points out and others in, all of them or none; returns itself."""
+        entering = None if enter is None else self._count(enter)
+        if leave is not None:
+            counts, prints = self._count(leave)
+            self._take_out(prints, "removed" if enter is None else "relabeled")
+            self._counts -= counts
+            self._points -= len(prints)
+        if entering is not None:
+            self._counts += entering[0]
+            self._arrived.append(entering[1])
+            self._points += len(entering[1])
+        return self
+
+    def move_row(
+        self, row: NDArray[np.float64], leave: int, enter: int, *, twins: bool = True
+    ) -> bool:
+        """Count one row out of class `leave` and into class `enter`, where -1 is none.
+
+        False, and nothing changes, where a table of one row would be refused or warned of.
+        """
+        present = self._settled() if leave >= 0 else self._present
+        old = fingerprint(row, leave) if leave >= 0 else 0
+        times = present.get(old, 0) if leave >= 0 else 0
+        if leave >= 0 and not times:
+            return False
+        if self._panels is None:
+            self._panels = Panels.of(self.validation, self.radius)
+        if not self._panels.move(row, leave, enter, self._counts, twins=twins):
+            return False
+        if times > 1:
+            present[old] = times - 1
+        elif times:
+            present.pop(old)
+        if enter >= 0:
+            key = fingerprint(row, enter)
+            present[key] = present.get(key, 0) + 1
+        self._points += (enter >= 0) - (leave >= 0)
+        return True
+
+    def _moved(self, X: object, *, leave: object = NOTHING, enter: object = NOTHING) -> bool:
+        """Whether X is one row in the plainest form, now counted; else nothing has changed."""
+        if self.validation.rows is None:
+            return False
+        row = plain_row(X, self.validation.rows.width)
+        if row is None or X.ndim == 1:  # type: ignore[attr-defined]
+            return False
+        codes = [NOBODY, NOBODY]
+        for place, labels in enumerate((leave, enter)):
+            if labels is not NOTHING:
+                codes[place] = self.validation.classes.find(plain_label(labels))
+                if codes[place] < 0:
+                    return False
+        return self.move_row(row, *codes, twins=leave is NOTHING)
+
+    def _take_out(self, prints: NDArray[np.uint64], done: str) -> None:
+        """Forget these fingerprints, or raise if one is not there, or not as often."""
         present = self._settled()
         leaving = Counter(prints.tolist())
         unknown = {key for key, times in leaving.items() if present[key] < times}
         if unknown:
             rows = [row for row, key in enumerate(prints.tolist()) if key in unknown]
             raise InputError(
-                f"X has {rows_text(rows)} that cannot be removed: not counted in under this label, "
+                f"X has {rows_text(rows)} that cannot be {done}: not counted in under this label, "
                 "or not as often"
             )
         present.subtract(leaving)
         for key in [key for key in leaving if not present[key]]:
             del present[key]
-        self._counts -= counts
-        self._points -= len(prints)
-        return self
 
     def merge(self, other: NeighborCounts) -> NeighborCounts:
         """Count in what `other` counted on the same validation set; returns itself."""
@@ -211,6 +294,22 @@ class NeighborCounts:
             self._present.update(prints.tolist())
         self._arrived.clear()
         return self._present
+
+    @classmethod
+    def restored(
+        cls, validation: Validation, radius: float, table: NDArray[Any], points: Points | None
+    ) -> NeighborCounts:
+        """Counts that were taken before, of these points."""
+        counts = cls.__new__(cls)
+        counts._start(validation, radius)
+        counts._points = 0 if points is None else len(points)
+        near = table[0] + table[1]
+        if table.shape != (2, len(validation)) or table.min() < 0 or near.max() > len(counts):
+            raise InputError("its counts do not fit its points")
+        counts._counts[:] = table
+        if points is not None:
+            counts._arrived.append(_fingerprints(points))
+        return counts
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""

@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 
+fcntl: Any = None
+with contextlib.suppress(ImportError):  # not on Windows
+    import fcntl
+
 KEY = b"thresher"
 BROKEN = (  # what readers raise on a file that is not what it seems
     ArithmeticError,
@@ -84,6 +88,25 @@ def _beside(path: str | Path, target: Path) -> Path:
         raise InputError(f"cannot write {path}: {refused.strerror}") from None
     os.close(handle)
     return Path(name)
+
+
+def sync(handle: int) -> None:
+    """Wait until all that was written to an open file is on the disk."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync leaves it in the drive's cache
+    if full is None:
+        os.fsync(handle)
+    else:
+        fcntl.fcntl(handle, full)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a change of names durable, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _umask() -> int:

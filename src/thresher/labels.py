@@ -77,6 +77,13 @@ class Classes:
         """The code of one label."""
         return int(self.encode(name, check_labels(name, [label]))[0])
 
+    def find(self, label: Any) -> int:
+        """The code of a label that equals a class, else -1; for one label, `code` in a hurry."""
+        try:
+            return self._codes.get(label, -1)
+        except TypeError:  # not hashable
+            return -1
+
     def _encode_integers(self, raw: Any) -> Codes | None:
         """The codes; None where a table will not do."""
         known = [x for x in self.labels if isinstance(x, int)]

@@ -24,6 +24,8 @@ from thresher.prices import Semivalue, check_semivalue, member_prices, semivalue
 from thresher.progress import progress_bar
 from thresher.valuation import Valuation
 
+METHOD = "tknn-shapley"
+
 
 def tknn_shapley(
     X: Any,
@@ -99,16 +101,9 @@ def tknn_shapley(
     divisor = len(validation) if mean else 1
     values = groups.in_input_order(sums, divisor)
     values.flags.writeable = False
-    params = {
-        "radius": radius,
-        "metric": validation.metric,
-        "semivalue": semivalue_name(semivalue),
-        "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
-        "mean": mean,
-    }
+    params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
     return Valuation(
-        values, "tknn-shapley", params, utility_all / divisor, utility_none / divisor,
+        values, METHOD, params, utility_all / divisor, utility_none / divisor,
         known_owners,
     )  # fmt: skip
 
@@ -191,13 +186,32 @@ def _sum_of_prices(
         utility_all += utility(same, other, classes)
         reached = reached or bool(same.any() or other.any())
     if not reached:
-        warnings.warn(
-            f"no point is within radius {radius:g} of any validation point, so every value is 0: "
-            "suggest_radius finds a radius that fits the data",
-            ReachWarning,
-            stacklevel=3,
-        )
+        warn_of_no_reach(radius, stacklevel=4)
     return sums, groups, utility_all
+
+
+def settings(
+    validation: Validation, radius: float, semivalue: str, *, mean: bool = False
+) -> dict[str, Any]:
+    """The parameters that a valuation by `tknn_shapley` holds."""
+    return {
+        "radius": radius,
+        "metric": validation.metric,
+        "semivalue": semivalue,
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+    }
+
+
+def warn_of_no_reach(radius: float, *, stacklevel: int) -> None:
+    """Warn that every value is zero."""
+    warnings.warn(
+        f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+        "suggest_radius finds a radius that fits the data",
+        ReachWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _blocks(

@@ -40,6 +40,8 @@ class Valuation:
         The owner of each point, if owners were given.
     standard_errors
         How far each value may be off because coalitions were sampled; None where none were.
+    ids
+        The id of each point, where points have ids.
 
     Examples
     --------
@@ -57,11 +59,14 @@ class Valuation:
     utility_none: float
     owners: tuple[Hashable, ...] | None = None
     standard_errors: NDArray[np.float64] | None = None
+    ids: tuple[Hashable, ...] | None = None
 
     def __post_init__(self) -> None:
         values = _frozen("values", self.values)
         if self.owners is not None and len(self.owners) != len(values):
             raise InputError(f"there are {len(self.owners)} owners for {len(values)} values")
+        if self.ids is not None and len(self.ids) != len(values):
+            raise InputError(f"there are {len(self.ids)} ids for {len(values)} values")
         object.__setattr__(self, "values", values)
         if self.standard_errors is not None:
             errors = _frozen("standard_errors", self.standard_errors)
@@ -83,8 +88,8 @@ class Valuation:
         return (
             np.array_equal(self.values, other.values)
             and _parts(self)[2:] == _parts(other)[2:]
-            and (self.method, dict(self.params), self.owners)
-            == (other.method, dict(other.params), other.owners)
+            and (self.method, dict(self.params), self.owners, self.ids)
+            == (other.method, dict(other.params), other.owners, other.ids)
             and all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(*ends, strict=True))
         )
 
@@ -92,7 +97,7 @@ class Valuation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         ends = self.utility_all, self.utility_none
-        rest = self.owners, self.standard_errors
+        rest = self.owners, self.standard_errors, self.ids
         return Valuation, (self.values, self.method, dict(self.params), *ends, *rest)
 
     def efficiency_gap(self) -> float:
@@ -138,7 +143,7 @@ class Valuation:
         return dict(zip(index, sums.tolist(), strict=True))
 
     def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
-        """A data frame: row, value, rank (1 is the lowest value), standard_error and owner.
+        """A data frame: row, id, value, rank (1 is the lowest value), standard_error and owner.
 
         Without `library` it is a pandas frame, or a polars frame where pandas is not installed.
         """
@@ -150,8 +155,9 @@ class Valuation:
         name = check_choice("library", library, ("pandas", "polars"))
         module = require(name, purpose=f"a {name} frame", extra=name)
         columns = self._columns()
-        if name == "polars" and len({type(owner) for owner in self.owners or ()}) > 1:
-            columns["owner"] = module.Series(columns["owner"], dtype=module.Object)
+        for column, entries in (("owner", self.owners), ("id", self.ids)):
+            if name == "polars" and len({type(entry) for entry in entries or ()}) > 1:
+                columns[column] = module.Series(columns[column], dtype=module.Object)
         return module.DataFrame(columns)
 
     def save(
@@ -191,6 +197,9 @@ class Valuation:
             found["owner"] = portable("owner", self.owners)
         if self.standard_errors is not None:
             found["standard_error"] = self.standard_errors
+        if self.ids is not None:  # told apart from an `id` among the caller's columns
+            found["id"] = portable("id", self.ids)
+            about["ids"] = True
         return found, sealed(about, *_parts(self))
 
     @classmethod
@@ -202,7 +211,8 @@ class Valuation:
             owners = tuple(columns["owner"].to_pylist()) if "owner" in columns else None
             errors = columns["standard_error"].to_numpy() if "standard_error" in columns else None
             ends = about["utility_all"], about["utility_none"]
-            found = cls(values, about["method"], about["params"], *ends, owners, errors)
+            ids = tuple(columns["id"].to_pylist()) if about.get("ids") else None
+            found = cls(values, about["method"], about["params"], *ends, owners, errors, ids)
             check_sealed(about, FORMAT, *_parts(found))
             return found
 
@@ -238,7 +248,7 @@ class Valuation:
         X, y, X_val, y_val
             What was valued; without them the page shows the values alone.
         ids
-            A name for each point, shown beside its row number.
+            A name for each point, shown beside its row number; without them, the valuation's own.
         held_out
             The validation rows were split off the same table, and nobody checked their labels.
         force
@@ -246,12 +256,14 @@ class Valuation:
         """
         page = import_module("thresher.report")  # a layer above
         data = X, y, X_val, y_val
+        ids = self.ids if ids is None else ids
         page.report_valuation(self, path, *data, ids=ids, held_out=held_out, force=force)
 
     def _columns(self) -> dict[str, Any]:
-        columns: dict[str, Any] = {
-            "row": np.arange(len(self)), "value": self.values, "rank": self.ranks()
-        }  # fmt: skip
+        columns: dict[str, Any] = {"row": np.arange(len(self))}
+        if self.ids is not None:
+            columns["id"] = list(self.ids)
+        columns |= {"value": self.values, "rank": self.ranks()}
         if self.standard_errors is not None:
             columns["standard_error"] = self.standard_errors
         if self.owners is not None:
@@ -292,6 +304,7 @@ def _parts(valuation: Valuation) -> tuple[bytes, ...]:
     """What a seal covers."""
     errors = valuation.standard_errors
     more = () if errors is None else (errors.astype("<f8").tobytes(),)
+    more = more if valuation.ids is None else (*more, repr(valuation.ids).encode())
     return valuation.values.astype("<f8").tobytes(), repr(valuation.owners).encode(), *more
 
 

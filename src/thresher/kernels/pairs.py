@@ -19,6 +19,7 @@ Row = NDArray[np.floating[Any]]
 U32 = np.uint32
 LANES = 64
 WIDE = 128  # from so many features on rows are summed in many lanes
+PANEL = 64  # validation points that one row meets at a time
 
 
 @njit(cache=True, nogil=True)
@@ -120,8 +121,12 @@ def squared_norms(
 @njit(cache=True, nogil=True)
 def similarity(x: Row, v: Row, x2: float, v2: float) -> float:
     """The cosine of the angle between two rows, 0 if one is zero; x2 = |x|^2 and v2 = |v|^2."""
-    scale = x2 * v2
-    return dot(x, v) / np.sqrt(scale) if scale > 0.0 else 0.0
+    return _cosine(dot(x, v), x2 * v2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # no test for 0, so that loops are vectors
+def _cosine(product: float, scale: float) -> float:
+    return product / np.sqrt(scale) if scale > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -140,10 +145,15 @@ def is_near(x: Row, v: Row, x2: float, v2: float, cosine: bool, radius: float) -
     is computed as 1 - radius: of the two subtractions from 1, either may be the one that rounds the
     wrong way (similarity 0.7 at radius 0.3, or 0.3 at 0.7).
     """
-    if not cosine:
-        return np.sqrt(squared_distance(x, v)) <= radius
-    alike = similarity(x, v, x2, v2)
-    return radius >= 2.0 or 1.0 - alike <= radius or alike >= 1.0 - radius
+    if cosine:
+        return _alike_enough(dot(x, v), x2 * v2, radius)
+    return np.sqrt(squared_distance(x, v)) <= radius
+
+
+@njit(cache=True, nogil=True)
+def _alike_enough(product: float, scale: float, radius: float) -> bool:
+    alike = _cosine(product, scale)
+    return (radius >= 2.0) | (1.0 - alike <= radius) | (alike >= 1.0 - radius)
 
 
 @njit(cache=True, nogil=True)
@@ -224,11 +234,137 @@ def fingerprints(X: NDArray[np.float64], salt: NDArray[np.int64], out: NDArray[n
     different rows agree with probability 2^-64; this is no defense against rows made to agree.
     """
     bits = (X + 0.0).view(np.uint64)
+    for i in range(X.shape[0]):
+        out[i] = _fingerprint(bits[i], salt[i])
+
+
+@njit(cache=True, nogil=True)
+def fingerprint(x: NDArray[np.float64], salt: int) -> int:
+    """The number that `fingerprints` has for one row."""
+    return _fingerprint((x + 0.0).view(np.uint64), np.int64(salt))  # type: ignore[return-value]
+
+
+@njit(cache=True, nogil=True)
+def _fingerprint(bits: NDArray[np.uint64], salt: np.int64) -> np.uint64:
     multiplier = np.uint64(0x9E3779B97F4A7C15)
     shift = np.uint64(29)
-    for i in range(X.shape[0]):
-        h = np.uint64(salt[i]) * multiplier + np.uint64(0x243F6A8885A308D3)
-        for k in range(X.shape[1]):
-            h = (h ^ bits[i, k]) * multiplier
-            h ^= h >> shift
-        out[i] = h
+    h = np.uint64(salt) * multiplier + np.uint64(0x243F6A8885A308D3)
+    for k in range(bits.shape[0]):
+        h = (h ^ bits[k]) * multiplier
+        h ^= h >> shift
+    return h
+
+
+@njit(cache=True)
+def move_row(
+    x: NDArray[np.float64],
+    panels: NDArray[np.float64],
+    v2: NDArray[np.float64],
+    codes: NDArray[np.int32],
+    cosine: bool,
+    radius: float,
+    bounds: tuple[float, float],
+    leave: int,
+    enter: int,
+    twins: bool,
+    counts: NDArray[np.int64],
+) -> bool:
+    """Count row x out of class `leave` and into class `enter` (-1 is none), by the pair rule.
+
+    False, and nothing changes, if |x|^2 is not within `bounds` or, where `twins` are asked for, x
+    is a validation row. `panels[p, k, j]` is feature k of validation point 64 p + j: what the pair
+    rule does to one pair is done to 64 at once, each in its own order. The interpreter's lock is
+    kept: nobody sees half an update.
+    """
+    x2 = dot(x, x)
+    if not bounds[0] <= x2 <= bounds[1]:
+        return False
+    if twins and _is_among(x, x2, panels, v2):
+        return False
+    lanes = np.empty((LANES, PANEL))
+    near = np.empty(PANEL, np.int64)
+    change = np.int64(enter >= 0) - np.int64(leave >= 0)
+    for p in range(panels.shape[0]):
+        lo = p * PANEL
+        n = min(PANEL, v2.shape[0] - lo)
+        if cosine:
+            _panel_dots(x, panels, p, lanes)
+            for j in range(n):
+                near[j] = _alike_enough(lanes[0, j], x2 * v2[lo + j], radius)
+        else:
+            _panel_distances(x, panels, p, lanes)
+            for j in range(n):
+                near[j] = np.sqrt(lanes[0, j]) <= radius
+        for j in range(n):
+            code = codes[lo + j]
+            same = np.int64(code == enter) - np.int64(code == leave)
+            counts[0, lo + j] += near[j] * same
+            counts[1, lo + j] += near[j] * (change - same)
+    return True
+
+
+@njit(cache=True)
+def _is_among(
+    x: NDArray[np.float64], x2: float, panels: NDArray[np.float64], v2: NDArray[np.float64]
+) -> bool:
+    """Whether x is a validation row; equal rows have equal norms, bit for bit."""
+    for v in range(v2.shape[0]):
+        if v2[v] == x2:
+            k = 0
+            while k < x.shape[0] and panels[v // PANEL, k, v % PANEL] == x[k]:
+                k += 1
+            if k == x.shape[0]:
+                return True
+    return False
+
+
+@njit(cache=True)
+def _panel_dots(
+    x: NDArray[np.float64], panels: NDArray[np.float64], p: int, a: NDArray[np.float64]
+) -> None:
+    """a[0, j] = `dot` of x and each validation point of a panel, to the last bit."""
+    n = x.shape[0]
+    count = 8 if n < WIDE else LANES
+    whole = n - n % count if n < WIDE else n  # the rest of few lanes goes to the first
+    a[:count] = 0.0
+    for k in range(n):
+        lane = k % count if k < whole else 0
+        for j in range(PANEL):
+            a[lane, j] += x[k] * panels[p, k, j]
+    _add_up_panel(a, count)
+
+
+@njit(cache=True)
+def _panel_distances(
+    x: NDArray[np.float64], panels: NDArray[np.float64], p: int, a: NDArray[np.float64]
+) -> None:
+    """a[0, j] = `squared_distance` of x to each validation point of a panel, to the last bit."""
+    n = x.shape[0]
+    count = 4 if n < WIDE else LANES
+    whole = n - n % count if n < WIDE else n  # the rest of few lanes goes to the first
+    a[:count] = 0.0
+    for k in range(n):
+        lane = k % count if k < whole else 0
+        for j in range(PANEL):
+            t = x[k] - panels[p, k, j]
+            a[lane, j] += t * t
+    _add_up_panel(a, count)
+
+
+@njit(cache=True)
+def _add_up_panel(a: NDArray[np.float64], count: int) -> None:
+    """The sum of the lanes in a[0]: few lanes neighbor by neighbor, many as in `_added_up`."""
+    if count < LANES:
+        step = 1
+        while step < count:
+            for lane in range(0, count, 2 * step):
+                for j in range(PANEL):
+                    a[lane, j] += a[lane + step, j]
+            step *= 2
+        return
+    half = LANES // 2
+    while half > 0:
+        for lane in range(half):
+            for j in range(PANEL):
+                a[lane, j] += a[lane + half, j]
+        half //= 2

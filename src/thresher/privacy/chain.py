@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import BudgetError, InputError
+from thresher.files import sync_folder
 
 APPLICATION = int.from_bytes(b"THRL", "big")  # SQLite's mark of whose file this is
 TIMEOUT = 60.0  # seconds to wait for other writers
@@ -293,7 +294,7 @@ class Chain:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self.witness)
-        _sync_folder(self.path.parent)
+        sync_folder(self.path.parent)
         connection.execute("ROLLBACK")
 
 
@@ -357,14 +358,4 @@ def _put(draft: Path, target: Path) -> None:
     except OSError:  # a file system without links: take the name first
         target.touch(exist_ok=False)
         draft.replace(target)
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a change of names durable, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(target.parent)

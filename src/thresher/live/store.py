@@ -1,0 +1,383 @@
+"""LiveCounts: points and their counts in a folder, kept up to date point by point."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Hashable
+from copy import copy
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_choice
+from thresher.counts import NeighborCounts
+from thresher.errors import InputError
+from thresher.inputs import check_points, warn_of_twins
+from thresher.labels import label_array, raw_labels
+from thresher.live.folder import (
+    JOURNAL,
+    State,
+    lock_folder,
+    new_folder,
+    old_folder,
+    read_snapshot,
+    remove_drafts,
+    write_snapshot,
+)
+from thresher.live.journal import ADD, RELABEL, REMOVE, Journal
+from thresher.live.points import Id, PointTable, check_id
+from thresher.live.replay import caught_up
+from thresher.live.values import present_values
+from thresher.panels import NOBODY, plain_row
+from thresher.price_list import PriceList
+from thresher.prices import Semivalue
+from thresher.valuation import Valuation
+
+
+class LiveCounts:
+    """Points in a folder, with the counts that price them, for data that changes all the time.
+
+    `create` makes the folder, `open` goes on with it. Each point has an id, a string or an integer.
+    Points keep the order in which they were added; a new label does not change a point's place.
+
+    Updates are made in memory and noted in a journal. They survive whatever happens once `commit`
+    has returned; after a crash the store is as it was after some update that came no earlier than
+    the last commit. `snapshot` writes the state anew and empties the journal, so that the next
+    `open` is fast. One process at a time may have a store open; its threads may share it.
+
+    Notes
+    -----
+    An update costs one pass over the validation set, O(M d), and memory is O((N + M) d). Counts are
+    integers and every pair is decided by the same rule, so after any updates `values` equals
+    `tknn_shapley` on the present points to the last bit. The files hold the points: keep them as
+    you keep the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp() + "/shop"
+    >>> V, y_val = [[0.0], [4.0]], ["a", "b"]
+    >>> with LiveCounts.create(folder, V, y_val, radius=1, metric="euclidean") as live:
+    ...     live.add("first", [0.5], "a")
+    ...     live.add("second", [0.9], "b")
+    ...     live.relabel("second", "a")
+    ...     live.commit()
+    >>> with LiveCounts.open(folder) as live:
+    ...     valuation = live.values()
+    >>> dict(zip(valuation.ids, valuation.values.tolist()))
+    {'first': 0.25, 'second': 0.25}
+    """
+
+    def __init__(self, folder: Path, lock: IO[bytes], state: State, journal: Journal) -> None:
+        self._folder, self._file_lock = folder, lock
+        self._key, self._journal = state.key, journal
+        self._points, self._counts = state.points, state.counts
+        self._snapshot_number = state.number
+        self._lock = threading.RLock()
+        self._closed = ""  # why, if it is
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        X_val: object,
+        y_val: object,
+        *,
+        radius: float,
+        metric: str = "cosine",
+        classes: object = None,
+        dtype: str = "float64",
+    ) -> Self:
+        """A new store without points.
+
+        Parameters
+        ----------
+        folder
+            A new or empty folder; the one above it is there.
+        X_val, y_val, radius, metric, classes
+            As in `NeighborCounts`; distances cannot be precomputed.
+        dtype
+            "float64" holds the features of every table. "float32" takes half the space, and
+            refuses points that it would have to round.
+        """
+        check_choice("metric", metric, ("cosine", "euclidean"))
+        check_choice("dtype", dtype, ("float32", "float64"))
+        counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric, classes=classes)
+        assert counts.validation.rows is not None  # noqa: S101 - see the metrics above
+        points = PointTable(counts.validation.rows.width, dtype)
+        state = State(secrets.token_bytes(16), 0, counts, points)
+        place = new_folder(folder)
+        with contextlib.ExitStack() as undo:
+            lock = undo.enter_context(lock_folder(place))
+            new_folder(place)  # still, now that it is ours
+            journal = Journal.create(place / JOURNAL, state.key, state.number)
+            undo.callback(journal.close)
+            write_snapshot(place, state)  # last: a folder without a snapshot is no store
+            undo.pop_all()
+        return cls(place, lock, state, journal)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """The store in a folder, with all updates that its files hold.
+
+        A warning says if a crash cut off the end of the journal; damage anywhere else, and a store
+        that is open already, are an `InputError`.
+        """
+        place = old_folder(folder)
+        with contextlib.ExitStack() as undo:
+            lock = undo.enter_context(lock_folder(place))
+            remove_drafts(place)
+            state = read_snapshot(place)
+            journal = caught_up(place / JOURNAL, state)
+            undo.pop_all()
+        return cls(place, lock, state, journal)
+
+    @property
+    def folder(self) -> Path:
+        """Where the store is."""
+        return self._folder
+
+    @property
+    def ids(self) -> tuple[Id, ...]:
+        """The ids of all points, in order."""
+        with self._lock:
+            return self._points.ids
+
+    @property
+    def journaled(self) -> int:
+        """How many records the journal has; `snapshot` makes it 0 and the next `open` fast."""
+        return self._journal.number - self._snapshot_number
+
+    @property
+    def counts(self) -> NeighborCounts:
+        """The counts as they are now: a copy, which stays as it is."""
+        with self._lock:
+            return copy(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __bool__(self) -> bool:
+        return True  # a store without points is a store
+
+    def __contains__(self, id: object) -> bool:  # noqa: A002
+        try:
+            return check_id(id) in self._points
+        except InputError:
+            return False
+
+    def __repr__(self) -> str:
+        counts = repr(self._counts).removeprefix("NeighborCounts(")
+        return f"LiveCounts({self._folder.name}, {counts}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def points(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The features and the labels of all points, in order; copies."""
+        with self._lock:
+            rows, codes = self._points.table()
+            return rows.copy(), label_array(self._counts.validation.classes.labels)[codes]
+
+    def add(self, id: Id, x: Any, label: Hashable) -> None:  # noqa: A002
+        """Add a point: its id, its features as one row, its label."""
+        with self._lock:
+            self._check_open()
+            name = check_id(id)
+            if name in self._points:
+                raise InputError(f"the id {id!r} is there already: remove that point first")
+            row, code = self._read(x, label)
+            kept = self._fitted(row)
+            with self._undivided():
+                if not self._counts.move_row(row, NOBODY, code):
+                    self._enter(row[None], [label])
+                self._points.append(name, kept, code)
+                self._journal.append(ADD, name, code, kept.tobytes())
+
+    def add_many(self, ids: Any, X: Any, y: Any) -> None:
+        """Add a table of points, all or none of them; much faster than one by one."""
+        with self._lock:
+            self._check_open()
+            names = [check_id(id) for id in _as_list(ids)]  # noqa: A001
+            again = [name for name in names if name in self._points]
+            again += [name for name, times in Counter(names).items() if times > 1]
+            if again:
+                raise InputError(f"ids must be new and distinct, got {again[0]!r} again")
+            points = check_points(X, y, self._counts.validation)
+            if len(names) != len(points):
+                raise InputError(f"there are {len(names)} ids for {len(points)} points")
+            rows: Any = points.rows
+            kept = self._fitted(rows.array)
+            with self._undivided():
+                warn_of_twins(points, self._counts.validation, stacklevel=3)
+                self._counts.move(enter=points)
+                self._points.extend(names, kept, points.codes)
+                for name, row, code in zip(names, kept, points.codes.tolist(), strict=True):
+                    self._journal.append(ADD, name, code, row.tobytes())
+
+    def remove(self, id: Id) -> None:  # noqa: A002
+        """Remove a point."""
+        with self._lock:
+            self._check_open()
+            name = self._known(id)
+            row, code = self._points.get(name)
+            with self._undivided():
+                self._move(row, code, NOBODY)
+                self._points.remove(name)
+                self._journal.append(REMOVE, name)
+
+    def relabel(self, id: Id, label: Hashable) -> None:  # noqa: A002
+        """Give a point another label; it keeps its place in the order."""
+        with self._lock:
+            self._check_open()
+            name = self._known(id)
+            row, old = self._points.get(name)
+            classes = self._counts.validation.classes
+            code = classes.find(label)
+            if code < 0:
+                code = classes.code("label", label)
+            with self._undivided():
+                self._move(row, old, code)
+                self._points.relabel(name, code)
+                self._journal.append(RELABEL, name, code)
+
+    def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
+        """The prices that follow from the counts as they are now."""
+        with self._lock:
+            return self._counts.price_list(semivalue)
+
+    def values(self, semivalue: Semivalue = "shapley") -> Valuation:
+        """The value of every point, in order, with `.ids`: as `tknn_shapley`, to the last bit."""
+        with self._lock:
+            return present_values(self._points, self._counts, semivalue)
+
+    def verify(self) -> None:
+        """Count all points afresh, and raise if these are not the counts that were kept."""
+        with self._lock:
+            validation = self._counts.validation
+            fresh = NeighborCounts.restored(
+                validation, self._counts.radius, np.zeros((2, len(validation)), np.int64), None
+            )
+            fresh.move(enter=self._points.members(cosine=validation.metric == "cosine"))
+            kept = [(self._counts.same, fresh.same), (self._counts.other, fresh.other)]
+            if not all(np.array_equal(ours, theirs) for ours, theirs in kept):
+                raise InputError(f"the counts in {self._folder} are not those of its points")
+
+    def commit(self) -> None:
+        """Return when all updates are on the disk: from then on they survive a power cut."""
+        with self._lock:
+            self._check_open()
+            with self._undivided():
+                self._journal.commit()
+
+    def snapshot(self) -> None:
+        """Commit, write the whole state to a new file, put it in its place, empty the journal.
+
+        A crash at any moment leaves a store that opens with the same points.
+        """
+        with self._lock:
+            self.commit()
+            state = State(self._key, self._journal.number, self._counts, self._points)
+            write_snapshot(self._folder, state)
+            with self._undivided():
+                old = self._journal
+                self._journal = Journal.create(old.path, self._key, state.number)
+                old.close()
+            self._snapshot_number = state.number
+
+    def close(self) -> None:
+        """Commit, and let others have the store; again is no harm."""
+        with self._lock:
+            try:
+                if not self._closed:
+                    self.commit()
+            finally:
+                self._closed = self._closed or "closed"
+                self._journal.close()
+                self._file_lock.close()
+
+    def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
+        """One row in float64 and a class code; what is not plain is read as a table would be."""
+        row = plain_row(x, self._points.width)
+        code = self._counts.validation.classes.find(label)
+        if row is None or code < 0:
+            table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
+            points = check_points(table, [label], self._counts.validation)
+            rows: Any = points.rows
+            row, code = rows.as_float64(slice(0, 1))[0], int(points.codes[0])
+        return row, code
+
+    def _fitted(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Features in the dtype of the store, if nothing is rounded."""
+        if rows.dtype == self._points.dtype:
+            return rows
+        with np.errstate(over="ignore"):
+            kept = rows.astype(self._points.dtype)
+        if not np.array_equal(kept, rows, equal_nan=True):
+            raise InputError(
+                "X has numbers that float32 cannot hold exactly: round them first, or create the "
+                "store with dtype='float64'"
+            )
+        return kept
+
+    def _enter(self, X: NDArray[np.float64], y: list[Any]) -> None:
+        """Count in what the fast way has left to this one: it is refused or warned of."""
+        points = check_points(X, y, self._counts.validation)
+        warn_of_twins(points, self._counts.validation, stacklevel=4)
+        self._counts.move(enter=points)
+
+    def _move(self, row: NDArray[np.float64], leave: int, enter: int) -> None:
+        if not self._counts.move_row(row, leave, enter, twins=False):
+            raise RuntimeError(f"the counts of {self._folder} lack a point that the store has")
+
+    def _known(self, id: object) -> Id:  # noqa: A002
+        name = check_id(id)
+        if name not in self._points:
+            raise InputError(f"there is no point with the id {id!r}")
+        return name
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError(f"the store {self._folder} is {self._closed}: use LiveCounts.open")
+
+    def _undivided(self) -> _Undivided:
+        return _Undivided(self)
+
+    def _give_up(self, why: str) -> None:
+        self._closed = why
+
+
+class _Undivided:
+    """An update that is made whole: if it breaks off, the store can only be opened anew.
+
+    Memory may then be ahead of the journal; the files are right. What is refused changes nothing.
+    """
+
+    __slots__ = ("store",)
+
+    def __init__(self, store: LiveCounts) -> None:
+        self.store = store
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, _: object) -> None:
+        if kind is None or issubclass(kind, InputError | Warning):
+            return
+        self.store._give_up("closed, because an update broke off")
+        if issubclass(kind, OSError):
+            folder = self.store.folder
+            raise InputError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _as_list(ids: Any) -> list[Any]:
+    raw = raw_labels("ids", ids)
+    return raw if isinstance(raw, list) else raw.tolist()
