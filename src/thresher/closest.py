@@ -25,7 +25,7 @@ from thresher.near import Distances
 from thresher.threads import cut, in_order, one_blas_thread, take
 from thresher.tiles import Tiles, tiles
 
-TILE_NUMBERS = 1 << 18  # in a tile of points, and in one of distances
+TILE_NUMBERS = 1 << 17  # in a tile of points, and in one of distances
 TILE_POINTS = 4096
 SPAN = 1 << 16  # points of one job
 CANDIDATE_BYTES = 32 << 20  # held by one thread, for as many validation points as they suffice for
@@ -56,7 +56,7 @@ def _search(
 ) -> _Candidates:
     """The candidates among all points, one span of them after the other."""
     count = part.stop - part.start
-    total = _Candidates(part, kept, 2 * kept)
+    total = _Candidates(part, kept, 3 * kept)
     spare: SimpleQueue[tuple[_Candidates, NDArray[Any]]] = SimpleQueue()
 
     def job(first: int, end: int) -> tuple[_Candidates, NDArray[Any]]:
@@ -64,7 +64,7 @@ def _search(
         if work is None:
             work = _Candidates(part, kept, 2 * kept + height), np.empty(count * height, precision)
         found, numbers = work
-        found.clear()
+        found.clear(total.limits)
         for lo, hi in cut(first, end, height):
             tile = numbers[: count * (hi - lo)].reshape(count, hi - lo)
             part.fill(lo, hi, tile)
@@ -79,6 +79,7 @@ def _search(
         for work in in_order(job, spans, parallel=n * count >= PARALLEL_PAIRS):
             total.merge(work[0])
             spare.put(work)
+    total.shrink(kept)
     return total
 
 
@@ -99,9 +100,12 @@ class _Candidates:
         """What the kernels read and write."""
         return self.limits, self.counts, self.keys, self.points
 
-    def clear(self) -> None:
-        """Nobody is a candidate."""
-        self.limits[:] = np.inf
+    def clear(self, limits: NDArray[np.float64]) -> None:
+        """Nobody is a candidate; points before these have set the limits.
+
+        Another thread may be lowering them: what is let in depends on that, what is left does not.
+        """
+        self.limits[:] = limits
         self.counts[:] = 0
 
     def add(self, tile: NDArray[Any], first: int) -> None:
@@ -112,7 +116,8 @@ class _Candidates:
     def merge(self, other: _Candidates) -> None:
         """Let in the candidates of a later span."""
         merge(other.counts, other.keys, other.points, *self.arrays)
-        self.shrink(self.kept)
+        np.minimum(self.limits, other.limits, out=self.limits)
+        self.shrink(2 * self.kept)
 
     def shrink(self, room: int) -> None:
         """Leave at most `room` candidates, by the pair rule where distances cannot tell."""

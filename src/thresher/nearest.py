@@ -95,8 +95,8 @@ def knn_shapley(
     -----
     Cost O(M N (d + log N)) in time, O(M N d) with an error. Memory is O(N) beyond the input and a
     bounded table; features in float16, float32 or float64 are read in place, from disk too if X is
-    a memmap. `truncation` proves the bound: with K neighbors kept, a validation point is wrong by at
-    most max((1/sqrt K - 1/sqrt N)^2, 1/(K+1) - 1/N). Values still add up.
+    a memmap. With K neighbors kept the error for a validation point is at most
+    max((1/sqrt K - 1/sqrt N)^2, 1/(K+1) - 1/N) (proof in `truncation`). Values still add up.
 
     Examples
     --------

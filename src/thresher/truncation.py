@@ -1,7 +1,7 @@
 """KNN-Shapley from the nearest points alone: what the others are given, and how wrong that is.
 
-Take one validation point and N points, nearest first; m_i = 1 where the i-th carries its label, n of
-them all. Unrolled, the recursions of `nearest` say, for k < N and i = 1..N,
+Take one validation point and N points, nearest first; m_i = 1 where the i-th carries its label, n
+of them all. Unrolled, the recursions of `nearest` say, for k < N and i = 1..N,
 
     value_i = m_i / max(k, i) - sum_{j > max(k, i)} m_j / (j (j - 1)) + A(m_i)
     A(m)    = 0 for jia2019,   (m - n/N) (H_k - 1) / (N - 1) - 1 / (C N) for soft-label
