@@ -17,7 +17,7 @@ from thresher.inputs import check_pair
 from thresher.kernels.distances import direct_keys, direct_tile
 from thresher.kernels.pairs import pair_keys
 from thresher.kernels.select import collect, merge, shrink, shrink_row
-from thresher.tiles import tiles
+from thresher.tiles import ProductTiles, tiles
 
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
 METRICS = pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -35,14 +35,18 @@ def kinds(kind, width, rng, n=700, m=9):
     elif kind == "twins":
         X = rng.standard_normal((n // 50, width))[rng.integers(0, n // 50, n)]
         V = rng.standard_normal((m, width))
+    elif kind == "jitter":
+        X = np.ones((n, width)) + rng.integers(0, 4, (n, width)) * 2.0**-52
+        V = rng.standard_normal((m, width))
     else:
         X, V = (rng.standard_normal((size, width)) for size in (n, m))
     return X, rng.integers(0, 3, n), V, rng.integers(0, 3, m)
 
 
-def rule(X, v, metric):
+def rule(points, validation, v):
     """The numbers of the pair rule, or of the direct sum for few features, of all points."""
-    x2, v2, out = (X**2).sum(axis=1), float((v**2).sum()), np.empty(len(X))
+    X, x2, out = points.rows.array, points.rows.squares, np.empty(len(points))
+    metric, v2, v = validation.metric, validation.rows.squares[v], validation.rows.array[v]
     if X.shape[1] <= 24:
         columns = np.ascontiguousarray(X.T)
         direct_keys(columns, (0,) * X.shape[1], x2, v, v2, metric == "cosine", out)
@@ -52,22 +56,29 @@ def rule(X, v, metric):
 
 
 @METRICS
-@pytest.mark.parametrize("kind", ["grid", "twins", "smooth"])
+@pytest.mark.parametrize("kind", ["grid", "twins", "jitter", "smooth"])
 @pytest.mark.parametrize("width", [3, 24, 25, 40])
 @pytest.mark.parametrize("kept", [1, 2, 37, 300, 699])
 def test_the_nearest_points_are_those_of_a_full_sort_by_the_pair_rule(
     metric, kind, width, kept, rng, monkeypatch
 ):
-    """Integers, so that numbers of the pair rule need no norms of the library's own making."""
+    """Also if products are as wrong as they may be, so that the pair rule has to decide."""
+    honest = ProductTiles.fill
+
+    def wrong(self, first, end, out):
+        honest(self, first, end, out)
+        most = np.array([[self.error(v)] for v in range(self.start, self.stop)])
+        out += rng.uniform(-0.4, 0.4, out.shape) * most
+
+    monkeypatch.setattr(ProductTiles, "fill", wrong)
     monkeypatch.setattr(closest_module, "TILE_POINTS", 64)
     monkeypatch.setattr(closest_module, "SPAN", 150)
     X, y, V, y_val = kinds(kind, width, rng)
-    X, V = np.round(X * 1024), np.round(V * 1024)
     points, validation = check_pair(X, y, V, y_val, metric=metric, classes=None)
     found = list(closest(points, validation, kept, "float64", None))
     assert len(found) == len(V)
     for v, keys in enumerate(found):
-        want = np.argsort(rule(X, V[v], metric), kind="stable")[:kept]
+        want = np.argsort(rule(points, validation, v), kind="stable")[:kept]
         got = (keys >> np.uint64(1)).astype(np.int64)
         assert sorted(got) == sorted(want)
         match = (keys & np.uint64(1)).astype(bool)
