@@ -11,17 +11,24 @@ from hypothesis import strategies as st
 
 import thresher as th
 from thresher import closest as closest_module
+from thresher import nearest
 from thresher import order as order_module
 from thresher.closest import closest
 from thresher.inputs import check_pair
 from thresher.kernels.distances import direct_keys, direct_tile
 from thresher.kernels.pairs import pair_keys
-from thresher.kernels.select import collect, merge, shrink, shrink_row
+from thresher.kernels.select import collect, merge, shrink, shrink_row, smallest
 from thresher.tiles import ProductTiles, tiles
 
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
 METRICS = pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    """However few points there are, only the nearest are sorted."""
+    monkeypatch.setattr(nearest, "FULL_SORT", 1)
 
 
 def form(plain):
@@ -179,6 +186,21 @@ def test_candidates_are_the_first_of_a_stable_sort(plain, numbers, kept, room, t
     want = np.sort(np.argsort(numbers, kind="stable")[:kept])
     assert points[0, : counts[0]].tolist() == want.tolist()
     assert keys[0, : counts[0]].tolist() == np.array(numbers)[want].tolist()
+
+
+@BOTH
+@given(
+    numbers=st.lists(st.floats(allow_nan=False), min_size=1, max_size=60),
+    rank=st.integers(1, 60),
+)
+@example([1e308, -1e308, 0.0], 2)  # a range that overflows
+@example([0.0, 5e-324], 2)
+@settings(max_examples=150)
+def test_the_number_of_a_rank_is_that_of_a_sort(plain, numbers, rank):
+    rank = min(rank, len(numbers))
+    with np.errstate(over="ignore", invalid="ignore"):
+        got = form(plain)(smallest)(np.array(numbers), rank)
+    assert got == sorted(numbers)[rank - 1]
 
 
 @BOTH

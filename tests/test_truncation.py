@@ -17,6 +17,12 @@ ROUNDING = 1e-12
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
 
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    """However few points there are, only the nearest are sorted."""
+    monkeypatch.setattr(nearest, "FULL_SORT", 1)
+
+
 def keeping(kept, *data, **options):
     """The values of a run that keeps so many neighbors of every validation point."""
     with pytest.MonkeyPatch.context() as patch:
@@ -161,6 +167,16 @@ def test_exact_values_where_no_error_is_allowed_or_none_is_made(utility, rng):
     got = keeping(49, *data, utility=utility)
     np.testing.assert_allclose(got.values, th.knn_shapley(*data, metric="euclidean",
                                utility=utility).values, atol=ROUNDING)  # fmt: skip
+
+
+def test_all_are_sorted_where_more_than_one_in_32_would_be_kept(rng, monkeypatch):
+    monkeypatch.undo()
+    X, y = rng.standard_normal((3300, 3)), rng.integers(0, 2, 3300)
+    data = X, y, X[:2] + 1, [0, 1]
+    assert th.knn_shapley(*data, error=0.01).params["neighbors_kept"] == 97
+    more = th.knn_shapley(*data, error=0.009)
+    assert more.params["neighbors_kept"] == 3300
+    assert more.values.tobytes() == th.knn_shapley(*data).values.tobytes()
 
 
 @given(n=st.integers(2, 10**7), k=st.integers(1, 50), error=st.floats(1e-6, 2))

@@ -30,6 +30,7 @@ TILE_POINTS = 4096
 SPAN = 1 << 16  # points of one job
 CANDIDATE_BYTES = 32 << 20  # held by one thread, for as many validation points as they suffice for
 PARALLEL_PAIRS = 1 << 20  # fewer are not worth a thread
+PARALLEL_SORT = 1 << 15
 ALL_PATTERNS = np.array([0, 2**32 - 1], np.uint32)
 
 
@@ -47,8 +48,9 @@ def closest(
         count = part.stop - part.start
         height = max(64, min(TILE_POINTS, TILE_NUMBERS // max(width, count)))
         found = _search(part, len(points), kept, precision, height, advance)
-        for r, v in enumerate(range(part.start, part.stop)):
-            yield found.ranked(r, points.codes, int(validation.codes[v]))
+        codes = validation.codes[part.start : part.stop].tolist()
+        rows_left = [(r, points.codes, code) for r, code in enumerate(codes)]
+        yield from in_order(found.ranked, rows_left, parallel=count * kept >= PARALLEL_SORT)
 
 
 def _search(

@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 GROUP = 64  # distances compared at once, before one of them is looked at
+BINS = 1024
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +105,7 @@ def shrink_row(
     Returns how many they are and the limit for points that come later in the input: with no error,
     equal distances are behind those that are here.
     """
-    last = np.partition(keys[:count], kept - 1)[kept - 1]
+    last = smallest(keys[:count], kept)
     nearer = 0
     for i in range(count):
         nearer += int(keys[i] < last)
@@ -119,3 +120,33 @@ def shrink_row(
             points[left] = points[i]
             left += 1
     return left, limit
+
+
+@njit(cache=True, nogil=True)
+def smallest(numbers: NDArray[np.float64], rank: int) -> float:
+    """The number of that rank, from 1; numbers of its bin, in a histogram, are all that is sorted.
+
+    Rounding is monotone, so that bins are in the order of the numbers.
+    """
+    low = numbers[0]
+    high = numbers[0]
+    for x in numbers:
+        low = min(low, x)
+        high = max(high, x)
+    scale = (BINS - 1) / (high - low) if high > low else 0.0
+    if not (0.0 < scale < np.inf):
+        return float(np.sort(numbers)[rank - 1])
+    counts = np.zeros(BINS, np.int64)
+    for x in numbers:
+        counts[int((x - low) * scale)] += 1
+    wanted = 0
+    while rank > counts[wanted]:
+        rank -= counts[wanted]
+        wanted += 1
+    found = np.empty(counts[wanted])
+    size = 0
+    for x in numbers:
+        if int((x - low) * scale) == wanted:
+            found[size] = x
+            size += 1
+    return float(np.sort(found)[rank - 1])
