@@ -198,7 +198,7 @@ def test_far_values_by_hand():
     np.testing.assert_allclose(plan.far(1, 1), [other, match])
 
 
-@pytest.mark.parametrize("error", [-0.1, float("nan"), "much", None, True])
+@pytest.mark.parametrize("error", [-0.1, 1.5, float("nan"), "much", None, True])
 def test_an_error_that_is_none_is_refused(error):
-    with pytest.raises(th.InputError, match="error must be a number >= 0"):
+    with pytest.raises(th.InputError, match="error must be a number between 0 and 1"):
         th.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0]], [0], metric="euclidean", error=error)

@@ -113,7 +113,7 @@ def knn_shapley(
     check_choice("utility", utility, get_args(Utility))
     check_choice("precision", precision, get_args(Precision))
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
-    error = check_number("error", error, least=0)
+    error = check_number("error", error, least=0, most=1)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))
