@@ -53,7 +53,7 @@ def error_bound(n: int, kept: int) -> float:
 
     Examples
     --------
-    >>> error_bound(1000, 99)
+    >>> round(error_bound(1000, 99), 6)
     0.009
     """
     if kept >= n:
