@@ -49,11 +49,11 @@ def main() -> None:
     """Print one line a shape and metric, the best of five runs."""
     order.order_points = order_points
     timed(order, "direct_keys", "distances")
-    timed(order._Product, "_fill", "distances")
+    timed(order._Table, "_fill", "distances")
     timed(kernels, "fill_patterns", "patterns")
     timed(kernels, "sort_keys", "sort")
     timed(kernels, "restore_order", "restore")
-    timed(order._Product, "settle", "settle")
+    timed(order._Table, "settle", "settle")
     timed(nearest, "add_values", "scan")
     random = np.random.default_rng(0)
     for n, m, d in SHAPES:

@@ -1,14 +1,13 @@
 """All points in the order of their distance to a validation point, from one of three sources.
 
-For few features distances are summed directly; for many they come from a matrix product, a table
-for some validation points at a time; or the caller computed them.
+Distances come from tiles, a table for some validation points at a time; for few features and few
+points they are summed directly from a transposed copy; or the caller computed them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation
-from thresher.kernels.distances import direct_keys, product_keys
+from thresher.kernels.distances import direct_keys
 from thresher.kernels.order import (
     fill_patterns,
     mixed_runs,
@@ -24,13 +23,13 @@ from thresher.kernels.order import (
     run_points,
     sort_runs,
 )
-from thresher.kernels.pairs import pair_keys
 from thresher.labels import Codes
-from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, power_of_two
+from thresher.metrics import CHUNK, Rows
 from thresher.near import Distances
-from thresher.threads import cut, one_blas_thread, run, take
+from thresher.threads import cut, one_blas_thread, run
+from thresher.tiles import DIRECT_WIDTH, Tiles, range_factor, tiles
 
-DIRECT_WIDTH = 24  # up to this many features distances are summed directly, above by a product
+COPY_BYTES = 64 << 20  # of points that are copied whole, transposed
 TABLE_BYTES = 96 << 20  # of distances held at once, where they come from a product
 LEAST_ROWS = 8
 PARALLEL_PRODUCT = 1 << 24  # fewer multiplications are not worth a thread
@@ -87,14 +86,17 @@ def sources(points: Points, validation: Validation, precision: str) -> Iterator[
     if isinstance(rows, Distances):
         for columns, part in rows.blocks():
             yield _Given(columns.start, columns.stop, precision, part)
-    elif rows.width <= DIRECT_WIDTH:
+    elif rows.width <= DIRECT_WIDTH and _copy_bytes(rows) <= COPY_BYTES:
         yield _Direct(0, len(validation), precision, rows, validation)
     else:
         most = max(LEAST_ROWS, TABLE_BYTES // (np.dtype(precision).itemsize * len(rows)))
-        size = -(-len(validation) // -(-len(validation) // most))
-        table = np.empty((size, len(rows)), precision)  # fresh memory is dear
-        for lo, hi in cut(0, len(validation), size):
-            yield _Product(lo, hi, precision, rows, validation, table[: hi - lo])
+        table = np.empty((min(most, len(validation)), len(rows)), precision)  # new memory is dear
+        for some in tiles(points, validation, precision, most):
+            yield _Table(some, precision, table, rows.width)
+
+
+def _copy_bytes(rows: Rows) -> int:
+    return len(rows) * rows.width * max(4, rows.array.dtype.itemsize)
 
 
 @dataclass
@@ -132,7 +134,7 @@ class _Direct:
         self.points, self.validation = points, validation.rows
         self.V = self.validation.as_float64(slice(None))
         self.cosine = validation.metric == "cosine"
-        self.factor = _factor(points, self.validation, cosine=self.cosine)
+        self.factor = range_factor(points, self.validation, cosine=self.cosine)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         direct_keys(
@@ -145,100 +147,35 @@ class _Direct:
         """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
-def _factor(points: Rows, validation: Rows, *, cosine: bool) -> float:
-    """A power of two that brings squared distances into the range of float32; cosines are."""
-    if cosine:
-        return 1.0
-    longest = points.largest_norm() + validation.largest_norm()
-    if longest**2 < SMALLEST_SQUARE and (points.array.any() or validation.array.any()):
-        raise InputError("X and X_val have no value beyond 1e-72: rescale the features")
-    return power_of_two(longest) ** 2
+class _Table:
+    """Distances from tiles, all points against a few validation points at a time."""
 
-
-@dataclass(frozen=True)
-class _Tile:
-    """The buffers of one thread that fills a table of distances."""
-
-    rows: NDArray[Any]
-    product: NDArray[Any]
-
-    @classmethod
-    def of(cls, height: int, V: NDArray[Any]) -> _Tile:
-        """Buffers for that many points and all of V."""
-        return cls(np.empty((height, V.shape[1]), V.dtype), np.empty(height * len(V), V.dtype))
-
-
-class _Product:
-    """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
-
-    def __init__(
-        self,
-        start: int,
-        stop: int,
-        precision: str,
-        points: Rows,
-        validation: Validation,
-        table: NDArray[Any],
-    ) -> None:
-        self.start, self.stop, self.precision = start, stop, precision
-        assert validation.rows is not None  # noqa: S101 - check_pair made it
-        self.points, self.validation = points, validation.rows
-        self.cosine = validation.metric == "cosine"
-        self.V = self.validation.as_float64(slice(start, stop))
-        self.longest = points.largest_norm()
-        self.factor = _factor(points, self.validation, cosine=self.cosine)
-        self.table = table
+    def __init__(self, part: Tiles, precision: str, table: NDArray[Any], width: int) -> None:
+        self.start, self.stop, self.precision = part.start, part.stop, precision
+        self.tiles, self.factor, self.width = part, part.factor, width
+        self.table = table[: part.stop - part.start]
         self._fill()
 
     def _fill(self) -> None:
         """The table of distances, a tile of points at a time, converted on the fly."""
-        scale = 1.0
-        if self.precision == "float32":  # keys are then of a scale for which float32 has room
-            scale = power_of_two(max(self.longest, self.validation.largest_norm()))
-            self.factor = 1.0
-        V = np.ascontiguousarray(self.V * scale, self.precision)
-        v2 = self.validation.squares[self.start : self.stop] * scale**2
-
-        height = max(64, CHUNK // self.points.width)
-        buffers: SimpleQueue[_Tile] = SimpleQueue()
 
         def job(first: int, end: int) -> None:
-            buffer = take(buffers) or _Tile.of(height, V)
-            if self.precision == "float32":
-                tile: NDArray[Any] = self.points.as_float32(first, end, scale)
-            else:
-                tile = buffer.rows[: end - first]
-                tile[...] = self.points.array[first:end]
-            product = buffer.product[: len(V) * len(tile)].reshape(len(V), len(tile))
-            np.dot(V, tile.T, out=product)
-            x2 = self.points.squares[first:end] * scale**2
-            product_keys(product, x2, v2, self.cosine, self.table[:, first:end])
-            buffers.put(buffer)
+            self.tiles.fill(first, end, self.table[:, first:end])
 
-        pieces = cut(0, len(self.points), height)
-        work = len(self.points) * self.V.size
+        pieces = cut(0, self.table.shape[1], max(64, CHUNK // self.width))
         with one_blas_thread():
-            run(job, pieces, parallel=work >= PARALLEL_PRODUCT)
+            run(job, pieces, parallel=self.table.size * self.width >= PARALLEL_PRODUCT)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:  # noqa: ARG002
         return self.table[v - self.start]
 
-    def _error(self, v: int) -> float:
-        """Computed distances that differ by more than this are in the pair rule's order.
-
-        With u = 2^-53, a product and the norms are each wrong by at most (d + 2) u times the
-        lengths, the pair rule itself likewise, and a cosine squared by twice as much as a cosine;
-        all that for each of two points.
-        """
-        unit = (self.points.width + 8) * 2.0**-53
-        if self.cosine:
-            return 16 * unit
-        return 4 * unit * (self.longest + float(np.sqrt(self.validation.squares[v]))) ** 2
-
     def settle(self, v: int, bench: Bench, distances: NDArray[Any], least: np.uint32) -> None:
+        """Put near ties among the sorted keys in the order of the pair rule."""
+        error = self.tiles.error(v)
+        if error == 0.0:
+            return
         spare = bench.spare.view(np.int64)
         runs = spare[: len(spare) // 2 * 2].reshape(-1, 2)
-        error = self._error(v)
         # where a distance exceeds this, its float32 neighbors are more than the error away
         band = np.empty(2, np.uint32)
         widest = 2.0**25 * error
@@ -248,12 +185,5 @@ class _Product:
             return
         near_ties = np.empty(size, np.int64)
         run_points(bench.keys, runs[:count], near_ties)
-        for lo, hi in cut(0, size, max(1, CHUNK // self.points.width)):
-            which = near_ties[lo:hi]
-            exact = np.empty(hi - lo)
-            pair_keys(
-                self.points.as_float64(which), self.points.squares[which],
-                self.V[v - self.start], float(self.validation.squares[v]), self.cosine, exact,
-            )  # fmt: skip
-            distances[which] = exact
+        distances[near_ties] = self.tiles.pair_keys(v, near_ties)
         sort_runs(bench.keys, runs[:count], distances)

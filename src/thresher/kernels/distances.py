@@ -43,6 +43,26 @@ def direct_keys(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def direct_tile(
+    XT: NDArray[np.floating[Any]],
+    dims: tuple[int, ...],
+    x2: NDArray[np.float64],
+    V: NDArray[np.float64],
+    v2: NDArray[np.float64],
+    cosine: bool,
+    factor: float,
+    out: NDArray[np.floating[Any]],
+) -> None:
+    """The same for several validation points, one row of `out` each; times a power of two."""
+    row = np.empty(out.shape[1])
+    for r in range(out.shape[0]):
+        direct_keys(XT, dims, x2, V[r], v2[r], cosine, row)
+        o = out[r]
+        for i in range(row.shape[0]):
+            o[i] = row[i] * factor
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def product_keys(
     G: NDArray[np.floating[Any]],
     x2: NDArray[np.float64],
