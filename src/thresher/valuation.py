@@ -178,7 +178,17 @@ class Valuation:
         self, columns: Mapping[str, Any], record: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The columns of a file, and what its metadata say about them, sealed."""
-        about = {
+        about = self.about(record)
+        found = {**columns, "value": self.values}
+        if self.owners is not None:
+            found["owner"] = portable("owner", self.owners)
+        if self.standard_errors is not None:
+            found["standard_error"] = self.standard_errors
+        return found, sealed(about, *_parts(self))
+
+    def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What the metadata of a file say, without the seal."""
+        return {
             **record,
             "format": FORMAT,
             "method": self.method,
@@ -186,12 +196,6 @@ class Valuation:
             "utility_all": self.utility_all,
             "utility_none": self.utility_none,
         }
-        found = {**columns, "value": self.values}
-        if self.owners is not None:
-            found["owner"] = portable("owner", self.owners)
-        if self.standard_errors is not None:
-            found["standard_error"] = self.standard_errors
-        return found, sealed(about, *_parts(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Valuation:
