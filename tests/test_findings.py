@@ -69,7 +69,6 @@ def one_point(label, near, far=()):
     return findings.suggestion[0], findings.best_label[0]
 
 
-@pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 @pytest.mark.parametrize(
     ("label", "near", "far", "suggestion"),
     [

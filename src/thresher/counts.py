@@ -269,10 +269,10 @@ def point_prints(points: Points, first: int | None = None) -> NDArray[np.uint64]
                 "X must be one array of distances here: add the points in parts instead"
             )
         rows = Rows(rows.source, np.empty(len(rows)))
-    each, salt = np.arange(len(rows)), points.codes.astype(np.int64)
+    salt = points.codes.astype(np.int64)
     if first is not None:
-        salt += (each + first) << 20
-    return row_fingerprints(rows, each, salt)
+        salt += np.arange(first, first + len(rows)) << 20
+    return row_fingerprints(rows, None, salt)
 
 
 def _snapshot(array: NDArray[np.int64]) -> NDArray[np.int64]:

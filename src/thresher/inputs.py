@@ -211,16 +211,18 @@ def find_twins(points: Rows, validation: Rows) -> NDArray[np.bool_]:
     if not len(maybe):
         return np.zeros(len(validation), np.bool_)
     theirs = row_fingerprints(points, maybe)
-    ours = row_fingerprints(validation, np.arange(len(validation)))
+    ours = row_fingerprints(validation)
     return np.isin(ours, theirs)
 
 
 def row_fingerprints(
-    rows: Rows, which: NDArray[np.int64], salt: NDArray[np.int64] | None = None
+    rows: Rows, which: NDArray[np.int64] | None = None, salt: NDArray[np.int64] | None = None
 ) -> NDArray[np.uint64]:
-    """A 64-bit fingerprint of each of these rows, and of its integer of `salt`."""
-    out = np.empty(len(which), np.uint64)
-    salt = np.zeros(len(which), np.int64) if salt is None else salt
-    for lo, hi in cut(0, len(which), max(1, CHUNK // rows.width)):
-        fingerprints(rows.as_float64(which[lo:hi]), salt[lo:hi], out[lo:hi])
+    """A 64-bit fingerprint of each of these rows, or of all; and of its integer of `salt`."""
+    count = len(rows) if which is None else len(which)
+    out = np.empty(count, np.uint64)
+    salt = np.zeros(count, np.int64) if salt is None else salt
+    for lo, hi in cut(0, count, max(1, CHUNK // rows.width)):
+        some = slice(lo, hi) if which is None else which[lo:hi]
+        fingerprints(rows.as_float64(some), salt[lo:hi], out[lo:hi])
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thresher.engines.memory import give_back
 from thresher.engines.parts import OBJECT, Part, Place
 from thresher.errors import InputError
 from thresher.labels import RawLabels, check_labels
@@ -37,6 +39,8 @@ class FileParts:
         The columns of features.
     width, encode
         How many numbers a row has, and what makes rows of numbers of a table.
+    plain
+        Whether rows are nothing but the numbers of the columns, as they are.
     dtype
         float32 where nothing is lost by it.
     beside
@@ -54,6 +58,7 @@ class FileParts:
     features: tuple[str, ...]
     width: int
     encode: Callable[[Columns], NDArray[np.float64]]
+    plain: bool = False
     dtype: Any = np.float64
     categorical: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +104,10 @@ class FileParts:
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
         """Parts of at most so many rows, from there on."""
+        with _plain_allocator():
+            yield from self._read(start, rows)
+
+    def _read(self, start: Place, rows: int) -> Iterator[Part]:
         row, inside = start.row, start.inside
         for number in range(start.file, len(self.files)):
             path = self.files[number]
@@ -114,7 +123,7 @@ class FileParts:
             if filling.count:
                 yield filling.part(row, number, inside)
                 row += filling.count
-            pa.default_memory_pool().release_unused()
+            give_back()
             inside = 0
 
     def identity(self) -> dict[str, Any]:
@@ -173,12 +182,14 @@ class _Filling:
         some = table.slice(0, self.rows - self.count)
         source, lo = self.source, self.count
         labels = self._labels(first, some)
-        columns = Columns(
-            tuple(range(len(labels))), some.select(list(source.features)),
-            categorical=source.categorical, source=str(self.path),
-            rows=np.arange(first, first + some.num_rows),
-        )  # fmt: skip
-        self.X[lo : lo + some.num_rows] = source.encode(columns)
+        out = self.X[lo : lo + some.num_rows]
+        if not (source.plain and _copied(some, source.features, out)):
+            columns = Columns(
+                tuple(range(len(labels))), some.select(list(source.features)),
+                categorical=source.categorical, source=str(self.path),
+                rows=np.arange(first, first + some.num_rows),
+            )  # fmt: skip
+            out[:] = source.encode(columns)
         self.labels.append(labels)
         for role, name in source.beside.items():
             self.beside[role] += some.column(name).to_pylist()
@@ -201,6 +212,27 @@ class _Filling:
         )
         X, name = self.X[: self.count], str(self.path)
         return Part(row, X, y, after, name, inside, self.beside)
+
+
+@contextlib.contextmanager
+def _plain_allocator() -> Iterator[None]:
+    """Let Arrow allocate as everybody does: its own allocators keep what threads have freed."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def _copied(table: pa.Table, names: tuple[str, ...], out: NDArray[Any]) -> bool:
+    """Whether all cells are floats, none missing: then they are in `out` now, the short way."""
+    columns = [table.column(name) for name in names]
+    if not all(pa.types.is_floating(each.type) and not each.null_count for each in columns):
+        return False
+    for place, column in enumerate(columns):
+        out[:, place] = column.to_numpy()
+    return bool(np.isfinite(out).all())
 
 
 def _entries(what: str, column: pa.ChunkedArray) -> Any:

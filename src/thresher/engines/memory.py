@@ -8,6 +8,8 @@ rehearsal on a few rows that loads everything a run needs; what parts will take 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +61,15 @@ def said(size: float) -> str:
     return f"{-int(-size // 10**6)}MB"
 
 
+def give_back() -> None:
+    """Let the allocator return what it holds on to, where it can."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # of glibc only
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def in_use() -> int:
     """The bytes that belong to this process alone, now."""
+    give_back()
     try:
         status = STATUS.read_text(encoding="ascii")
     except OSError:
@@ -115,7 +124,7 @@ class Account:
 
     def rows(self, memory: int | None, used: int) -> int:
         """The rows of a part, where so many bytes are `used` already."""
-        best = max(FEWEST, LARGEST // (self.features + self.work))
+        best = max(FEWEST, LARGEST // max(self.features + self.work, 4 * self.width))
         if memory is None:
             return best
         room = memory - used - self.standing

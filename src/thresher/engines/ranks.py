@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 
-CHUNK = 1 << 20  # values looked at together
+CHUNK = 1 << 18  # values looked at together
 SAMPLE = 1 << 12  # splitters
 ROW = 64  # bytes that sorting takes for each value
 

@@ -89,7 +89,7 @@ class Scan:
         table = self.table
         return FileParts(
             table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
-            encode, self._dtype,
+            encode, plain=True, dtype=self._dtype,
         )  # fmt: skip
 
 

@@ -177,7 +177,12 @@ class Run:
             part = next(parts, None)
             if part is not None:
                 points = part.points(public, strangers=self.classes is None)
-                Counted.start(public).add(part, points, public, self.radius)
+                state = Counted.start(public)
+                state.add(part, points, public, self.radius)
+                counts = state.counts[0], state.counts[1]
+                prices = PriceList.of_counts(public, self.radius, counts, self.semivalue)
+                known = np.minimum(points.codes, len(public.classes) - 1)
+                part_values(prices, Points(points.rows, known), 1.0)
 
     def _with(self, labels: list[Hashable], *others: list[Hashable]) -> Validation:
         """The validation set with these labels, and with their classes if none were given."""

@@ -47,6 +47,7 @@ class Opened:
         return FileParts(
             self.table.files, self.table.kind, self.table.delimiter, settings.label,
             self.columns.names, len(encoder.names), encode,
+            plain=all(each.kind == "number" and not each.means for each in encoder.features),
             categorical=self.columns.categorical,
             beside={role: name for role, name in beside.items() if name is not None},
             written=written, entries=self.entries, text=self.text,

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.checks import check_radius, rows_text
-from thresher.engines.memory import check_memory
+from thresher.engines.memory import check_memory, in_use
 from thresher.engines.parts import Part, Place
 from thresher.engines.resume import Checkpoint
 from thresher.engines.stream import Priced, Run
@@ -84,19 +84,22 @@ def stream_files(
     """
     opened = open_points(settings)
     validation, beside = read_validation(settings, opened.columns)
-    identity = opened.source(Encoder(()), written=False).identity()
     about = {
-        "points": identity, "validation": beside["digest"],
         "settings": dataclasses.asdict(dataclasses.replace(settings, memory=None)),
-    }  # fmt: skip
+        "points": opened.source(Encoder(()), written=False).identity(),
+        "validation": beside["digest"],
+    }
     with contextlib.ExitStack() as stack:
         folder = Path(checkpoint) if checkpoint is not None else _temporary(out, stack)
         kept = stack.enter_context(Checkpoint(folder, about))
-        bar = progress_bar("value", 0, show=progress, unit="rows")
+        passes, source = 2 + int(opened.fits), opened.source(Encoder(()), written=False)
+        bar = progress_bar("value", passes * (source.count or 0), show=progress, unit="rows")
         advance = stack.enter_context(bar)
         encoder = opened.fit(kept, advance)
         job = _Job.of(settings, opened, validation, encoder, kept)
         priced = job.count(advance)
+        if advance is not None:
+            advance(0, total=passes * priced.rows)
         for _ in job.judge(priced, advance):
             pass
         record = job.record(priced, beside)
@@ -209,7 +212,7 @@ class _Job:
         )  # fmt: skip
         folder = self.run.checkpoint.folder
         assert folder is not None  # noqa: S101
-        room = (self.run.memory or 1 << 30) // 4
+        room = max(0, (self.run.memory or 4 << 30) - in_use()) // 2
         gathered = Gathered(folder, [folder / name for name in self._pieces()], priced.rows, room)
         wrote = gathered.write(out, valuation, record, force=force)
         return Streamed(
