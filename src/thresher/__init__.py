@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thresher.attack.audit import Audit, audit_mechanism, audit_runs
     from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
+    from thresher.engines.scan import Scan
     from thresher.live.store import LiveCounts
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
     from thresher.privacy.ledger import Ledger
@@ -60,6 +61,7 @@ __all__ = [
     "RadiusSuggestion",
     "ReachWarning",
     "Release",
+    "Scan",
     "SeededRelease",
     "TKNNClassifier",
     "ThresherError",
@@ -93,6 +95,7 @@ _LATER = {
     "LiveCounts": "thresher.live.store",
     "Plan": "thresher.privacy.plan",
     "Release": "thresher.privacy.outcome",
+    "Scan": "thresher.engines.scan",
     "SeededRelease": "thresher.privacy.outcome",
     "TKNNClassifier": "thresher.classifier",
     "audit_mechanism": "thresher.attack.audit",

@@ -276,17 +276,7 @@ class NeighborCounts:
 
     def _count(self, points: Points) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """The (same, other) table of these points, and their fingerprints."""
-        groups = Groups.of(points.codes, len(self.validation.classes))
-        counts = np.zeros_like(self._counts)
-        blocks = near_blocks(
-            points.rows, groups, self.validation.rows,
-            metric=self.validation.metric, radius=self.radius,
-        )  # fmt: skip
-        for block in blocks:
-            codes = self.validation.codes[block.columns]
-            segments = groups.segments(np.unique(codes))
-            counts[0, block.columns], counts[1, block.columns] = block.own_counts(segments, codes)
-        return counts, _fingerprints(points)
+        return count_points(points, self.validation, self.radius), point_prints(points)
 
     def _settled(self) -> Counter[int]:
         """The fingerprints of all points counted, and how often each was."""
@@ -355,7 +345,22 @@ class NeighborCounts:
             return counts
 
 
-def _fingerprints(points: Points) -> NDArray[np.uint64]:
+def count_points(points: Points, validation: Validation, radius: float) -> NDArray[np.int64]:
+    """The (same, other) table of these points; a code behind the last class agrees with none."""
+    groups = Groups.of(points.codes, len(validation.classes) + 1)
+    counts = np.zeros((2, len(validation)), np.int64)
+    blocks = near_blocks(
+        points.rows, groups, validation.rows, metric=validation.metric, radius=radius
+    )
+    for block in blocks:
+        codes = validation.codes[block.columns]
+        segments = groups.segments(np.unique(codes))
+        counts[:, block.columns] = block.own_counts(segments, codes)
+    return counts
+
+
+def point_prints(points: Points, first: int | None = None) -> NDArray[np.uint64]:
+    """A fingerprint of each point and its class; with `first`, also of its row, counted from it."""
     rows = points.rows
     if isinstance(rows, Distances):
         if not isinstance(rows.source, np.ndarray):
@@ -363,7 +368,10 @@ def _fingerprints(points: Points) -> NDArray[np.uint64]:
                 "X must be one array of distances here: add the points in parts instead"
             )
         rows = Rows(rows.source, np.empty(len(rows)))
-    return row_fingerprints(rows, np.arange(len(rows)), points.codes.astype(np.int64))
+    salt = points.codes.astype(np.int64)
+    if first is not None:
+        salt += np.arange(first, first + len(rows)) << 20
+    return row_fingerprints(rows, None, salt)
 
 
 def _snapshot(array: NDArray[np.int64]) -> NDArray[np.int64]:

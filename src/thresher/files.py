@@ -145,6 +145,11 @@ def check_sealed(about: Any, wanted: str, *parts: bytes) -> None:
 
 def sealed(about: Mapping[str, Any], *parts: bytes) -> dict[str, Any]:
     """`about` with a SHA-256 of itself and of the `parts` it describes."""
+    return sealed_stream(about, parts)
+
+
+def sealed_stream(about: Mapping[str, Any], parts: Iterable[bytes]) -> dict[str, Any]:
+    """As `sealed`, for parts that come one after the other; how they are cut does not matter."""
     return {**about, "seal": _seal(about, parts)}
 
 

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from thresher.checks import check_features, rows_text
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError
+from thresher.inputs import Points, check_points
 from thresher.labels import Classes, check_labels, class_list
-from thresher.price_list import GAIN, PriceList
+from thresher.price_list import GAIN, PriceList, label_sums
 from thresher.valuation import Valuation
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
@@ -116,27 +117,52 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     """
     prices = _prices(valuation, X, y, X_val, y_val)
     classes = prices.validation.classes
-    codes = classes.encode("y", check_labels("y", y)).astype(np.int64)
+    codes = classes.encode("y", check_labels("y", y))
     rows = check_features("X", X)
-    parts = [
-        _Near.of(prices, rows[lo : lo + CHUNK], codes[lo : lo + CHUNK])
-        for lo in range(0, len(rows), CHUNK)
-    ]
-    near = _Near(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
     scale = len(prices.validation) if valuation.params.get("mean") else 1
-    _check_fit(valuation.values, near.value / scale)
-    known = np.bincount(prices.validation.codes, minlength=len(classes)) > 0
+    parts = []
+    for lo in range(0, len(rows), CHUNK):
+        labels = [classes.labels[code] for code in codes[lo : lo + CHUNK]]
+        points = check_points(rows[lo : lo + CHUNK], labels, prices.validation, first=lo)
+        parts.append(judge(prices, points, scale))
+    found = Judged(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
+    _check_fit(valuation.values, found.value)
     return Findings(
         tuple(classes.labels[code] for code in codes),
         valuation.values,
         valuation.ranks(),
         valuation.percentiles(),
-        near.near,
-        np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0),
-        tuple(classes.labels[code] for code in near.best),
-        near.best_value / scale,
-        _suggest(valuation.values, near, known[codes]),
+        found.near,
+        found.agree,
+        tuple(classes.labels[code] for code in found.best),
+        found.best_value,
+        tuple(SUGGESTIONS[number] for number in found.suggestion),
     )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is found about points of which others need not be known, one entry a point.
+
+    Labels and suggestions are numbers: those of the classes, and places in `SUGGESTIONS`.
+    """
+
+    value: NDArray[np.float64]
+    near: NDArray[np.int64]
+    agree: NDArray[np.float64]
+    best: NDArray[np.int64]
+    best_value: NDArray[np.float64]
+    suggestion: NDArray[np.int64]
+
+
+def judge(prices: PriceList, points: Points, scale: float = 1.0) -> Judged:
+    """What prices say about points that were counted; values are divided by `scale`."""
+    near = _Near.of(prices, points)
+    known = np.bincount(prices.validation.codes, minlength=len(prices.classes)) > 0
+    values = near.value / scale
+    agree = np.divide(near.own, near.near, out=np.full(len(points), np.nan), where=near.near > 0)
+    suggestion = _suggest(values, near, known[points.codes])
+    return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
 def _prices(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> PriceList:
@@ -193,14 +219,13 @@ class _Near:
     best_value: NDArray[np.float64]
 
     @classmethod
-    def of(cls, prices: PriceList, rows: NDArray[Any], codes: NDArray[np.int64]) -> _Near:
-        y = [prices.validation.classes.labels[code] for code in codes]
-        worth = prices.label_values(rows, y)
+    def of(cls, prices: PriceList, points: Points) -> _Near:
         ones = np.zeros_like(prices.table)
         ones[:, GAIN] = 1.0
         counted = dataclasses.replace(prices, table=ones)
-        votes = counted.label_values(rows, y).round().astype(np.int64)
-        each = np.arange(len(codes))
+        worth, tally = label_sums([prices, counted], points)
+        votes = tally.round().astype(np.int64)
+        each, codes = np.arange(len(points)), points.codes.astype(np.int64)
         others, theirs = worth.copy(), votes.copy()
         others[each, codes], theirs[each, codes] = -np.inf, 0
         best = others.argmax(axis=1) if worth.shape[1] > 1 else codes
@@ -210,16 +235,19 @@ class _Near:
         )  # fmt: skip
 
 
-def _fields(near: _Near) -> tuple[NDArray[Any], ...]:
+def _fields(near: Judged) -> tuple[NDArray[Any], ...]:
     """The arrays, in the order of the fields."""
     return tuple(vars(near).values())
 
 
-def _suggest(values: NDArray[np.float64], near: _Near, known: NDArray[np.bool_]) -> tuple[str, ...]:
-    """What to do; `known` are points whose label some validation point has."""
+def _suggest(
+    values: NDArray[np.float64], near: _Near, known: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """What to do, as places in `SUGGESTIONS`; `known` are points with a label of the public."""
     both = near.votes + near.own
     clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)
     clear &= known & (near.votes == near.most)
     fine = (values >= 0) | (2 * near.own >= near.near)
     conditions = [near.near == 0, fine, clear & (near.best_value > 0), clear]
-    return tuple(np.select(conditions, ["outlier", "keep", "relabel", "drop"], "inspect").tolist())
+    words = [SUGGESTIONS.index(word) for word in ("outlier", "keep", "relabel", "drop", "inspect")]
+    return np.select(conditions, words[:4], words[4])

@@ -103,27 +103,30 @@ def check_points(
     labels: RawLabels | None = None,
     *,
     strangers: bool = False,
+    first: int = 0,
+    name: str = "X",
 ) -> Points:
     """Points that match the validation set in width and classes.
 
     Labels that are no class are an error, or with `strangers` get the code behind the last class.
+    Messages number rows from `first`, and call the table `name`.
     """
     if labels is None:
-        labels = check_labels("y", y)
+        labels = check_labels("y", y, first=first)
     if validation.rows is None:
-        rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation))
+        rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation), first)
     else:
-        check_columns("X", column_names(X), "X_val", validation.columns)
-        array = check_features("X", X)
-        check_width("X", array, "X_val", validation.rows.width)
-        rows = measure("X", array, cosine=validation.metric == "cosine")
-    labels = check_labels("y", labels, len(rows))
+        check_columns(name, column_names(X), "X_val", validation.columns)
+        array = check_features(name, X)
+        check_width(name, array, "X_val", validation.rows.width)
+        rows = measure(name, array, cosine=validation.metric == "cosine", first=first)
+    labels = check_labels("y", labels, len(rows), first=first)
     if len(labels) >= MOST_POINTS:
         raise InputError(f"X has {len(labels)} rows: value them in parts, with NeighborCounts")
     if strangers:
         codes = validation.classes.known_codes(labels)
         return Points(rows, np.where(codes < 0, np.int32(len(validation.classes)), codes))
-    return Points(rows, validation.classes.encode("y", labels))
+    return Points(rows, validation.classes.encode("y", labels, first=first))
 
 
 def check_pair(
@@ -137,21 +140,26 @@ def check_pair(
         ours, theirs = (
             validation.classes.labels[int(codes[0])] for codes in (points.codes, validation.codes)
         )
-        warnings.warn(
-            f"y and y_val have no label in common (the first are {ours!r} and {theirs!r}): "
-            "are they of the same kind? Pass classes= if this is meant",
-            LabelWarning,
-            stacklevel=3,
-        )
+        warn_of_labels(ours, theirs, stacklevel=4)
     warn_of_twins(points, validation, stacklevel=4)
     return points, validation
+
+
+def warn_of_labels(ours: object, theirs: object, *, stacklevel: int) -> None:
+    """Warn that points and validation set share no label; the first of each are given."""
+    warnings.warn(
+        f"y and y_val have no label in common (the first are {ours!r} and {theirs!r}): "
+        "are they of the same kind? Pass classes= if this is meant",
+        LabelWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _share_a_label(ours: Codes, theirs: Codes) -> bool:
     return bool(np.isin(theirs, ours[:1000]).any() or np.isin(theirs, ours).any())
 
 
-def _check_distance_source(X: object, points: int, validation: int) -> Distances:
+def _check_distance_source(X: object, points: int, validation: int, first: int = 0) -> Distances:
     if points == 0:
         raise InputError("y is empty: at least one point is needed")
     in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
@@ -163,14 +171,18 @@ def _check_distance_source(X: object, points: int, validation: int) -> Distances
             f"X must hold the distances of {points} points (rows) to {validation} validation "
             f"points (columns) with metric='precomputed', got shape {array.shape}"
         )
-    return Distances(array, points, validation)
+    return Distances(array, points, validation, first)
 
 
 def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) -> None:
     """Warn of validation rows that are exact copies of training rows."""
     if isinstance(points.rows, Distances) or validation.rows is None:
         return
-    twins = count_twins(points.rows, validation.rows)
+    tell_of_twins(count_twins(points.rows, validation.rows), validation, stacklevel=stacklevel + 1)
+
+
+def tell_of_twins(twins: int, validation: Validation, *, stacklevel: int) -> None:
+    """Warn that so many validation rows are exact copies of training rows, if any is."""
     if twins:
         warnings.warn(
             f"{twins} of {len(validation)} validation rows are exact copies of training rows: a "
@@ -181,7 +193,12 @@ def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) ->
 
 
 def count_twins(points: Rows, validation: Rows) -> int:
-    """How many validation rows also occur among the points.
+    """How many validation rows also occur among the points."""
+    return int(find_twins(points, validation).sum())
+
+
+def find_twins(points: Rows, validation: Rows) -> NDArray[np.bool_]:
+    """Which validation rows also occur among the points.
 
     Equal rows have equal norms, bit for bit: only points whose norm some validation row shares are
     looked at closer, so this costs next to nothing.
@@ -192,18 +209,20 @@ def count_twins(points: Rows, validation: Rows) -> int:
     maybe = maybe_members(points.squares.view(np.uint64), marks, shift)
     maybe = maybe[np.isin(points.squares[maybe], validation.squares)]
     if not len(maybe):
-        return 0
+        return np.zeros(len(validation), np.bool_)
     theirs = row_fingerprints(points, maybe)
-    ours = row_fingerprints(validation, np.arange(len(validation)))
-    return int(np.isin(ours, theirs).sum())
+    ours = row_fingerprints(validation)
+    return np.isin(ours, theirs)
 
 
 def row_fingerprints(
-    rows: Rows, which: NDArray[np.int64], salt: NDArray[np.int64] | None = None
+    rows: Rows, which: NDArray[np.int64] | None = None, salt: NDArray[np.int64] | None = None
 ) -> NDArray[np.uint64]:
-    """A 64-bit fingerprint of each of these rows, and of its integer of `salt`."""
-    out = np.empty(len(which), np.uint64)
-    salt = np.zeros(len(which), np.int64) if salt is None else salt
-    for lo, hi in cut(0, len(which), max(1, CHUNK // rows.width)):
-        fingerprints(rows.as_float64(which[lo:hi]), salt[lo:hi], out[lo:hi])
+    """A 64-bit fingerprint of each of these rows, or of all; and of its integer of `salt`."""
+    count = len(rows) if which is None else len(which)
+    out = np.empty(count, np.uint64)
+    salt = np.zeros(count, np.int64) if salt is None else salt
+    for lo, hi in cut(0, count, max(1, CHUNK // rows.width)):
+        some = slice(lo, hi) if which is None else which[lo:hi]
+        fingerprints(rows.as_float64(some), salt[lo:hi], out[lo:hi])
     return out

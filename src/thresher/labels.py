@@ -52,16 +52,19 @@ class Classes:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def encode(self, name: str, raw: RawLabels) -> Codes:
-        """The code of every label; an error names the first rows whose label is not a class."""
+    def encode(self, name: str, raw: RawLabels, *, first: int = 0) -> Codes:
+        """The code of every label; an error names the first rows whose label is not a class.
+
+        Rows are numbered from `first`.
+        """
         codes = self.known_codes(raw)
         known = not len(codes) or int(codes.min()) >= 0
         if not known:
             rows = np.flatnonzero(codes < 0)
             label = _as_list(raw[rows[0] : rows[0] + 1])[0]
             raise InputError(
-                f"{name} has labels not in classes in {rows_text(rows)} (the first is {label!r}): "
-                f"add them to classes=, which now is {self._shown()}"
+                f"{name} has labels not in classes in {rows_text(rows + first)} (the first is "
+                f"{label!r}): add them to classes=, which now is {self._shown()}"
             )
         return codes
 
@@ -103,15 +106,18 @@ class Classes:
         return f"[{text}{', ...' if len(self.labels) > 8 else ''}]"
 
 
-def check_labels(name: str, labels: object, count: int | None = None) -> RawLabels:
+def check_labels(
+    name: str, labels: object, count: int | None = None, *, first: int = 0
+) -> RawLabels:
     """Labels as a one-dimensional sequence with none missing and all hashable.
 
-    Integer arrays are kept as they are; everything else becomes a list of Python objects.
+    Integer arrays are kept as they are; everything else becomes a list of Python objects. Messages
+    number rows from `first`.
     """
-    raw = raw_labels(name, labels)
+    raw = raw_labels(name, labels, first=first)
     if count is not None and len(raw) != count:
         raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
-    return raw if _is_integer_array(raw) else _usable(name, _as_list(raw))
+    return raw if _is_integer_array(raw) else _usable(name, _as_list(raw), first)
 
 
 def class_list(classes: object, *found: RawLabels) -> Classes:
@@ -174,12 +180,12 @@ def is_missing(label: object) -> bool:
     return isinstance(label, float | complex | np.inexact) and bool(label != label)  # noqa: PLR0124
 
 
-def raw_labels(name: str, labels: object) -> RawLabels:
+def raw_labels(name: str, labels: object, *, first: int = 0) -> RawLabels:
     """Labels as a one-dimensional sequence, whatever they are."""
     if isinstance(labels, np.ndarray):
         if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
             rows = np.flatnonzero(np.ma.getmaskarray(labels))
-            raise InputError(f"{name} has missing labels in {rows_text(rows)}")
+            raise InputError(f"{name} has missing labels in {rows_text(rows + first)}")
         array: NDArray[Any] = np.asarray(labels)
     elif isinstance(labels, list | tuple | range):
         return list(labels)
@@ -253,19 +259,19 @@ def _distinct(raw: RawLabels) -> Iterable[Hashable]:
     return [bool(x) for x in found] if array.dtype.kind == "b" else list(found)
 
 
-def _usable(name: str, raw: list[Any]) -> list[Any]:
+def _usable(name: str, raw: list[Any], first: int = 0) -> list[Any]:
     """The labels as Python objects, if all are hashable and none is missing."""
     word = "labels" if name != "owners" else "owners"
     try:
         distinct = dict.fromkeys(raw)
     except TypeError:
-        rows = [row for row, label in enumerate(raw) if not _hashable(label)]
-        kind = type(raw[rows[0]]).__name__
+        rows = [row for row, label in enumerate(raw, first) if not _hashable(label)]
+        kind = type(raw[rows[0] - first]).__name__
         raise InputError(
             f"{name} has {word} that are not hashable in {rows_text(rows)} (the first is a {kind})"
         ) from None
     if any(is_missing(label) for label in distinct):
-        rows = [row for row, label in enumerate(raw) if is_missing(label)]
+        rows = [row for row, label in enumerate(raw, first) if is_missing(label)]
         raise InputError(f"{name} has missing {word} in {rows_text(rows)}: drop or fill those rows")
     if any(isinstance(label, np.generic) for label in distinct):
         return [_native(label) for label in raw]

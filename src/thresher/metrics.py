@@ -59,17 +59,20 @@ class Rows:
         return np.ascontiguousarray(self.array[which], np.float64)
 
 
-def measure(name: str, array: Features, *, cosine: bool, zero_rows: bool = False) -> Rows:
+def measure(
+    name: str, array: Features, *, cosine: bool, zero_rows: bool = False, first: int = 0
+) -> Rows:
     """`array` with its squared norms, or an error that names the rows that cannot be used.
 
     For the cosine metric rows without a direction are among them, unless `zero_rows` may pass.
+    Where the array is a part of a larger one, `first` is the number of its first row there.
     """
     squares = squared_lengths(array)
     total = float(squares.sum())
     if not math.isfinite(total) or total > MAX_MAGNITUDE**2:
-        _reject_numbers(name, array, squares)
+        _reject_numbers(name, array, squares, first)
     if cosine and float(squares.min()) < SMALLEST_SQUARE:
-        _reject_zeros(name, array, squares, zero_rows=zero_rows)
+        _reject_zeros(name, array, squares, first, zero_rows=zero_rows)
     return Rows(array, squares)
 
 
@@ -92,21 +95,22 @@ def _kernel_layout(part: Features) -> NDArray[Any]:
     return np.ascontiguousarray(part, wanted)
 
 
-def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64]) -> None:
+def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64], first: int) -> None:
     suspicious = np.flatnonzero(~(squares <= MAX_MAGNITUDE**2))
-    broken = [row for row in suspicious.tolist() if not np.isfinite(array[row]).all()]
+    broken = [first + row for row in suspicious.tolist() if not np.isfinite(array[row]).all()]
     if broken:
         raise InputError(
             f"{name} has NaN or infinite values in {rows_text(broken)}: drop or fill those rows"
         )
     if len(suspicious):
         raise InputError(
-            f"{name} has values beyond 1e72 in {rows_text(suspicious)}: rescale the features"
+            f"{name} has values beyond 1e72 in {rows_text(suspicious + first)}: rescale the "
+            "features"
         )
 
 
 def _reject_zeros(
-    name: str, array: Features, squares: NDArray[np.float64], *, zero_rows: bool
+    name: str, array: Features, squares: NDArray[np.float64], first: int, *, zero_rows: bool
 ) -> None:
     rows = np.flatnonzero(squares < SMALLEST_SQUARE)
     if zero_rows:
@@ -115,8 +119,8 @@ def _reject_zeros(
         return
     what = "zero rows" if not np.any(array[rows[0]]) else "rows too close to zero"
     raise InputError(
-        f"{name} has {what}, which have no direction, so no cosine distance: {rows_text(rows)}; "
-        f"drop them or use metric='euclidean'"
+        f"{name} has {what}, which have no direction, so no cosine distance: "
+        f"{rows_text(rows + first)}; drop them or use metric='euclidean'"
     )
 
 

@@ -301,6 +301,7 @@ class Distances:
     source: NDArray[Any] | Iterable[Any]
     points: int
     validation: int
+    first: int = 0  # the number of the first row, where this is a part of a larger one
 
     def __len__(self) -> int:
         return self.points
@@ -350,7 +351,7 @@ def _distance_blocks(
         ) -> None:
             tile = np.ascontiguousarray(part[lo:hi], np.float64)
             if np.isnan(tile).any():
-                row, column = np.argwhere(np.isnan(tile))[0] + (lo, start)
+                row, column = np.argwhere(np.isnan(tile))[0] + (distances.first + lo, start)
                 raise InputError(f"X has NaN as the distance in row {row}, column {column}")
             distance_words(tile, radius, groups.positions[lo:hi], words)
             if advance is not None:

@@ -155,16 +155,7 @@ class PriceList:
         self, points: Points, labels: Sequence[int | None], *, member: bool
     ) -> NDArray[np.float64]:
         """Values under each of `labels`, where None is the point's own."""
-        groups = Groups.of(points.codes, len(self.validation.classes))
-        sums = np.zeros((len(labels), len(points)))
-        blocks = near_blocks(
-            points.rows, groups, self.validation.rows,
-            metric=self.validation.metric, radius=self.radius,
-        )  # fmt: skip
-        for block in blocks:
-            for label, out in zip(labels, sums, strict=True):
-                self.add_block(block, groups, out, label, member=member)
-        return np.column_stack([groups.in_input_order(out) for out in sums])
+        return _sums([self], points, labels, member=member)[0]
 
     def add_block(
         self,
@@ -229,6 +220,26 @@ class PriceList:
             )
             semivalue = semivalue_name(check_semivalue(document["semivalue"]))
             return cls(validation, check_radius(document["radius"]), semivalue, document["prices"])
+
+
+def label_sums(lists: Sequence[PriceList], points: Points) -> list[NDArray[np.float64]]:
+    """`label_values` of counted points by several lists of one public side, in one pass."""
+    codes = list(range(len(lists[0].validation.classes)))
+    return _sums(lists, points, codes, member=True)
+
+
+def _sums(
+    lists: Sequence[PriceList], points: Points, labels: Sequence[int | None], *, member: bool
+) -> list[NDArray[np.float64]]:
+    """For each list, values under each of `labels`, where None is the point's own."""
+    public, radius = lists[0].validation, lists[0].radius
+    groups = Groups.of(points.codes, len(public.classes))
+    sums = np.zeros((len(lists), len(labels), len(points)))
+    for block in near_blocks(points.rows, groups, public.rows, metric=public.metric, radius=radius):
+        for prices, outs in zip(lists, sums, strict=True):
+            for label, out in zip(labels, outs, strict=True):
+                prices.add_block(block, groups, out, label, member=member)
+    return [np.column_stack([groups.in_input_order(out) for out in outs]) for outs in sums]
 
 
 def stored_validation(about: Any, features: Any, codes: Any) -> Validation:

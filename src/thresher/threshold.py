@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
+from importlib import import_module
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -40,13 +43,16 @@ def tknn_shapley(
     owners: Any = None,
     mean: bool = False,
     progress: bool = False,
+    memory: int | str | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Valuation:
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
     Parameters
     ----------
     X, y
-        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each.
+        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
+        `Scan` of files, and None.
     X_val, y_val
         The validation set, on which utility is measured.
     radius
@@ -65,6 +71,13 @@ def tknn_shapley(
         Divide by the number of validation points; without it, values are sums over them.
     progress
         Show a progress bar on standard error.
+    memory
+        The most bytes this process may take, as a number or as "2GB", its interpreter and whatever
+        it holds included, pages of files not: points are read in parts, in two passes. The values
+        are the same to the last bit.
+    checkpoint
+        A folder that a broken run goes on from, when it is called with the same arguments; it is
+        removed at the end. Points are then read in parts, too.
 
     Returns
     -------
@@ -93,19 +106,34 @@ def tknn_shapley(
     """
     radius, semivalue = check_radius(radius), check_semivalue(semivalue)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+    if memory is not None or checkpoint is not None or hasattr(X, "source_of_parts"):
+        valuing = import_module("thresher.engines.valuing")  # a layer above
+        return valuing.value_in_parts(
+            X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
+            owners=owners, mean=mean, progress=progress, memory=memory, checkpoint=checkpoint,
+        )  # fmt: skip
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
         sums, groups, utility_all = _sum_of_prices(points, validation, radius, semivalue, advance)
-    utility_none = len(validation) / len(validation.classes)
+    values = groups.in_input_order(sums, len(validation) if mean else 1)
+    return valuation_of(
+        values, validation, radius, semivalue, utility_all, mean=mean, owners=known_owners
+    )
+
+
+def valuation_of(
+    values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
+    utility_all: float, *, mean: bool, owners: tuple[Hashable, ...] | None = None,
+) -> Valuation:  # fmt: skip
+    """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
     divisor = len(validation) if mean else 1
-    values = groups.in_input_order(sums, divisor)
+    utility_none = len(validation) / len(validation.classes)
     values.flags.writeable = False
     params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
     return Valuation(
-        values, METHOD, params, utility_all / divisor, utility_none / divisor,
-        known_owners,
-    )  # fmt: skip
+        values, METHOD, params, utility_all / divisor, utility_none / divisor, owners
+    )
 
 
 def zero_budget_score(
@@ -174,20 +202,28 @@ def _sum_of_prices(
     classes = len(validation.classes)
     groups = Groups.of(points.codes, classes)
     sums = np.zeros(len(points))
-    utility_all = 0.0
-    reached = False
+    counts = np.zeros((2, len(validation)), np.int64)
     for block in _blocks(points, groups, validation, radius, advance):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
-        same, other = block.own_counts(segments, codes)
+        counts[:, block.columns] = same, other = block.own_counts(segments, codes)
         gain, loss = member_prices(same, other, classes, semivalue)
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)
-        utility_all += utility(same, other, classes)
-        reached = reached or bool(same.any() or other.any())
-    if not reached:
-        warn_of_no_reach(radius, stacklevel=4)
-    return sums, groups, utility_all
+    if not counts.any():
+        warn_of_reach(radius, stacklevel=4)
+    same, other = counts  # priced at once: the same bits for any blocks
+    return sums, groups, utility(same, other, classes)
+
+
+def warn_of_reach(radius: float, *, stacklevel: int) -> None:
+    """Warn that nobody is near."""
+    warnings.warn(
+        f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+        "suggest_radius finds a radius that fits the data",
+        ReachWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def settings(
@@ -202,16 +238,6 @@ def settings(
         "validation_points": len(validation),
         "mean": mean,
     }
-
-
-def warn_of_no_reach(radius: float, *, stacklevel: int) -> None:
-    """Warn that every value is zero."""
-    warnings.warn(
-        f"no point is within radius {radius:g} of any validation point, so every value is 0: "
-        "suggest_radius finds a radius that fits the data",
-        ReachWarning,
-        stacklevel=stacklevel,
-    )
 
 
 def _blocks(

@@ -184,14 +184,7 @@ class Valuation:
         self, columns: Mapping[str, Any], record: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The columns of a file, and what its metadata say about them, sealed."""
-        about = {
-            **record,
-            "format": FORMAT,
-            "method": self.method,
-            "params": dict(self.params),
-            "utility_all": self.utility_all,
-            "utility_none": self.utility_none,
-        }
+        about = self.about(record)
         found = {**columns, "value": self.values}
         if self.owners is not None:
             found["owner"] = portable("owner", self.owners)
@@ -201,6 +194,17 @@ class Valuation:
             found["id"] = portable("id", self.ids)
             about["ids"] = True
         return found, sealed(about, *_parts(self))
+
+    def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What the metadata of a file say, without the seal."""
+        return {
+            **record,
+            "format": FORMAT,
+            "method": self.method,
+            "params": dict(self.params),
+            "utility_all": self.utility_all,
+            "utility_none": self.utility_none,
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> Valuation:

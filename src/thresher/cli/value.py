@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.words import say, show_json, split_names
+from thresher.errors import InputError
 
 COLUMNS, VALIDATION, METHOD, OUTPUT = "Columns", "Validation set", "Method", "Output"
 WORST = 5  # rows that are told in words
@@ -146,6 +147,21 @@ def value(
             "--mean", help="Means over the validation set, not sums.", rich_help_panel=METHOD
         ),
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="The most memory to use, such as 2GB: the points are read in parts; needs "
+            "--validation and --out.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="With --memory, a folder that a broken run goes on from by the same command.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -183,13 +199,23 @@ def value(
     --fill median --out values.parquet
 
     Example: thresher value features.npy --label labels.npy --method knn --k 5 --out values.csv
+
+    Example: thresher value 'parts/*.parquet' --validation val.parquet --memory 2GB --checkpoint run
+    --out values.parquet
     """
     from thresher.runs import Settings, value_files, write_results
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
     settings = _settings(given)
+    if memory is None and checkpoint is not None:
+        raise InputError("--checkpoint goes with --memory: points are read in parts then")
     _check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
+    if memory is not None:
+        done = _stream(settings, out, report, checkpoint, force=force, progress=show)
+        if json:
+            show_json(done)
+        return
     valued = value_files(settings, progress=show)
     wrote = _write(valued, out, report, force=force, progress=show)
     _say(valued, wrote, out)
@@ -197,6 +223,61 @@ def value(
         show_json(_document(valued, wrote, rows=out is None))
     elif out is None:
         write_results(None, valued)
+
+
+def _stream(
+    settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool,
+    progress: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Value points that are read in parts; the outcome for programs."""
+    from thresher.runs import stream_files
+
+    if report is not None:
+        raise InputError(
+            "--report shows all rows, which --memory does not keep: leave it out, or make a report "
+            "of a part of the table without --memory"
+        )
+    if out is None:
+        raise InputError("--memory needs --out, the file that the table goes to")
+    done = stream_files(settings, out, checkpoint=checkpoint, force=force, progress=progress)
+    say(_headline(done.valuation, done.rows, done.validation_points))
+    for hint in done.hints:
+        say(f"hint: {hint}")
+    say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
+    say("lowest values:")
+    for found in done.worst:
+        name = f" ({found['id']})" if "id" in found else ""
+        to = f" to {found['best_label']}" if found["suggestion"] == "relabel" else ""
+        what = " ".join(f"label {found['label']}, {found['suggestion']}{to}".split())
+        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+    for path in done.wrote:
+        say(f"wrote {path}")
+    return {
+        "method": done.valuation.method,
+        "params": dict(done.valuation.params),
+        "points": done.rows,
+        "utility_all": done.valuation.utility_all,
+        "utility_none": done.valuation.utility_none,
+        "suggestions": dict(done.suggestions),
+        "by_owner": None
+        if done.by_owner is None
+        else {str(owner): worth for owner, worth in done.by_owner.items()},
+        "hints": done.hints,
+        "wrote": [str(path) for path in done.wrote],
+        "record": dict(done.record),
+    }
+
+
+def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:
+    """What was done, in one line."""
+    about = valuation.params
+    kind = about.get("semivalue", "shapley")
+    kind = "" if kind == "shapley" else f" (semivalue {kind})"
+    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
+    return (
+        f"valued {points} points by {validation} validation points{beside}: "
+        f"{valuation.method}{kind}{radius}"
+    )
 
 
 def _settings(given: dict[str, Any]) -> Any:
@@ -249,14 +330,7 @@ def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
     """The outcome in words."""
     held = valued.record["validation"].get("held_out")
     beside = "" if held is None else ", held out of the table"
-    about = valued.valuation.params
-    kind = about.get("semivalue", "shapley")
-    kind = "" if kind == "shapley" else f" (semivalue {kind})"
-    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
-    say(
-        f"valued {len(valued.points)} points by {len(valued.validation)} validation points"
-        f"{beside}: {valued.valuation.method}{kind}{radius}"
-    )
+    say(_headline(valued.valuation, len(valued.points), len(valued.validation), beside))
     for hint in valued.hints():
         say(f"hint: {hint}")
     for line in _worst_lines(valued):

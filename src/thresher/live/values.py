@@ -9,7 +9,7 @@ from thresher.live.points import PointTable
 from thresher.metrics import Rows, squared_lengths
 from thresher.near import Groups, near_blocks
 from thresher.prices import Semivalue, check_semivalue, semivalue_name, utility
-from thresher.threshold import METHOD, settings, warn_of_no_reach
+from thresher.threshold import METHOD, settings, warn_of_reach
 from thresher.valuation import Valuation
 
 
@@ -37,7 +37,7 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
         prices.add_block(block, groups, sums)
         utility_all += utility(same[block.columns], other[block.columns], classes)
     if not (same.any() or other.any()):
-        warn_of_no_reach(counts.radius, stacklevel=4)
+        warn_of_reach(counts.radius, stacklevel=4)
     values = groups.in_input_order(sums)
     values.flags.writeable = False
     params = settings(validation, counts.radius, name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import csv, ipc
+from pyarrow import csv, ipc, parquet
 
 from thresher.errors import InputError
 from thresher.files import KEY, write_table, write_whole
@@ -72,6 +72,39 @@ def write_columns(
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
     write_whole(path, lambda temporary: _write_ipc(table, temporary), replace=force)
     return [path]
+
+
+def write_tables(
+    path: Path, schema: pa.Schema, tables: Iterable[pa.Table], about: Mapping[str, Any], *,
+    force: bool,
+) -> list[Path]:  # fmt: skip
+    """As `write_columns`, for a table that comes part by part; a part is a group of rows."""
+    suffix, written = path.suffix.lower(), [path]
+    if suffix in TEXT:
+        options = csv.WriteOptions(delimiter=TEXT[suffix], quoting_style="needed")
+        beside, text = record_path(path), json.dumps(about, indent=1) + "\n"
+
+        def opened(target: str) -> Any:
+            return csv.CSVWriter(target, schema, write_options=options)
+    else:
+        schema = schema.with_metadata({KEY: json.dumps(about).encode()})
+
+        def opened(target: str) -> Any:
+            make = parquet.ParquetWriter if suffix == ".parquet" else ipc.new_file
+            return make(target, schema)
+
+    def write(temporary: Path) -> None:
+        with opened(str(temporary)) as writer:
+            for table in tables:
+                writer.write_table(table.cast(schema))
+
+    write_whole(path, write, replace=force)
+    if suffix in TEXT:
+        write_whole(
+            beside, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force
+        )
+        written.append(beside)
+    return written
 
 
 def _table(columns: Mapping[str, Any]) -> pa.Table:

@@ -9,6 +9,8 @@ from typing import Any
 
 from thresher.checks import check_choice, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
+from thresher.engines.fitting import check_streaming_fill
+from thresher.engines.memory import check_memory
 from thresher.errors import InputError
 from thresher.prices import check_semivalue
 
@@ -35,6 +37,8 @@ class Settings:
         How features become numbers; see `thresher.tables.encoding.Encoder`.
     method, radius, metric, semivalue, mean, k, utility, evaluations
         How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
+    memory
+        The most bytes to use, such as "2GB": the points are read in parts then.
 
     Examples
     --------
@@ -66,6 +70,7 @@ class Settings:
     k: int = 5
     utility: str = "soft-label"
     evaluations: int | None = None
+    memory: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("--method", self.method, METHODS)
@@ -81,6 +86,24 @@ class Settings:
             if not 0 < check_number("--holdout", self.holdout, least=0, most=1) < 1:
                 raise InputError(f"--holdout must be between 0 and 1, got {self.holdout:g}")
         self._check_fitting()
+        if self.memory is not None:
+            self._check_streaming()
+
+    def _check_streaming(self) -> None:
+        """Refuse what needs the whole table."""
+        check_memory(self.memory)
+        check_streaming_fill(self.fill)
+        if self.method != "tknn":
+            raise InputError(f"--memory goes with --method tknn, and the method is {self.method}")
+        if self.validation is None:
+            raise InputError(
+                "--memory needs --validation: rows held out are chosen among all, so split some "
+                "off beforehand"
+            )
+        if self.text is not None:
+            raise InputError(
+                "--memory goes without --text: embed the texts first, by thresher embed"
+            )
 
     def _check_semivalue(self) -> None:
         spaced = re.sub(r",\s*", ", ", self.semivalue)

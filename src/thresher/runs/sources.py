@@ -39,16 +39,10 @@ def read_sources(settings: Settings) -> Sources:
     beside = _validation_table(settings, table)
     if beside is None:
         return _split(settings, table, points)
-    validation = choose_columns(
-        beside,
-        label=settings.validation_label or settings.label,
-        features=[name for name in points.names if name != points.text],
-        categorical=points.categorical,
-        text=points.text,
-    )
+    validation = _like(points, beside, settings.validation_label or settings.label)
     points, validation = same_labels(points, validation)
-    _check_shared(points, validation)
-    about = _files(beside, settings.validation_label or settings.label)
+    check_shared(points, validation)
+    about = describe_files(beside, settings.validation_label or settings.label)
     if "held_out" in (made := record_of(beside)):  # by thresher embed
         about["held_out"] = made["held_out"]
     return Sources(points, validation, _about(table, settings.label) | {"validation": about})
@@ -72,7 +66,7 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
         )
 
 
-def _check_shared(points: Columns, validation: Columns) -> None:
+def check_shared(points: Columns, validation: Columns) -> None:
     """Refuse labels that no point shares with any validation point."""
     ours, theirs = dict.fromkeys(points.labels), dict.fromkeys(validation.labels)
     if not set(ours) & set(theirs):
@@ -110,11 +104,28 @@ def _split(settings: Settings, table: Table, points: Columns) -> Sources:
 
 
 def _about(table: Table, label: str) -> dict[str, Any]:
-    points = _files(table, label)
+    points = describe_files(table, label)
     return {"input_digest": points["digest"], "points": points}
 
 
-def _files(table: Table, label: str) -> dict[str, Any]:
+def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[str, Any]]:
+    """The validation set that the settings name, with the features of the points; and its files."""
+    table = _validation_table(settings, Table(points.features, (), ""))
+    if table is None:
+        raise InputError("--validation must name a table")
+    label = settings.validation_label or settings.label
+    return _like(points, table, label), describe_files(table, label)
+
+
+def _like(points: Columns, table: Table, label: str) -> Columns:
+    return choose_columns(
+        table, label=label, features=[name for name in points.names if name != points.text],
+        categorical=points.categorical, text=points.text,
+    )  # fmt: skip
+
+
+def describe_files(table: Table, label: str) -> dict[str, Any]:
+    """The files of a table and their digests, for the record."""
     names = [str(path) for path in table.files]
     found = {"files": names, "digest": input_digest(table.files), "rows": len(table)}
     if table.kind == "npy":  # labels have a file of their own

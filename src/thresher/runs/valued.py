@@ -136,7 +136,7 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
     valuation = value_data(settings, data, owners=points.owners, progress=progress)
     findings = explain(valuation, *data) if valuation.method == "tknn-shapley" else None
     record = {
-        **_versions(),
+        **versions(),
         "command": settings.command(),
         "settings": dataclasses.asdict(settings),
         **sources.about,
@@ -145,7 +145,8 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
     return Valued(settings, points, validation, data, encoder, valuation, findings, record)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Which versions made it."""
     import thresher
 
     return {"thresher": thresher.__version__, "numpy": np.__version__}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -23,20 +23,36 @@ def check_classes(
     """
     found = tuple(check_labels(what, entries))
     labels = plain_labels(found) if written else found
-    distinct = dict.fromkeys(labels)
+    distinct: dict[Hashable, int] = {}
+    for row, label in enumerate(labels):
+        distinct.setdefault(label, row)
+    check_distinct(what, distinct, len(labels))
+    return labels, written
+
+
+def check_distinct(what: str, distinct: Mapping[Hashable, int], rows: int) -> None:
+    """Refuse labels of so many rows, each with the first row it is in, that look like no classes.
+
+    Examples
+    --------
+    >>> check_distinct("y", {0.5: 0, 1.5: 1}, 2)
+    Traceback (most recent call last):
+    thresher.errors.InputError: y has numbers that are not whole, such as 0.5 in row 0: it looks \
+like the target of a regression; classes are needed: name another --label, or group its entries \
+into classes
+    """
     way_out = "classes are needed: name another --label, or group its entries into classes"
     broken = _broken_number(distinct)
     if broken is not None:
         raise InputError(
             f"{what} has numbers that are not whole, such as {broken!r} in row "
-            f"{labels.index(broken)}: it looks like the target of a regression; {way_out}"
+            f"{distinct[broken]}: it looks like the target of a regression; {way_out}"
         )
-    if len(labels) > FEW_ROWS and len(distinct) > MOST_DISTINCT * len(labels):
+    if rows > FEW_ROWS and len(distinct) > MOST_DISTINCT * rows:
         raise InputError(
-            f"{what} has {len(distinct)} distinct entries in {len(labels)} rows: it looks like an "
+            f"{what} has {len(distinct)} distinct entries in {rows} rows: it looks like an "
             f"id or the target of a regression; {way_out}"
         )
-    return labels, written
 
 
 def _broken_number(distinct: Iterable[Any]) -> Any:

@@ -261,14 +261,15 @@ def _joined(parts: list[pa.Table], files: tuple[Path, ...]) -> pa.Table:
     """Several tables with the same columns as one."""
     first = parts[0]
     for part, path in zip(parts[1:], files[1:], strict=True):
-        _check_same_columns(part.column_names, first.column_names, path, files[0])
+        check_same_columns(part.column_names, first.column_names, path, files[0])
     try:
         return pa.concat_tables(parts, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
         raise _other_types(parts, files) from unlike
 
 
-def _check_same_columns(names: list[str], wanted: list[str], path: Path, first: Path) -> None:
+def check_same_columns(names: list[str], wanted: list[str], path: Path, first: Path) -> None:
+    """Raise where a file has other columns than the first one, or in another order."""
     if names == wanted:
         return
     if sorted(names) == sorted(wanted):

@@ -26,6 +26,17 @@ def read_text(path: Path, delimiter: str) -> pa.Table:
     lines are passed over. The text is UTF-8, with or without a byte order mark.
     """
     source = Delimited.open(path, delimiter)
+    names, start = read_header(path, source)
+    if source.raw.find(b'"') >= 0:
+        _check_quotes(path, source)
+    try:
+        return parse(source, start, names)
+    except pa.ArrowInvalid as wrong:
+        raise diagnosis(path, source, len(names), str(wrong)) from None
+
+
+def read_header(path: Path, source: Delimited) -> tuple[list[str], int]:
+    """The names of the columns, and where the header ends, if there are rows behind it."""
     if source.raw[:2] in SIXTEEN:
         raise _not_utf8(path, "it begins as UTF-16 does")
     header, first = islice(chain(source.records(), (None, None)), 2)
@@ -35,16 +46,11 @@ def read_text(path: Path, delimiter: str) -> pa.Table:
         names = [source.text(cell) or "" for cell in source.cells(header)]
     except UnicodeDecodeError as foreign:
         raise _not_utf8(path, f"the header has the byte {_byte(foreign)}") from None
-    _check_delimiter(path, names, delimiter)
+    _check_delimiter(path, names, source.delimiter)
     check_names(path, names)
     if first is None:
         raise InputError(f"{path} has a header but no rows: at least one row is needed")
-    if source.raw.find(b'"') >= 0:
-        _check_quotes(path, source)
-    try:
-        return _parse(source, header.end, names)
-    except pa.ArrowInvalid as wrong:
-        raise _diagnosis(path, source, len(names), str(wrong)) from None
+    return names, header.end
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
@@ -85,7 +91,10 @@ def _check_quotes(path: Path, source: Delimited) -> None:
             )
 
 
-def _parse(source: Delimited, start: int, names: list[str]) -> pa.Table:
+def parse(
+    source: Delimited, start: int, names: list[str], wanted: Sequence[str] | None = None
+) -> pa.Table:
+    """The rows from the byte `start` on; of their columns those that are `wanted`."""
     body = pa.py_buffer(source.raw).slice(start)
     if source.raw[-1:] == source.delimiter.encode():
         # Arrow takes an empty cell at the very end for one in quotes, if the one before it is
@@ -99,6 +108,7 @@ def _parse(source: Delimited, start: int, names: list[str]) -> pa.Table:
         csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=quotes),
         csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
+            include_columns=None if wanted is None else list(wanted),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -106,8 +116,11 @@ def _parse(source: Delimited, start: int, names: list[str]) -> pa.Table:
     )
 
 
-def _diagnosis(path: Path, source: Delimited, width: int, said: str) -> InputError:
-    """Why Arrow refused: the first line with another number of cells, or other bytes than UTF-8."""
+def diagnosis(path: Path, source: Delimited, width: int, said: str, before: int = 0) -> InputError:
+    """Why Arrow refused: the first line with another number of cells, or other bytes than UTF-8.
+
+    So many lines come `before` the source.
+    """
     unlike: list[str] = []
     more = 0
     for record in source.records():
@@ -115,7 +128,7 @@ def _diagnosis(path: Path, source: Delimited, width: int, said: str) -> InputErr
         if len(cells) != width:
             more += 1
             if len(unlike) < 3:
-                unlike.append(f"line {source.line(record.start)} has {len(cells)}")
+                unlike.append(f"line {before + source.line(record.start)} has {len(cells)}")
     if unlike:
         rest = f" and {more - len(unlike)} more lines differ" if more > len(unlike) else ""
         return InputError(
@@ -125,7 +138,7 @@ def _diagnosis(path: Path, source: Delimited, width: int, said: str) -> InputErr
     try:
         bytes(source.raw).decode()
     except UnicodeDecodeError as foreign:
-        line = source.line(foreign.start)
+        line = before + source.line(foreign.start)
         return _not_utf8(path, f"line {line} has the byte {_byte(foreign)}")
     return InputError(f"{path} cannot be read: {said}")
 

@@ -1,0 +1,165 @@
+"""An encoder fitted in one pass over files that exceed memory.
+
+Categories are exactly those that `Encoder.fit` finds. Means and deviations are sums over small
+tables, joined in a fixed order in extended precision: they differ from those of `Encoder.fit` in
+the last bits (relative to the deviation by less than 1e-12, tested), and do not depend on the
+memory. A median needs a column as a whole, and is refused.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.tables.cells import MOST_CATEGORIES, distinct_categories, is_text, says_truth
+from thresher.tables.columns import Columns
+from thresher.tables.encoding import Encoder, Feature, check_fill
+
+Wide = np.longdouble  # its range has room for squares of any float64
+
+
+def check_streaming_fill(fill: object) -> float | None:
+    """`fill`, if it can be known before all rows are read."""
+    found = check_fill(fill)
+    if isinstance(found, str):
+        raise InputError(
+            "--fill median needs each column as a whole, which --memory does not keep: use --fill "
+            "zero or a number, or fill the gaps beforehand"
+        )
+    return found
+
+
+def fit_encoder(
+    tables: Iterator[Columns], *, fill: float | None = None, standardize: bool = False,
+    source: str = "the table", whole: bool = True,
+) -> Encoder:  # fmt: skip
+    """The encoder of a table that comes in small ones.
+
+    Parameters
+    ----------
+    tables
+        All of the table; without `whole`, the first one is enough.
+    fill, standardize
+        As in `Encoder.fit`; `fill` is no median.
+    source
+        What messages call the table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> halves = [Columns((0, 1), pa.table({"x": x, "c": c}), categorical=("c",))
+    ...           for x, c in (([1.0, 2.0], ["a", "b"]), ([3.0, 4.0], ["b", None]))]
+    >>> encoder = fit_encoder(iter(halves), standardize=True)
+    >>> encoder.names, encoder.features[0].means
+    (('x', 'c=a', 'c=b', 'c='), (2.5,))
+    """
+    columns: dict[str, _Column] = {}
+    rows = 0
+    for table in tables:
+        for name in table.names:
+            if name not in columns:
+                columns[name] = _Column(name, name in table.categorical, fill)
+            columns[name].add(table, standardize=standardize)
+        rows += len(table)
+        if not whole:
+            break
+    features = tuple(
+        each.feature(source, rows, standardize=standardize) for each in columns.values()
+    )
+    about = {"source": source, "rows": rows if whole else None, "fill": fill}
+    return Encoder(features, fitted_on=about | {"standardize": standardize})
+
+
+@dataclass
+class _Moments:
+    """Mean and squared deviations of numbers that come in parts (Chan, Golub, LeVeque 1979)."""
+
+    count: int = 0
+    mean: Any = 0.0
+    squares: Any = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        count, wide = len(numbers), numbers.astype(Wide)
+        mean = wide.mean()
+        apart, both = mean - self.mean, self.count + count
+        self.squares += ((wide - mean) ** 2).sum() + apart**2 * (self.count * Wide(count) / both)
+        self.mean += apart * (Wide(count) / both)
+        self.count = both
+        self.low = min(self.low, float(numbers.min()))
+        self.high = max(self.high, float(numbers.max()))
+
+    def ends(self) -> tuple[tuple[float], tuple[float]]:
+        """Mean and deviation; the latter is 0 where all are equal."""
+        if self.low == self.high:
+            return (self.low,), (0.0,)
+        return (float(self.mean),), (float(np.sqrt(self.squares / self.count)),)
+
+
+@dataclass
+class _Column:
+    """What is known of one column after some tables."""
+
+    name: str
+    categorical: bool
+    fill: float | None
+    kind: str | None = None  # "number" or "truth", once a cell tells
+    counts: dict[str | None, int] = field(default_factory=dict)
+    moments: _Moments = field(default_factory=_Moments)
+
+    def add(self, table: Columns, *, standardize: bool) -> None:
+        if self.categorical:
+            self._add_categories(table)
+            return
+        kind = self._kind(table)
+        if kind is not None and self.kind is not None and kind != self.kind:
+            raise InputError(
+                f"{table.source} column {self.name!r} has cells that say true or false, and others "
+                f"that do not: clean it, or leave it out by --ignore {shlex.quote(self.name)}"
+            )
+        self.kind = self.kind or kind
+        found = Feature(self.name, self.kind or "number", self.fill).raw(table)
+        if standardize:
+            self.moments.add(found[:, 0])
+
+    def _kind(self, table: Columns) -> str | None:
+        """What the cells of a table are; None where all are missing."""
+        column = table.features.column(self.name)
+        if says_truth(table, self.name):
+            return "truth"
+        return None if is_text(column.type) and column.null_count == len(column) else "number"
+
+    def _add_categories(self, table: Columns) -> None:
+        found = Feature(self.name, "categorical", categories=distinct_categories(table, self.name))
+        codes = found.codes(table)
+        times = np.bincount(codes, minlength=found.width).tolist()
+        for entry, count in zip(found.categories, times, strict=True):
+            self.counts[entry] = self.counts.get(entry, 0) + count
+        if len(self.counts) > MOST_CATEGORIES:
+            raise InputError(
+                f"{table.source} column {self.name!r} has more than {MOST_CATEGORIES} categories: "
+                f"leave it out by --ignore {shlex.quote(self.name)}, or put the rare ones together"
+            )
+
+    def feature(self, source: str, rows: int, *, standardize: bool) -> Feature:
+        if not self.categorical:
+            if self.kind is None and self.fill is not None:
+                raise InputError(
+                    f"{source} column {self.name!r} has no numbers: leave it out by --ignore "
+                    f"{shlex.quote(self.name)}"
+                )
+            ends = self.moments.ends() if standardize else ((), ())
+            return Feature(self.name, self.kind or "number", self.fill, (), *ends)
+        entries = sorted(self.counts, key=lambda entry: (entry is None, entry or ""))
+        if not standardize:
+            return Feature(self.name, "categorical", categories=tuple(entries))
+        shares = [self.counts[entry] / rows for entry in entries]
+        spread = tuple(float(np.sqrt(share * (1 - share))) for share in shares)
+        return Feature(self.name, "categorical", None, tuple(entries), tuple(shares), spread)

@@ -1,0 +1,186 @@
+"""Where rows come from: part by part, in one order, from any row on."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_columns, check_features, column_names
+from thresher.errors import InputError
+from thresher.inputs import Points, Validation, check_points
+from thresher.labels import RawLabels, check_labels, raw_labels
+
+SAMPLE = 1024  # rows by which arrays are told apart
+OBJECT = 120  # bytes of a label that is an object, its place in a list included
+
+
+class Place(NamedTuple):
+    """Where a part ends: so many rows in all, this file, so many of its rows."""
+
+    row: int = 0
+    file: int = 0
+    inside: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some consecutive rows.
+
+    Parameters
+    ----------
+    first
+        The number of the first of them among all rows.
+    X, y
+        Features and labels.
+    after
+        Where the next part begins.
+    name, inside
+        What messages call it, and the number of its first row there.
+    beside
+        Columns that are read with it, such as ids, as they are.
+    """
+
+    first: int
+    X: Any
+    y: RawLabels
+    after: Place
+    name: str = "X"
+    inside: int = 0
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def points(self, validation: Validation, *, strangers: bool) -> Points:
+        """The rows, checked against a validation set."""
+        return check_points(
+            self.X, self.y, validation, strangers=strangers, first=self.inside, name=self.name
+        )
+
+
+class Source(Protocol):
+    """Rows that can be read again and again."""
+
+    @property
+    def count(self) -> int | None:
+        """The number of rows, where that is known before they are read."""
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """What a row takes: its features, and all else."""
+
+    @property
+    def reading(self) -> int:
+        """What reading takes besides, whatever the rows of a part."""
+
+    def read(self, start: Place, rows: int) -> Iterator[Part]:
+        """Parts of at most so many rows, from there on."""
+
+    def identity(self) -> dict[str, Any]:
+        """What tells these rows from others, in a few numbers and words."""
+
+    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
+        """Labels of a validation set as they would be read here."""
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """What labels mean, once all that are `found` in these rows are known.
+
+        They come with the row in which each was first seen, and with those of a validation set.
+        """
+
+
+class ArrayParts:
+    """The rows of an array or a memmap.
+
+    Rows of a memmap are copied as they are read, which is what reading ahead is good for; parts of
+    other arrays are views.
+
+    Examples
+    --------
+    >>> source = ArrayParts(np.arange(10.0).reshape(5, 2), list("abcde"))
+    >>> [(part.first, part.y) for part in source.read(Place(1), rows=2)]
+    [(1, ['b', 'c']), (3, ['d', 'e'])]
+    """
+
+    def __init__(self, X: Any, y: Any, *, precomputed: bool = False) -> None:
+        if precomputed and not isinstance(X, np.ndarray):
+            raise InputError("X must be one array of distances with memory=, or a memmap of them")
+        self._names = column_names(X)
+        self.array: NDArray[Any] = X if isinstance(X, np.ndarray) else check_features("X", X)
+        if self.array.ndim != 2 or not self.array.size:
+            check_features("X", self.array)  # says what is wrong
+        self.labels = raw_labels("y", y)
+        self.count: int | None = len(self.array)
+        if len(self.labels) != len(self.array):
+            raise InputError(f"y has {len(self.labels)} labels but there are {self.count} rows")
+        self._mapped = _is_mapped(self.array)
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """What a row takes: a copy where it is read from a file, or turned into floats."""
+        width, kind = self.array.shape[1], self.array.dtype
+        converted = 0 if kind.kind == "f" and kind.isnative else 8
+        plain = isinstance(self.labels, np.ndarray) and self.labels.dtype.kind in "iub"
+        return (
+            width * (kind.itemsize + converted) if self._mapped else width * converted or 1,
+            8 if plain else OBJECT,
+        )
+
+    @property
+    def reading(self) -> int:
+        """Nothing besides rows."""
+        return 0
+
+    def check_names(self, validation: Validation) -> None:
+        """Raise where columns have other names than those of the validation set."""
+        check_columns("X", self._names, "X_val", validation.columns)
+
+    def read(self, start: Place, rows: int) -> Iterator[Part]:
+        """Parts of at most so many rows."""
+        for lo in range(start.row, len(self.array), rows):
+            part = self.array[lo : lo + rows]
+            X = np.array(part) if self._mapped else part
+            y = check_labels("y", self.labels[lo : lo + rows], first=lo)
+            yield Part(lo, X, y, Place(lo + len(y)), inside=lo)
+
+    def identity(self) -> dict[str, Any]:
+        """Shape, dtype, and a digest of rows taken at even steps."""
+        step = max(1, len(self.array) // SAMPLE)
+        state = hashlib.sha256(np.ascontiguousarray(self.array[::step]).tobytes())
+        labels = self.labels[::step]
+        state.update(repr(labels if isinstance(labels, list) else labels.tolist()).encode())
+        return {
+            "rows": len(self.array),
+            "features": self.array.shape[1],
+            "dtype": str(self.array.dtype),
+            "sample": state.hexdigest(),
+        }
+
+    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
+        """The labels as they are."""
+        return list(labels)
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], _rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """The labels as they are; integers sorted, as where they are seen all at once."""
+        whole = isinstance(self.labels, np.ndarray) and self.labels.dtype.kind in "iub"
+        ours: list[Any] = sorted(found) if whole else list(found)
+        return {label: label for label in ours}, list(labels)
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether the numbers of an array are in a file."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return isinstance(array, mmap.mmap)

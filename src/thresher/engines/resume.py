@@ -1,0 +1,197 @@
+"""A folder that a broken run goes on from.
+
+`run.json` says what the run is; besides it there are pieces: a file each, and beside it a
+description with the digest of that file, sealed. Pieces are written whole and renamed; one that is
+damaged, or that a crash left without description, is as if it were not there, and is computed
+again. Who goes on with other data or settings is refused, and so is a folder that holds anything
+else. A run that is through removes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError, ThresherWarning
+from thresher.files import check_sealed, sealed, write_whole
+
+FORMAT = "thresher.checkpoint/1"
+RUN, LOCK, ABOUT = "run.json", "lock", ".json"
+BLOCK = 1 << 20  # bytes hashed at a time
+
+
+class Checkpoint:
+    """What a run has done so far; without a folder it keeps nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Checkpoint(Path(folder, "run"), {"radius": 0.5}) as kept:
+    ...         kept.save_arrays("counts", {"rows": 3}, counts=np.array([1, 2]))
+    ...     with Checkpoint(Path(folder, "run"), {"radius": 0.5}) as kept:
+    ...         kept.load_arrays("counts")
+    ({'rows': 3}, {'counts': array([1, 2])})
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]) -> None:
+        self.folder: Path | None = None
+        self._lock: IO[bytes] | None = None
+        if folder is None:
+            return
+        self.folder = _checked(folder)
+        self._lock = _locked(self.folder)
+        try:
+            self._begin(json.loads(json.dumps({"format": FORMAT, **about})))
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+    def _begin(self, about: dict[str, Any]) -> None:
+        path = self._path(RUN)
+        if not path.exists():
+            text = json.dumps(sealed(about))
+            write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+            return
+        found = _read(path, FORMAT)
+        if found is None:
+            raise InputError(
+                f"checkpoint {self.folder} is damaged, or of another kind: remove it, or choose a "
+                "new folder"
+            )
+        for name, ours in about.items():
+            if found.get(name) != ours:
+                raise InputError(
+                    f"checkpoint {self.folder} belongs to another run: its {name} is "
+                    f"{_short(found.get(name))}, not {_short(ours)}; choose a new folder, or go on "
+                    "with the same data and arguments"
+                )
+
+    def save(self, name: str, entry: Mapping[str, Any], write: Callable[[Path], object]) -> None:
+        """Keep a piece: the file that `write` fills, and the entry that describes it."""
+        if self.folder is None:
+            return
+        path = self._path(name)
+        write_whole(path, write)
+        about = sealed({"format": FORMAT, "entry": dict(entry), "digest": _digest(path)})
+        text = json.dumps(about)
+        write_whole(
+            self._path(name + ABOUT),
+            lambda temporary: temporary.write_text(text, encoding="utf-8"),
+        )
+
+    def load(self, name: str) -> tuple[dict[str, Any], Path] | None:
+        """The entry and the file of a piece; None where it is not there, or not whole."""
+        if self.folder is None:
+            return None
+        path, beside = self._path(name), self._path(name + ABOUT)
+        if not path.is_file() or not beside.is_file():
+            return None
+        about = _read(beside, FORMAT)
+        if about is None or about.get("digest") != _digest(path):
+            warnings.warn(
+                f"{path} of a checkpoint is damaged, and is computed again", ThresherWarning,
+                stacklevel=3,
+            )  # fmt: skip
+            return None
+        return about["entry"], path
+
+    def save_arrays(self, name: str, entry: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
+        """Keep some arrays."""
+
+        def write(temporary: Path) -> None:
+            with temporary.open("wb") as stream:
+                np.savez(stream, allow_pickle=False, **arrays)
+
+        self.save(name, entry, write)
+
+    def load_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+        """The entry and the arrays of a piece."""
+        found = self.load(name)
+        if found is None:
+            return None
+        with found[1].open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            return found[0], {key: stored[key] for key in stored.files}
+
+    def finish(self) -> None:
+        """Remove all of it: the run is through."""
+        if self.folder is None or self._lock is None:
+            return
+        for path in self.folder.iterdir():
+            path.unlink()
+        self._lock.close()
+        self.folder.rmdir()
+
+    def _path(self, name: str) -> Path:
+        assert self.folder is not None  # noqa: S101 - callers see to it
+        return self.folder / name
+
+
+def _checked(folder: object) -> Path:
+    if not isinstance(folder, str | os.PathLike) or not str(folder):
+        raise InputError(f"checkpoint must be the name of a folder, got {folder!r}")
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"checkpoint must be a folder, and {path} is a file")
+    if not path.parent.is_dir():
+        raise InputError(f"checkpoint {path}: the folder {path.parent} does not exist")
+    if path.is_dir() and not (path / LOCK).exists() and any(path.iterdir()):
+        raise InputError(f"checkpoint {path} holds other files: choose a new folder")
+    return path
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """The folder's lock, held until the file is closed; raise if another run has it."""
+    try:
+        folder.mkdir(exist_ok=True)
+        file = (folder / LOCK).open("ab")
+    except OSError as refused:
+        raise InputError(f"checkpoint {folder} cannot be written: {refused.strerror}") from None
+    try:
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise InputError(f"checkpoint {folder} is in use by another run") from None
+    except (ImportError, OSError):  # not on Windows, nor on some network drives
+        pass
+    return file
+
+
+def _read(path: Path, wanted: str) -> dict[str, Any] | None:
+    """A sealed description; None where it is damaged."""
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        check_sealed(about, wanted)
+    except (InputError, OSError, ValueError):
+        return None
+    return about
+
+
+def _digest(path: Path) -> str:
+    state = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            state.update(block)
+    return state.hexdigest()
+
+
+def _short(entry: Any) -> str:
+    text = repr(entry)
+    return text if len(text) <= 60 else f"{text[:57]}..."

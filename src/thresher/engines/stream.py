@@ -1,0 +1,227 @@
+"""Two passes over points that are read in parts: count, then value.
+
+Counts are integers and a point's value is a sum over validation points in one fixed order, so the
+result is the same to the last bit however rows are cut. Both passes sum up fingerprints of all
+points, numbered: a source that was not the same in both is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.engines.ahead import read_ahead
+from thresher.engines.counted import Counted, more_prints
+from thresher.engines.memory import FEWEST, Account, in_use
+from thresher.engines.parts import Part, Place, Source
+from thresher.engines.resume import Checkpoint
+from thresher.errors import InputError
+from thresher.inputs import Points, Validation
+from thresher.labels import Classes, Codes, class_list
+from thresher.near import Groups, near_blocks
+from thresher.price_list import PriceList
+from thresher.prices import Semivalue
+from thresher.progress import Advance
+
+Meaning = Mapping[Hashable, Hashable]
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What the first pass leaves to the second.
+
+    Parameters
+    ----------
+    prices
+        The prices, with all classes.
+    counted
+        The counts, and what was met on the way.
+    meaning
+        What the labels of the source are as classes.
+    codes
+        For each class, the code by which it was counted.
+    """
+
+    prices: PriceList
+    counted: Counted
+    meaning: Meaning
+    codes: Codes
+
+    @property
+    def rows(self) -> int:
+        """The number of points."""
+        return self.counted.place.row
+
+    def named(self, part: Part) -> Part:
+        """A part with its labels as classes."""
+        return _named(part, self.meaning)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What both passes need.
+
+    Parameters
+    ----------
+    source
+        The points.
+    validation, labels
+        The validation set, and its labels.
+    classes
+        All classes, if they were given: other labels are refused then.
+    radius, semivalue
+        As in `tknn_shapley`.
+    checkpoint
+        Where progress is kept.
+    memory
+        The most bytes that this process may take.
+    threaded
+        Whether parts are read ahead.
+    """
+
+    source: Source
+    validation: Validation
+    labels: list[Hashable]
+    classes: object
+    radius: float
+    semivalue: Semivalue
+    checkpoint: Checkpoint
+    memory: int | None = None
+    threaded: bool = True
+
+    def count(self, advance: Advance | None) -> Priced:
+        """The first pass.
+
+        Labels of text are counted as they are written. What they mean is known at the end only; in
+        the rare case that this makes other labels equal, such as 1 and 1.0, all is counted again.
+        """
+        public = self._with(self.source.keyed(self.labels))
+        counted = self._pass("counts", public, {}, advance)
+        if not counted.place.row:
+            raise InputError("X is empty: at least one row is needed")
+        meaning, labels = self.source.settle(counted.labels, self.labels, counted.place.row)
+        final = self._with(labels, list(meaning.values()))
+        codes = _codes_before(public, final, meaning)
+        if codes is None:
+            counted = self._pass("counts-again", final, meaning, advance)
+            codes = np.arange(len(final.classes), dtype=np.int32)
+        counts = counted.counts[0], counted.counts[1]
+        prices = PriceList.of_counts(final, self.radius, counts, self.semivalue)
+        return Priced(prices, counted, meaning, codes)
+
+    def coded(
+        self, priced: Priced, start: Place, prints: int, advance: Advance | None, *,
+        work: int = 0, fixed: int = 0,
+    ) -> Iterator[tuple[Part, Points, int]]:  # fmt: skip
+        """The parts of the second pass, each with the fingerprints up to its end.
+
+        `work` is what a row takes besides, and `fixed` the whole pass, in bytes. At the end all
+        points must have been those of the first pass.
+        """
+        place = start
+        for part in self._parts(start, advance, work=work, fixed=fixed):
+            named = priced.named(part)
+            points = named.points(priced.prices.validation, strangers=False)
+            prints = more_prints(prints, points, priced.codes[points.codes], part.first)
+            yield named, points, prints
+            place = part.after
+        if (place.row, prints) != (priced.rows, priced.counted.prints):
+            raise InputError(
+                "the points changed while they were valued: leave the files alone, remove the "
+                "checkpoint if there is one, and run it again"
+            )
+
+    def _pass(
+        self, name: str, public: Validation, meaning: Meaning, advance: Advance | None
+    ) -> Counted:
+        state = Counted.load(self.checkpoint, name) or Counted.start(public)
+        if advance is not None:
+            advance(state.place.row)
+        if state.whole:
+            return state
+        for part in self._parts(state.place, advance):
+            named = _named(part, meaning)
+            state.add(
+                part, named.points(public, strangers=self.classes is None), public, self.radius
+            )
+            state.save(self.checkpoint, name)
+        state.whole = True
+        state.save(self.checkpoint, name)
+        return state
+
+    def _parts(
+        self, start: Place, advance: Advance | None, *, work: int = 0, fixed: int = 0
+    ) -> Iterator[Part]:
+        features, others = self.source.row_bytes
+        rows = self.validation.rows
+        width = len(self.validation) if rows is None else rows.width
+        account = Account(features, others, width, work, fixed + self.source.reading)
+        if self.memory is not None:
+            self._rehearse()
+        size = account.rows(self.memory, in_use())
+        with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
+            for part in parts:
+                yield part
+                if advance is not None:
+                    advance(len(part))
+
+    def _rehearse(self) -> None:
+        """Load and compile all that a pass needs, by a few rows: then memory can be measured."""
+        public = self._with(self.source.keyed(self.labels))
+        with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
+            part = next(parts, None)
+            if part is not None:
+                points = part.points(public, strangers=self.classes is None)
+                state = Counted.start(public)
+                state.add(part, points, public, self.radius)
+                counts = state.counts[0], state.counts[1]
+                prices = PriceList.of_counts(public, self.radius, counts, self.semivalue)
+                known = np.minimum(points.codes, len(public.classes) - 1)
+                part_values(prices, Points(points.rows, known), 1.0)
+
+    def _with(self, labels: list[Hashable], *others: list[Hashable]) -> Validation:
+        """The validation set with these labels, and with their classes if none were given."""
+        classes: Classes = class_list(self.classes, *others, labels)
+        codes = classes.encode("y_val", labels)
+        return dataclasses.replace(self.validation, classes=classes, codes=codes)
+
+
+def part_values(prices: PriceList, points: Points, divisor: float) -> NDArray[np.float64]:
+    """The values of some of the counted points, divided by `divisor`."""
+    validation = prices.validation
+    groups = Groups.of(points.codes, len(validation.classes))
+    sums = np.zeros(len(points))
+    blocks = near_blocks(
+        points.rows, groups, validation.rows, metric=validation.metric, radius=prices.radius
+    )
+    for block in blocks:
+        prices.add_block(block, groups, sums)
+    return groups.in_input_order(sums, divisor)
+
+
+def _named(part: Part, meaning: Meaning) -> Part:
+    if all(label == other and type(label) is type(other) for label, other in meaning.items()):
+        return part
+    y: list[Any] = part.y if isinstance(part.y, list) else part.y.tolist()
+    return dataclasses.replace(part, y=[meaning.get(label, label) for label in y])
+
+
+def _codes_before(public: Validation, final: Validation, meaning: Meaning) -> Codes | None:
+    """For each class the code by which it was counted; None if other labels were equal then."""
+    stranger = len(public.classes)
+    before = public.classes.known_codes(list(meaning))
+    after = final.classes.known_codes(list(meaning.values()))
+    pairs = set(zip(public.codes.tolist(), final.codes.tolist(), strict=True))
+    one_to_one = len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
+    carried, counted_as = {b for _, b in pairs}, {a for a, _ in pairs}
+    for one, other in zip(before.tolist(), after.tolist(), strict=True):
+        if (one, other) not in pairs and (one in counted_as or other in carried):
+            return None
+    codes = np.full(len(final.classes), stranger, np.int32)
+    codes[after] = np.where(before < 0, stranger, before)
+    return codes if one_to_one else None

@@ -1,0 +1,110 @@
+"""tknn_shapley for points that are read in parts."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_columns
+from thresher.engines.memory import check_memory
+from thresher.engines.parts import ArrayParts, Place, Source
+from thresher.engines.resume import Checkpoint
+from thresher.engines.stream import Priced, Run, part_values
+from thresher.errors import InputError
+from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
+from thresher.labels import check_labels, check_owners
+from thresher.prices import Semivalue, semivalue_name, utility
+from thresher.progress import Advance, progress_bar
+from thresher.threshold import valuation_of, warn_of_reach
+from thresher.valuation import Valuation
+
+
+def value_in_parts(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    classes: Any, owners: Any, mean: bool, progress: bool, memory: int | str | None,
+    checkpoint: str | PathLike[str] | None, threaded: bool = True,
+) -> Valuation:  # fmt: skip
+    """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
+    most = None if memory is None else check_memory(memory)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    source = _source(X, y, validation)
+    labels = _as_list(check_labels("y_val", y_val))
+    about = {
+        "radius": radius, "metric": validation.metric, "semivalue": semivalue_name(semivalue),
+        "mean": mean, "classes": None if classes is None else repr(validation.classes.labels),
+        "points": source.identity(), "validation": validation.digest(),
+    }  # fmt: skip
+    with Checkpoint(checkpoint, about) as kept:
+        run = Run(
+            source, validation, labels, classes, radius, semivalue, kept, most, threaded=threaded
+        )
+        passes = 2 * (source.count or 0)
+        with progress_bar("tknn-shapley", passes, show=progress, unit="rows") as advance:
+            priced = run.count(advance)
+            if advance is not None:
+                advance(0, total=2 * priced.rows)
+            values = _values(run, priced, len(validation) if mean else 1, advance)
+        known_owners = check_owners(owners, len(values))
+        _warn(run, priced, classes)
+        counts = priced.counted.counts
+        final = priced.prices.validation
+        found = valuation_of(
+            values, final, radius, semivalue,
+            utility(counts[0], counts[1], len(final.classes)), mean=mean, owners=known_owners,
+        )  # fmt: skip
+        kept.finish()
+        return found
+
+
+def _source(X: Any, y: Any, validation: Validation) -> Source:
+    """Where the points come from."""
+    if hasattr(X, "source_of_parts"):
+        if y is not None:
+            raise InputError("y must be None where X is a Scan, which names its column of labels")
+        if validation.rows is None:
+            raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
+        scanned: Source = X.source_of_parts()
+        check_columns("X", X.names, "X_val", validation.columns)
+        return scanned
+    source = ArrayParts(X, y, precomputed=validation.rows is None)
+    source.check_names(validation)
+    return source
+
+
+def _values(
+    run: Run, priced: Priced, divisor: float, advance: Advance | None
+) -> NDArray[np.float64]:
+    """The second pass: values that were kept, then those that are still to be computed."""
+    values = np.empty(priced.rows)
+    place, prints = Place(), 0
+    while (found := run.checkpoint.load_arrays(f"values-{place.row}")) is not None:
+        entry, arrays = found
+        values[place.row : place.row + len(arrays["values"])] = arrays["values"]
+        place, prints = Place(*entry["after"]), entry["prints"]
+    if advance is not None:
+        advance(place.row)
+    for part, points, total in run.coded(priced, place, prints, advance, fixed=values.nbytes):
+        some = part_values(priced.prices, points, divisor)
+        values[part.first : part.first + len(part)] = some
+        entry = {"after": list(part.after), "prints": total}
+        run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)
+    return values
+
+
+def _warn(run: Run, priced: Priced, classes: Any) -> None:
+    """The warnings of `tknn_shapley`, once all points were seen."""
+    counted, ours = priced.counted, list(priced.meaning.values())
+    final = priced.prices.validation
+    theirs = [final.classes.labels[code] for code in dict.fromkeys(final.codes.tolist())]
+    if classes is None and not set(ours) & set(theirs):
+        warn_of_labels(ours[0], theirs[0], stacklevel=5)
+    tell_of_twins(int(counted.twins.sum()), run.validation, stacklevel=5)
+    if not counted.counts.any():
+        warn_of_reach(run.radius, stacklevel=5)
+
+
+def _as_list(labels: Any) -> list[Any]:
+    return labels if isinstance(labels, list) else labels.tolist()

@@ -1,0 +1,122 @@
+"""The points of a run that exceed memory: files and columns, named and not yet read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thresher.engines.files import FileParts
+from thresher.engines.fitting import check_streaming_fill, fit_encoder
+from thresher.engines.resume import Checkpoint
+from thresher.engines.scan import scan_table
+from thresher.errors import InputError
+from thresher.progress import Advance
+from thresher.runs.settings import Settings
+from thresher.tables.batches import common_schema, read_batches
+from thresher.tables.columns import Columns, choose_columns
+from thresher.tables.encoding import Encoder
+from thresher.tables.finding import find_files, kind_of
+from thresher.tables.label_files import read_label_file
+from thresher.tables.reading import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Files of points and what their columns are for; `columns` has no rows."""
+
+    table: Table
+    columns: Columns
+    settings: Settings
+    entries: Any = None  # labels that have a file of their own
+    text: bool = False  # which may be one of text
+
+    def source(self, encoder: Encoder, *, written: bool) -> FileParts:
+        """The rows as numbers; `written` says whether labels of the validation set are text."""
+        settings = self.settings
+        beside = {"id": settings.id, "owner": settings.owner}
+
+        def encode(columns: Columns) -> Any:
+            return encoder.transform(columns)
+
+        return FileParts(
+            self.table.files, self.table.kind, self.table.delimiter, settings.label,
+            self.columns.names, len(encoder.names), encode,
+            plain=all(each.kind == "number" and not each.means for each in encoder.features),
+            categorical=self.columns.categorical,
+            beside={role: name for role, name in beside.items() if name is not None},
+            written=written, entries=self.entries, text=self.text,
+        )  # fmt: skip
+
+    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> Encoder:
+        """The encoder: by a pass over all rows where it must be, else by the first ones."""
+        kept = checkpoint.load("encoder")
+        if kept is not None:
+            return Encoder.from_record(kept[0])
+        settings = self.settings
+        encoder = fit_encoder(
+            self._tables(advance), fill=check_streaming_fill(settings.fill),
+            standardize=settings.standardize, source=self.table.name, whole=self.fits,
+        )  # fmt: skip
+        about = {**encoder.fitted_on, "fill": settings.fill}
+        encoder = dataclasses.replace(encoder, fitted_on=about)
+        checkpoint.save("encoder", encoder.describe(), lambda path: path.write_text("fitted"))
+        return encoder
+
+    @property
+    def fits(self) -> bool:
+        """Whether something is learned from all rows."""
+        return self.settings.standardize or bool(self.columns.categorical)
+
+    def _tables(self, advance: Advance | None) -> Iterator[Columns]:
+        """The features, a few rows at a time."""
+        for path in self.table.files:
+            names = self.columns.names
+            for first, some in read_batches(path, self.table.kind, self.table.delimiter, names):
+                yield Columns(
+                    tuple(range(some.num_rows)), some, categorical=self.columns.categorical,
+                    source=str(path), rows=np.arange(first, first + some.num_rows),
+                )  # fmt: skip
+                if advance is not None and self.fits:
+                    advance(some.num_rows)
+
+
+def open_points(settings: Settings) -> Opened:
+    """The points that the settings name."""
+    files = find_files(settings.file)
+    entries, text = None, False
+    if kind_of(files[0]) == "npy":
+        table, entries, text = _open_arrays(files, settings.label)
+    else:
+        table = scan_table(settings.file, delimiter=settings.delimiter)
+    columns = choose_columns(
+        table, label=settings.label, features=settings.features or None, id=settings.id,
+        owner=settings.owner, categorical=settings.categorical, ignore=settings.ignore,
+    )  # fmt: skip
+    if entries is not None:
+        table = dataclasses.replace(table, kind="npy")
+    return Opened(table, columns, settings, entries, text)
+
+
+def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]:
+    """A table of .npy files, to which the labels of a file of their own are a column."""
+    schema = common_schema(files, "npy", None)
+    rows = sum(len(np.load(path, mmap_mode="r")) for path in files)
+    path = Path(label)
+    if path.suffix.lower() == ".npy" and path.is_file():
+        entries: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        text = False
+        if entries.shape != (rows,):
+            raise InputError(
+                f"{path} has labels of shape {entries.shape} but {files[0]} has {rows} rows"
+            )
+    else:
+        found = read_label_file(label, str(files[0]), rows)
+        entries, text = found.entries, found.text is not None
+    data = schema.append(pa.field(label, pa.string())).empty_table()
+    return Table(data, files, "npz"), entries, text

@@ -1,0 +1,356 @@
+"""`thresher value --memory`: the same table as in memory, from files that may be larger than it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import csv
+from tabular import check_refused, put, thresher
+
+import thresher as th
+from thresher.engines import memory, ranks
+from thresher.engines.fitting import fit_encoder
+from thresher.engines.ranks import rank_values
+from thresher.runs import Settings, stream_files, value_files, write_results
+from thresher.tables import batches
+from thresher.tables.columns import Columns
+from thresher.tables.encoding import Encoder
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
+
+
+def table_of(count, seed):
+    """Two clouds with one label in ten wrong, a category, a gap, ids and owners."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, count)
+    X = random.normal(size=(count, 3)) + 1.5 * y[:, None]
+    labels = np.where(random.random(count) < 0.1, 1 - y, y)
+    gaps = pa.array(random.normal(size=count), mask=random.random(count) < 0.05)
+    return pa.table(
+        {f"x{j}": X[:, j] for j in range(3)}
+        | {"gap": gaps, "kind": random.choice(["u", "v", "w"], count)}
+        | {"y": np.where(labels, "dog", "cat"), "name": [f"p{i}" for i in range(count)]}
+        | {"from": random.integers(0, 5, count)}
+    )
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path, monkeypatch):
+    """points.csv, points/ in three Parquet files, val.csv; parts of 256 rows."""
+    monkeypatch.chdir(tmp_path)
+    points, validation = table_of(1500, 0), table_of(120, 1)
+    csv.write_csv(points, "points.csv")
+    csv.write_csv(validation, "val.csv")
+    pq.write_table(validation, "val.parquet")
+    Path("points").mkdir()
+    for number, (lo, hi) in enumerate([(0, 100), (100, 900), (900, 1500)]):
+        pq.write_table(points.slice(lo, hi - lo), f"points/{number}.parquet")
+    monkeypatch.setattr(memory, "LARGEST", 1)
+    monkeypatch.setattr(batches, "TEXT", 9000)
+
+
+def same_table(one, other):
+    """Whether two files hold the same table; NaN is what it is."""
+    tables = [pq.read_table(path) if isinstance(path, str) else path for path in (one, other)]
+    assert tables[0].schema.equals(tables[1].schema)
+    return str(tables[0].to_pydict()) == str(tables[1].to_pydict())
+
+
+ALL = {"id": "name", "owner": "from", "fill": "zero", "categorical": ("kind",)}
+PLAIN = {"ignore": ("name", "from", "gap", "kind")}
+
+
+def both(out="v.parquet", **about):
+    """The same settings in memory and in parts: two files and what was told."""
+    wanted = Settings(**about)
+    valued = value_files(wanted)
+    write_results(Path(f"memory-{out}"), valued)
+    done = stream_files(Settings(**about, memory="2GB"), Path(f"parts-{out}"))
+    return f"memory-{out}", f"parts-{out}", valued, done
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"file": "points", "validation": "val.parquet", **ALL},
+        {"file": "points.csv", "validation": "val.csv", **ALL, "mean": True},
+        {"file": "points", "validation": "val.csv", **PLAIN, "semivalue": "banzhaf"},
+        {"file": "points.csv", "validation": "val.parquet", **PLAIN, "metric": "euclidean"},
+        {
+            "file": "points/*.parquet",
+            "validation": "val.parquet",
+            "features": ("x*",),
+            "radius": 0.3,
+        },
+    ],
+    ids=["all", "text", "mixed", "euclidean", "pattern"],
+)
+def test_the_table_is_that_of_the_run_in_memory(about):
+    one, other, valued, done = both(**about)
+    assert same_table(other, one)
+    assert th.Valuation.load(other) == th.Valuation.load(one) == valued.valuation
+    assert done.suggestions == valued.findings.counts()
+    assert done.rows == 1500
+    assert [found["row"] for found in done.worst] == valued.valuation.suspects(5).tolist()
+    ours, theirs = dict(done.record), dict(valued.record)
+    assert ours.pop("streamed") == {"memory": 2 * 10**9, "passes": 2 + ("categorical" in about)}
+    for record in (ours, theirs):
+        del record["settings"], record["command"]
+    assert json.loads(json.dumps(ours)) == json.loads(json.dumps(theirs))
+    if "owner" in about:
+        assert done.by_owner == pytest.approx(valued.valuation.by_owner())
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "arrow"])
+def test_other_kinds_of_files_are_written_alike(suffix):
+    one, other, _, done = both(f"v.{suffix}", file="points", validation="val.parquet", **ALL)
+    if suffix == "arrow":
+        with pa.memory_map(one) as a, pa.memory_map(other) as b:
+            assert same_table(pa.ipc.open_file(a).read_all(), pa.ipc.open_file(b).read_all())
+        return
+    assert Path(other).read_bytes() == Path(one).read_bytes()
+    record = json.loads(Path(f"{other}.record.json").read_text())
+    assert record["streamed"]["passes"] == 3
+    assert [path.name for path in done.wrote] == [other, f"{other}.record.json"]
+
+
+def test_arrays_are_mapped():
+    points, validation = table_of(1500, 0), table_of(120, 1)
+    for name, table in (("x", points), ("v", validation)):
+        np.save(f"{name}.npy", np.column_stack([table[f"x{j}"].to_numpy() for j in range(3)]))
+        np.save(f"{name}-labels.npy", table["y"].to_numpy().astype(str))
+        put(f"{name}-labels.txt", "\n".join(table["y"].to_pylist()))
+    for kind in ("npy", "txt"):
+        about = {"file": "x.npy", "label": f"x-labels.{kind}", "standardize": True}
+        about |= {"validation": "v.npy", "validation_label": f"v-labels.{kind}"}
+        one, other, _, _ = both(f"{kind}.parquet", **about)
+        assert same_table(other, one)
+    np.save("x-labels.npy", np.zeros(3))
+    about["label"] = "x-labels.npy"
+    check_refused(lambda: stream_files(Settings(**about, memory="2GB"), Path("o.csv")), "1500 rows")
+
+
+def test_the_encoder_is_that_of_the_table_in_memory():
+    """Categories exactly, means and deviations up to rounding."""
+    random = np.random.default_rng(0)
+    features = pa.table(
+        {
+            "large": random.normal(1e6, 1e-2, 9000),
+            "huge": random.normal(size=9000) * 1e200,
+            "same": [0.1] * 9000,
+            "whole": random.integers(0, 9, 9000),
+            "said": random.choice(["true", "False", ""], 9000),
+            "kind": pa.array(random.choice(["b", "a", "c"], 9000), mask=random.random(9000) < 0.1),
+        }
+    )
+    wanted = Encoder.fit(_columns(features), fill=0, standardize=True)
+    cuts = [0, 1, 5, 2000, 8999, 9000]
+    parts = [_columns(features.slice(lo, hi - lo)) for lo, hi in pairwise(cuts)]
+    got = fit_encoder(iter(parts), fill=0.0, standardize=True)
+    assert got.names == wanted.names
+    for one, other in zip(got.features, wanted.features):
+        assert (one.kind, one.categories) == (other.kind, other.categories)
+        for mean, its, spread, theirs in zip(
+            one.means, other.means, one.deviations, other.deviations
+        ):
+            assert abs(mean - its) <= 1e-12 * max(abs(its), theirs)
+            assert abs(spread - theirs) <= 1e-8 * theirs  # in memory `large` loses digits itself
+    exact = float(np.std(features["large"].to_numpy().astype(np.longdouble)))
+    assert abs(got.features[0].deviations[0] - exact) <= 1e-12 * exact
+
+
+def _columns(features):
+    return Columns(tuple(range(len(features))), features, categorical=("kind",))
+
+
+def test_values_of_scaled_columns_agree():
+    one, other, _, _ = both(file="points.csv", validation="val.csv", standardize=True, **ALL)
+    values = [pq.read_table(path)["value"].to_numpy() for path in (one, other)]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-9, atol=1e-12)
+
+
+# Ranks
+
+
+@given(
+    values=st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, 1e-300, np.inf, 3.0]), max_size=300),
+    more=st.lists(st.floats(-10, 10), min_size=1, max_size=300),
+    sizes=st.tuples(st.integers(1, 50), st.integers(1, 40), st.integers(1, 9)),
+)
+def test_ranks_are_those_of_a_sort(values, more, sizes):
+    values = np.array([*values, *more, *values[: len(values) // 2]])
+    wanted = th.Valuation(values, "test", {}, 0.0, 0.0)
+    rank, below = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    with pytest.MonkeyPatch().context() as patch:
+        patch.setattr(ranks, "CHUNK", sizes[0])
+        patch.setattr(ranks, "SAMPLE", sizes[2])
+        rank_values(values, rank, below, room=sizes[1] * ranks.ROW)
+    assert rank.tolist() == wanted.ranks().tolist()
+    np.testing.assert_array_equal(100.0 * below / len(values), wanted.percentiles())
+
+
+# Refusals
+
+
+COMMAND = ("value", "points", "--validation", "val.parquet", "--id", "name", "--owner", "from",
+           "--fill", "zero", "--categorical", "kind", "--memory", "1GB")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"validation": None}, ["--memory needs --validation", "split some off"]),
+        ({"fill": "median"}, ["--fill median", "--fill zero or a number"]),
+        ({"method": "knn"}, ["--memory goes with --method tknn"]),
+        ({"text": "name"}, ["--memory goes without --text", "thresher embed"]),
+        ({"memory": "much"}, ["memory must be bytes"]),
+    ],
+)
+def test_what_needs_the_whole_table_is_refused(about, words):
+    given = {"file": "points", "validation": "val.parquet", "memory": "1GB"} | about
+    check_refused(lambda: Settings(**given), *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ([*COMMAND, "--out", "v.parquet", "--report", "r.html"], "--report shows all rows"),
+        (COMMAND, "--memory needs --out"),
+        ([*COMMAND[:-2], "--checkpoint", "run"], "--checkpoint goes with --memory"),
+        ([*COMMAND[:-1], "90MB", "--out", "v.parquet"], "90MB is too little"),
+    ],
+)
+def test_the_command_refuses_with_the_way_out(arguments, word):
+    done = thresher(*arguments)
+    assert done.returncode == 1
+    assert word in done.stderr
+    assert not Path("v.parquet").exists()
+    assert not [path for path in Path().iterdir() if path.name.startswith(".thresher")]
+
+
+def test_missing_ids_and_labels_without_a_partner_are_refused():
+    table = table_of(600, 3)
+    names = [None if row == 555 else f"p{row}" for row in range(600)]
+    spoiled = table.set_column(table.column_names.index("name"), "name", pa.array(names))
+    pq.write_table(spoiled, "bad.parquet")
+    about = {"validation": "val.parquet", "memory": "2GB", **ALL}
+    check_refused(
+        lambda: stream_files(Settings("bad.parquet", **about), Path("o.csv")),
+        "bad.parquet has missing ids in row 555",
+    )
+    others = table.set_column(table.column_names.index("y"), "y", pa.array(["a", "b"] * 300))
+    pq.write_table(others, "bad.parquet")
+    check_refused(
+        lambda: stream_files(Settings("bad.parquet", **about), Path("o.csv")),
+        "no label in common", "'a', 'b'",
+    )  # fmt: skip
+    assert not [path for path in Path().iterdir() if path.name.startswith((".thresher", "o."))]
+
+
+# Breaks
+
+
+BREAKING = """
+import os, signal, sys
+from thresher.engines import memory, resume
+from thresher.cli import main
+
+memory.LARGEST = 1
+name, times, sign, *sys.argv = sys.argv[1:]
+save, seen = resume.Checkpoint.save, 0
+def save_and_break(self, piece, entry, write):
+    global seen
+    save(self, piece, entry, write)
+    seen += piece.startswith(name)
+    if seen == int(times):
+        os.kill(os.getpid(), int(sign))
+resume.Checkpoint.save = save_and_break
+main()
+"""
+
+
+def broken(name, times, sign, *arguments):
+    command = [sys.executable, "-c", BREAKING, name, times, sign, "thresher", *arguments]
+    return subprocess.run(  # noqa: S603
+        list(map(str, command)), capture_output=True, text=True, check=False
+    )
+
+
+def test_a_broken_run_goes_on_to_the_same_bytes():
+    whole = broken("never", 1, 9, *COMMAND, "--checkpoint", "a", "--out", "v.parquet")
+    assert whole.returncode == 0, whole.stderr
+    wanted = Path("v.parquet").read_bytes()
+    Path("v.parquet").unlink()
+    steps = [("encoder", 1, signal.SIGKILL), ("counts", 3, signal.SIGKILL),
+             ("values", 2, signal.SIGINT), ("values", 2, signal.SIGKILL)]  # fmt: skip
+    for name, times, sign in steps:
+        done = broken(name, times, int(sign), *COMMAND, "--checkpoint", "run", "--out", "v.parquet")
+        assert done.returncode == (130 if sign == signal.SIGINT else -sign), done.stderr
+        assert not Path("v.parquet").exists()
+        assert Path("run", "encoder").exists()
+    other = [*COMMAND, "--mean"]
+    done = thresher(*other, "--checkpoint", "run", "--out", "v.parquet")
+    assert done.returncode == 1
+    assert "belongs to another run: its settings" in done.stderr
+    done = thresher(*COMMAND, "--checkpoint", "run", "--out", "v.parquet")
+    assert done.returncode == 0, done.stderr
+    assert Path("v.parquet").read_bytes() == wanted
+    assert not Path("run").exists()
+
+
+PEAK = """
+import re, sys, threading, time
+most = 0
+def watch():
+    global most
+    while True:
+        status = open("/proc/self/status").read()
+        most = max(most, int(re.search(r"RssAnon:\\s+(\\d+)", status)[1]) << 10)
+        time.sleep(0.002)
+threading.Thread(target=watch, daemon=True).start()
+from thresher.cli import main
+try:
+    main()
+except SystemExit as stopped:
+    sys.stderr.write(f"\\npeak {most} {stopped.code}\\n")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+def test_the_command_stays_within_its_memory():
+    """480 MB of Parquet within 300 MB, the interpreter and all packages among these."""
+    random = np.random.default_rng(0)
+    block = random.normal(size=(60_000, 50))
+    Path("large").mkdir()
+    for number in range(20):
+        rows = block + number / 20
+        table = pa.table(
+            {f"x{j}": rows[:, j] for j in range(50)}
+            | {"y": number % 2 + 0 * rows[:, 0].astype(int)}
+        )
+        pq.write_table(table, f"large/{number:02}.parquet", row_group_size=20_000)
+    small = random.normal(size=(40, 50))
+    pq.write_table(
+        pa.table({f"x{j}": small[:, j] for j in range(50)} | {"y": [0, 1] * 20}), "v.parquet"
+    )
+    arguments = ["value", "large", "--validation", "v.parquet", "--radius", "0.9", "--memory",
+                 "300MB", "--out", "o.parquet"]  # fmt: skip
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, check=False
+    )
+    *_, told = done.stderr.strip().splitlines()
+    _, peak, code = told.split()
+    assert code in {"None", "0"}, done.stderr
+    assert int(peak) <= 300 * 10**6, f"{int(peak) / 1e6:.0f} MB"
+    assert pq.read_metadata("o.parquet").num_rows == 1_200_000
