@@ -298,7 +298,7 @@ class NeighborCounts:
             raise InputError("its counts do not fit its points")
         counts._counts[:] = table
         if points is not None:
-            counts._arrived.append(_fingerprints(points))
+            counts._arrived.append(point_prints(points))
         return counts
 
     def save(self, path: str | Path) -> None:

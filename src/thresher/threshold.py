@@ -131,9 +131,7 @@ def valuation_of(
     utility_none = len(validation) / len(validation.classes)
     values.flags.writeable = False
     params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
-    return Valuation(
-        values, METHOD, params, utility_all / divisor, utility_none / divisor, owners
-    )
+    return Valuation(values, METHOD, params, utility_all / divisor, utility_none / divisor, owners)
 
 
 def zero_budget_score(
