@@ -89,6 +89,17 @@ def check_text(name: str, text: object, *, empty: bool = True) -> str:
     raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
 
 
+def is_dask(table: Any) -> bool:
+    """Whether a table is a collection of Dask; Dask is not imported to find out.
+
+    Examples
+    --------
+    >>> is_dask(np.zeros((2, 2)))
+    False
+    """
+    return type(table).__module__.split(".")[0] == "dask" and hasattr(table, "__dask_graph__")
+
+
 def check_features(name: str, table: object, *, width: int | None = None) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 

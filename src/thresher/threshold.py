@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_flag, check_radius
+from thresher.checks import check_flag, check_radius, is_dask
 from thresher.errors import ReachWarning
 from thresher.inputs import (
     Points,
@@ -111,6 +111,12 @@ def tknn_shapley(
         return valuing.value_in_parts(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
             owners=owners, mean=mean, progress=progress, memory=memory, checkpoint=checkpoint,
+        )  # fmt: skip
+    if is_dask(X):
+        cluster = import_module("thresher.engines.cluster")  # a layer above
+        return cluster.value_on_dask(
+            X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
+            owners=owners, mean=mean, progress=progress,
         )  # fmt: skip
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))

@@ -1,0 +1,260 @@
+"""tknn_shapley on Dask: parts are counted where they lie, prices go to them, values stay there.
+
+A partition gives a table of two integers for each validation point; tables are added up in a tree,
+eight at a time, and the driver gets one. The prices that follow are part of the graph of the second
+pass, so a worker that is lost takes nothing with it that cannot be computed again.
+
+Validation sets are cut in blocks of whole groups of 64, in which sums run (`kernels.bits`): the sum
+of a point goes from block to block in order, and values are the same bits as on one machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.counts import count_points
+from thresher.engines.lazy import DaskValuation
+from thresher.engines.partitions import Partition, collected, partitions
+from thresher.errors import InputError, require
+from thresher.inputs import (
+    Points,
+    Validation,
+    check_points,
+    check_validation,
+    find_twins,
+    tell_of_twins,
+    warn_of_labels,
+)
+from thresher.labels import RawLabels, check_labels, check_owners, class_list
+from thresher.metrics import Rows
+from thresher.near import Groups, near_blocks
+from thresher.price_list import PriceList
+from thresher.prices import Semivalue, utility
+from thresher.progress import progress_bar
+from thresher.threshold import valuation_of, warn_of_reach
+
+LANES = 64  # validation points whose prices are summed at a time
+BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
+FAN = 8  # tables that are added up at a time
+
+Floats = NDArray[np.float64]
+
+
+def value_on_dask(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    classes: Any, owners: Any, mean: bool, progress: bool, block_bytes: int = BLOCK_BYTES,
+) -> DaskValuation:  # fmt: skip
+    """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
+
+    Parameters
+    ----------
+    X, y
+        A Dask array or frame, and labels: a Dask array or series with the same partitions, or any
+        labels of this process.
+    block_bytes
+        Bytes of validation rows that go to workers at a time; no result depends on it.
+    """
+    require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
+    X_val, y_val = collected(X_val), collected(y_val)
+    public = check_validation(X_val, y_val, metric=metric, classes=classes)
+    if public.rows is None:
+        raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
+    parts, blocks = partitions(X, y), _blocks(public, block_bytes)
+    tally = _count(parts, [_cut(public, block) for block in blocks], radius,
+                   strangers=classes is None, progress=progress)  # fmt: skip
+    if not sum(tally.lengths.values()):
+        raise InputError("X is empty: at least one row is needed")
+    labels = check_labels("y_val", y_val)
+    final = _with_classes(public, classes, tally, labels)
+    _warn(tally, final, labels, radius, given=classes is not None)
+    same, other = tally.counts
+    prices = PriceList.of_counts(final, radius, (same, other), semivalue)
+    lengths = [tally.lengths[part.number] for part in parts]
+    total = utility(same, other, len(final.classes))
+    like = valuation_of(np.zeros(0), final, radius, semivalue, total, mean=mean)
+    tasks = _value_tasks(parts, prices, blocks, len(final) if mean else 1)
+    return DaskValuation.of(tasks, lengths, like, check_owners(owners, sum(lengths)))
+
+
+@dataclass
+class Tally:
+    """What some partitions have in common with some validation points.
+
+    Parameters
+    ----------
+    counts, twins
+        For each validation point the near points with its label and with others, and whether it
+        occurs among the points.
+    lengths
+        Rows of each partition.
+    seen
+        Labels, and the first partition and row that has each.
+    """
+
+    counts: NDArray[np.int64]
+    twins: NDArray[np.bool_]
+    lengths: dict[int, int] = field(default_factory=dict)
+    seen: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
+
+
+def count_part(
+    number: int, X: Any, y: Any, validation: Validation, radius: float, *, strangers: bool
+) -> Tally:
+    """The tally of one partition."""
+    size = len(validation)
+    if not len(X):
+        return Tally(np.zeros((2, size), np.int64), np.zeros(size, np.bool_), {number: 0})
+    points = _points(number, X, y, validation, strangers=strangers)
+    assert isinstance(points.rows, Rows) and validation.rows is not None  # noqa: S101, PT018
+    labels = check_labels("y", y)
+    entries = labels if isinstance(labels, list) else labels.tolist()
+    seen: dict[Hashable, tuple[int, int]] = {}
+    for row, label in enumerate(entries):
+        if label not in seen:
+            seen[label] = (number, row)
+    twins = find_twins(points.rows, validation.rows)
+    return Tally(count_points(points, validation, radius), twins, {number: len(points)}, seen)
+
+
+def merge_tallies(tallies: list[Tally]) -> Tally:
+    """One tally of them all."""
+    first = tallies[0]
+    merged = Tally(first.counts.copy(), first.twins.copy(), dict(first.lengths), dict(first.seen))
+    for tally in tallies[1:]:
+        merged.counts += tally.counts
+        merged.twins |= tally.twins
+        merged.lengths |= tally.lengths
+        for label, place in tally.seen.items():
+            merged.seen[label] = min(place, merged.seen.get(label, place))
+    return merged
+
+
+def add_values(number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None) -> Floats:
+    """What the points of a partition, sorted by class, are worth to one block more."""
+    points = _points(number, X, y, prices.validation, strangers=False)
+    validation = prices.validation
+    groups = Groups.of(points.codes, len(validation.classes))
+    total = np.zeros(len(points)) if sums is None else sums.copy()
+    blocks = near_blocks(
+        points.rows, groups, validation.rows, metric=validation.metric, radius=prices.radius
+    )
+    for block in blocks:
+        prices.add_block(block, groups, total)
+    return total
+
+
+def in_input_order(y: Any, prices: PriceList, sums: Floats, divisor: float) -> Floats:
+    """Sums sorted by class as values in input order."""
+    classes = prices.validation.classes
+    groups = Groups.of(classes.encode("y", check_labels("y", y)), len(classes))
+    return groups.in_input_order(sums, divisor)
+
+
+def _points(number: int, X: Any, y: Any, validation: Validation, *, strangers: bool) -> Points:
+    try:
+        return check_points(X, y, validation, strangers=strangers)
+    except InputError as refused:
+        raise InputError(f"partition {number}: {refused}") from None
+
+
+def _blocks(validation: Validation, block_bytes: int) -> list[slice]:
+    """Ranges of validation points, of whole groups but for the last."""
+    assert validation.rows is not None  # noqa: S101 - by those who call
+    size = max(1, block_bytes // (8 * validation.rows.width * LANES)) * LANES
+    count = len(validation)
+    return [slice(start, min(count, start + size)) for start in range(0, count, size)]
+
+
+def _cut(validation: Validation, block: slice) -> Validation:
+    rows = validation.rows
+    assert rows is not None  # noqa: S101 - by those who call
+    some = Rows(np.ascontiguousarray(rows.array[block]), rows.squares[block].copy())
+    return dataclasses.replace(validation, rows=some, codes=validation.codes[block].copy())
+
+
+def _count(
+    parts: Sequence[Partition], blocks: Sequence[Validation], radius: float, *, strangers: bool,
+    progress: bool,
+) -> Tally:  # fmt: skip
+    """The first pass: all partitions against all blocks, then one tree for each block."""
+    import dask
+
+    count, merge = dask.delayed(count_part, pure=True), dask.delayed(merge_tallies, pure=True)
+    roots = []
+    for block in blocks:
+        validation = dask.delayed(block, pure=True, traverse=False)
+        level = [
+            count(part.number, part.X, part.y, validation, radius, strangers=strangers)
+            for part in parts
+        ]
+        while len(level) > 1:
+            level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
+        roots += level
+    found = _computed(roots, progress=progress)
+    tally = found[0]
+    tally.counts = np.concatenate([each.counts for each in found], axis=1)
+    tally.twins = np.concatenate([each.twins for each in found])
+    return tally
+
+
+def _computed(tasks: list[Any], *, progress: bool) -> list[Tally]:
+    """The outcomes of tasks, where the caller's Dask runs them."""
+    import dask
+
+    with progress_bar("tknn-shapley", len(tasks), show=progress, unit="blocks") as advance:
+        if advance is None:
+            return list(dask.compute(*tasks))
+        found = []
+        for task in tasks:
+            found.append(task.compute())
+            advance(1)
+        return found
+
+
+def _with_classes(public: Validation, classes: Any, tally: Tally, labels: RawLabels) -> Validation:
+    """The validation set with the classes of all points."""
+    met = sorted(tally.seen, key=lambda label: tally.seen[label])
+    known = class_list(classes, met, labels)
+    return dataclasses.replace(public, classes=known, codes=known.encode("y_val", labels))
+
+
+def _value_tasks(
+    parts: Sequence[Partition], prices: PriceList, blocks: Sequence[slice], divisor: float
+) -> list[Any]:
+    """For each partition the task of its values."""
+    import dask
+
+    add, order = dask.delayed(add_values, pure=True), dask.delayed(in_input_order, pure=True)
+    listed = [
+        dask.delayed(_some_prices(prices, block), pure=True, traverse=False) for block in blocks
+    ]
+    found = []
+    for part in parts:
+        sums = None
+        for some in listed:
+            sums = add(part.number, part.X, part.y, some, sums)
+        found.append(order(part.y, listed[0], sums, divisor))
+    return found
+
+
+def _some_prices(prices: PriceList, block: slice) -> PriceList:
+    table = prices.table[:, :, block]
+    return dataclasses.replace(prices, validation=_cut(prices.validation, block), table=table)
+
+
+def _warn(
+    tally: Tally, final: Validation, labels: RawLabels, radius: float, *, given: bool
+) -> None:
+    """The warnings of `tknn_shapley`, once all points were seen."""
+    theirs = list(labels)
+    if not given and not set(tally.seen) & set(theirs):
+        warn_of_labels(next(iter(tally.seen)), theirs[0], stacklevel=5)
+    tell_of_twins(int(tally.twins.sum()), final, stacklevel=5)
+    if not tally.counts.any():
+        warn_of_reach(radius, stacklevel=5)

@@ -1,0 +1,96 @@
+"""DaskValuation: values that stay where their points lie, until they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.files import write_table
+from thresher.valuation import Valuation
+
+FORMAT = "thresher.partition/1"
+
+
+@dataclass(frozen=True, eq=False)
+class DaskValuation:
+    """What each point is worth, as a Dask array with one chunk a partition.
+
+    Parameters
+    ----------
+    values
+        One number a point, in input order, not computed yet.
+    method, params, utility_all, utility_none, owners
+        As in `Valuation`, and known already.
+    """
+
+    values: Any
+    method: str
+    params: Mapping[str, Any]
+    utility_all: float
+    utility_none: float
+    owners: tuple[Hashable, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[Any], lengths: Sequence[int], like: Valuation,
+        owners: tuple[Hashable, ...] | None,
+    ) -> DaskValuation:  # fmt: skip
+        """Values from the task of each partition; all else as in a valuation without points."""
+        import dask.array as da
+
+        pieces = [
+            da.from_delayed(task, (length,), np.float64)
+            for task, length in zip(tasks, lengths, strict=True)
+            if length
+        ]
+        ends = like.utility_all, like.utility_none
+        return cls(da.concatenate(pieces), like.method, like.params, *ends, owners)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def __repr__(self) -> str:
+        parts = self.values.numblocks[0]
+        return f"DaskValuation({self.method}, {len(self)} points in {parts} partitions)"
+
+    def compute(self) -> Valuation:
+        """All values in this process."""
+        ends = self.utility_all, self.utility_none
+        return Valuation(self.values.compute(), self.method, self.params, *ends, self.owners)
+
+    def to_parquet(self, folder: str | Path, *, force: bool = False) -> list[str]:
+        """Let the workers write a file for each partition: columns row and value.
+
+        The folder must be one that all workers see. Files are written whole or not at all, and
+        those that are there are replaced by `force` only. The names of all files are returned.
+        """
+        import dask
+
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        names = [str(target / f"part-{i:05d}.parquet") for i in range(self.values.numblocks[0])]
+        there = [name for name in names if Path(name).exists()]
+        if there and not force:
+            raise InputError(f"{there[0]} is there already: name another folder, or use force")
+        starts = np.cumsum([0, *self.values.chunks[0]]).tolist()
+        tasks = self.values.to_delayed().ravel().tolist()
+        about = {
+            "format": FORMAT, "method": self.method, "params": dict(self.params),
+            "utility_all": self.utility_all, "utility_none": self.utility_none, "rows": len(self),
+        }  # fmt: skip
+        write = dask.delayed(write_part, pure=False)
+        each = zip(names, tasks, starts[:-1], strict=True)
+        return list(dask.compute(*(write(name, task, first, about) for name, task, first in each)))
+
+
+def write_part(name: str, values: NDArray[np.float64], first: int, about: Mapping[str, Any]) -> str:
+    """Write the values of one partition, whose first row has this number; the name of the file."""
+    rows = np.arange(first, first + len(values))
+    write_table(name, {"row": rows, "value": values}, about)
+    return name

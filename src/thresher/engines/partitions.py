@@ -1,0 +1,83 @@
+"""Partitions of Dask collections: features and labels that lie together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import is_dask
+from thresher.errors import InputError
+from thresher.labels import raw_labels
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Some consecutive rows, not read yet: features and labels as tasks of Dask."""
+
+    number: int
+    X: Any
+    y: Any
+
+
+def collected(table: Any) -> Any:
+    """A table in this process."""
+    return table.compute() if is_dask(table) else table
+
+
+def partitions(X: Any, y: Any) -> list[Partition]:
+    """The partitions of X, each with its labels."""
+    features = _tasks(_in_rows(X))
+    labels = _label_tasks(X, y, len(features))
+    if len(features) != len(labels):
+        raise InputError(
+            f"X has {len(features)} partitions but y has {len(labels)}: they must be cut alike, as "
+            "by y.rechunk(X.chunks[0]) or y.repartition(...)"
+        )
+    pairs = zip(features, labels, strict=True)
+    return [Partition(number, *pair) for number, pair in enumerate(pairs)]
+
+
+def _in_rows(X: Any) -> Any:
+    """An array that is cut across rows only; a frame is so anyway."""
+    if not hasattr(X, "chunks"):
+        return X
+    if X.ndim != 2:
+        raise InputError(f"X must have two dimensions (rows, features), got {X.ndim}")
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def _tasks(collection: Any) -> list[Any]:
+    found = collection.to_delayed()
+    return np.asarray(found, object).ravel().tolist()
+
+
+def _label_tasks(X: Any, y: Any, count: int) -> list[Any]:
+    if is_dask(y):
+        if hasattr(X, "chunks") and hasattr(y, "chunks"):
+            ours, theirs = X.chunks[0], y.chunks[0]
+            if ours != theirs and not _unknown(ours) and not _unknown(theirs):
+                return _tasks(y.rechunk((ours,)))
+        return _tasks(y)
+    return _cut_labels(X, y, count)
+
+
+def _cut_labels(X: Any, y: Any, count: int) -> list[Any]:
+    """Labels of this process, cut as X is."""
+    import dask
+
+    labels = raw_labels("y", y)
+    lengths = X.chunks[0] if hasattr(X, "chunks") else X.map_partitions(len).compute().tolist()
+    if _unknown(lengths):
+        lengths = dask.compute(*(dask.delayed(len)(part) for part in _tasks(_in_rows(X))))
+    if sum(lengths) != len(labels):
+        raise InputError(f"y has {len(labels)} labels but X has {int(sum(lengths))} rows")
+    ends = np.cumsum([0, *lengths]).tolist()
+    return [
+        dask.delayed(labels[ends[i] : ends[i + 1]], pure=True, traverse=False) for i in range(count)
+    ]
+
+
+def _unknown(lengths: Any) -> bool:
+    return any(length != length for length in lengths)  # noqa: PLR0124 - NaN

@@ -1,0 +1,197 @@
+"""Dask: the same bits as on one machine, on a real cluster of processes, and with one killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import thresher as th
+from thresher.engines.cluster import value_on_dask
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+pq = pytest.importorskip("pyarrow.parquet")
+
+SETTINGS = {
+    "radius": 0.5, "metric": "cosine", "semivalue": "shapley", "classes": None, "owners": None,
+    "mean": False, "progress": False,
+}  # fmt: skip
+
+
+def problem(points=3000, validation=300, width=5, seed=0, dtype=np.float64):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(points, width)).astype(dtype)
+    X_val = random.normal(size=(validation, width)).astype(dtype)
+    return X, random.integers(3, size=points), X_val, random.integers(3, size=validation)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A scheduler and two workers, each a process of its own."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+# Without a cluster: threads of this process
+
+
+@pytest.mark.parametrize("chunks", [(700, 2), (1, 5), (3000, 5), ((1000, 0, 1999, 1), 5)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_give_the_same_bits_however_they_are_cut(chunks, dtype):
+    points = 60 if chunks == (1, 5) else 3000
+    X, y, X_val, y_val = problem(points, dtype=dtype)
+    found = th.tknn_shapley(da.from_array(X, chunks=chunks), y, X_val, y_val)
+    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 64 * 5 * 8 * 2, 1 << 20])
+@pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", th.Beta(4, 1)], ids=str)
+def test_validation_sets_may_be_cut_in_blocks(block_bytes, semivalue):
+    X, y, X_val, y_val = problem(1500)
+    settings = SETTINGS | {"semivalue": semivalue, "mean": True}
+    found = value_on_dask(
+        da.from_array(X, chunks=400), y, X_val, y_val, **settings, block_bytes=block_bytes
+    )
+    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val, semivalue=semivalue, mean=True)
+
+
+def test_frames_and_series_and_labels_of_text():
+    X, y, X_val, y_val = problem()
+    names = np.array(["ant", "bee", "cat"])
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(label=names[y])
+    cut = dd.from_pandas(frame, npartitions=7)
+    wanted = th.tknn_shapley(frame[list("abcde")], frame["label"], X_val, names[y_val])
+    for labels in (cut["label"], names[y], list(names[y])):
+        found = th.tknn_shapley(cut[list("abcde")], labels, X_val, names[y_val])
+        assert found.compute() == wanted
+
+
+def test_labels_first_seen_in_the_last_partition_are_classes():
+    X, y, X_val, y_val = problem(300)
+    y[-1] = 7
+    found = th.tknn_shapley(da.from_array(X, chunks=100), y, X_val, y_val)
+    assert found.params["classes"] == [0, 1, 2, 7]
+    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val)
+
+
+def test_arrays_of_unknown_length_and_empty_partitions():
+    X, y, X_val, y_val = problem(500)
+    frame = pd.DataFrame(X).assign(y=y)
+    cut = dd.from_pandas(frame, npartitions=5)
+    some = cut[cut[0] > 1.0]  # partitions of any length, one of them maybe none
+    kept = frame[frame[0] > 1.0]
+    empty = dd.concat([some, cut[cut[0] > 99]], interleave_partitions=False)
+    for each in (some, empty):
+        X_some = each[[0, 1, 2, 3, 4]].to_dask_array()
+        found = th.tknn_shapley(X_some, each["y"].to_dask_array(), X_val, y_val).compute()
+        wanted = th.tknn_shapley(kept[[0, 1, 2, 3, 4]].to_numpy(), kept["y"], X_val, y_val)
+        assert found.values.tolist() == wanted.values.tolist()
+
+
+def test_what_does_not_fit_is_refused():
+    X, y, X_val, y_val = problem(300)
+    cut = da.from_array(X, chunks=100)
+    with pytest.raises(th.InputError, match="y has 299 labels but X has 300 rows"):
+        th.tknn_shapley(cut, y[:-1], X_val, y_val)
+    broken = X.copy()
+    broken[250, 2] = np.nan
+    with pytest.raises(th.InputError, match="partition 2: X has NaN or infinite values in row 50"):
+        th.tknn_shapley(da.from_array(broken, chunks=100), y, X_val, y_val)
+    frame = dd.from_pandas(pd.DataFrame({"y": y}), npartitions=2)
+    with pytest.raises(th.InputError, match="X has 3 partitions but y has 2"):
+        th.tknn_shapley(cut, frame["y"], X_val, y_val)
+    with pytest.raises(th.InputError, match="X has 5 features but X_val has 4"):
+        th.tknn_shapley(cut, y, X_val[:, :4], y_val)
+    with pytest.raises(th.InputError, match="two dimensions"):
+        th.tknn_shapley(da.zeros(300), y, X_val, y_val)
+
+
+def test_warnings_are_those_of_one_machine():
+    X, y, X_val, y_val = problem(300)
+    cut = da.from_array(X, chunks=100)
+    with pytest.warns(th.TwinWarning, match="2 of 2 validation rows"):
+        th.tknn_shapley(cut, y, X[[5, 250]], y[[5, 250]])
+    with pytest.warns(th.ReachWarning):
+        th.tknn_shapley(cut, y, X_val, y_val, radius=0.0)
+    with pytest.warns(th.LabelWarning):
+        th.tknn_shapley(cut, y, X_val, y_val + 10)
+
+
+# On a cluster
+
+
+def test_a_cluster_of_processes_gives_the_same_bits(client):
+    X, y, X_val, y_val = problem(20_000)
+    wanted = th.tknn_shapley(X, y, X_val, y_val)
+    found = th.tknn_shapley(da.from_array(X, chunks=2500), y, X_val, y_val)
+    assert isinstance(found.values, da.Array)
+    assert found.compute() == wanted
+
+
+def test_workers_write_the_values(client, tmp_path):
+    X, y, X_val, y_val = problem(5000)
+    wanted = th.tknn_shapley(X, y, X_val, y_val)
+    found = th.tknn_shapley(da.from_array(X, chunks=700), y, X_val, y_val)
+    names = found.to_parquet(tmp_path / "values")
+    assert [Path(name).name for name in names] == [f"part-{i:05d}.parquet" for i in range(8)]
+    table = pq.read_table(tmp_path / "values").sort_by("row")
+    assert table.column("row").to_pylist() == list(range(5000))
+    assert table.column("value").to_pylist() == wanted.values.tolist()
+    with pytest.raises(th.InputError, match="is there already"):
+        found.to_parquet(tmp_path / "values")
+
+
+def load_slowly(rows, folder, number):
+    """A partition that takes a while to come, and leaves a mark when it does."""
+    Path(folder, f"{number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    time.sleep(0.05)
+    return rows
+
+
+@pytest.mark.parametrize("phase", ["count", "value"])
+def test_a_worker_that_is_killed_takes_nothing_with_it(client, tmp_path, phase):
+    X, y, X_val, y_val = problem(6000)
+    wanted = th.tknn_shapley(X, y, X_val, y_val)
+    parts = [
+        da.from_delayed(
+            dask.delayed(load_slowly, pure=False)(X[i : i + 100], str(tmp_path), i),
+            (100, 5),
+            X.dtype,
+        )
+        for i in range(0, 6000, 100)
+    ]
+    slow = da.concatenate(parts)
+    if phase == "value":
+        lazy = th.tknn_shapley(slow, y, X_val, y_val)
+        for mark in tmp_path.iterdir():
+            mark.unlink()
+    killed = []
+
+    def kill():
+        while len(list(tmp_path.iterdir())) < 20:
+            time.sleep(0.01)
+        killed.append(next(tmp_path.iterdir()).name.split("-")[1])
+        os.kill(int(killed[0]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = (lazy if phase == "value" else th.tknn_shapley(slow, y, X_val, y_val)).compute()
+    killer.join()
+    assert killed
+    assert found == wanted
+    marks = [mark.name.split("-") for mark in tmp_path.iterdir()]
+    assert len(marks) > 60  # some partitions had to be read again
