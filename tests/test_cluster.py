@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tabular import thresher
 
 import thresher as th
 from thresher.engines.cluster import value_on_dask
@@ -153,6 +155,83 @@ def test_workers_write_the_values(client, tmp_path):
     assert table.column("value").to_pylist() == wanted.values.tolist()
     with pytest.raises(th.InputError, match="is there already"):
         found.to_parquet(tmp_path / "values")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Points in several files, some of them wrongly labeled, and a validation set."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(5)
+    y = random.integers(2, size=900)
+    X = random.normal(size=(900, 3)) + 3 * y[:, None]
+    y[::50] = 1 - y[::50]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        y=np.where(y, "dog", "cat"), name=[f"n{i}" for i in range(900)]
+    )
+    Path("parts").mkdir()
+    for kind in ("parquet", "csv"):
+        for place, size in ((0, 300), (300, 10), (310, 390)):
+            part = frame.iloc[place : place + size]
+            path = f"parts/{place:03}.{kind}"
+            part.to_parquet(path, index=False) if kind == "parquet" else part.to_csv(
+                path, index=False
+            )
+    frame.iloc[700:].drop(columns="name").to_parquet("val.parquet", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_command_values_files_on_a_cluster(client, files, kind):
+    address = client.scheduler.address
+    common = ("value", f"parts/*.{kind}", "--validation", "val.parquet", "--id", "name",
+              "--standardize")  # fmt: skip
+    done = thresher(
+        *common, "--engine", "dask", "--scheduler", address, "--out", "values", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    here = thresher(*common, "--out", "values.parquet")
+    assert here.returncode == 0, here.stderr
+    table, wanted = pq.read_table("values").sort_by("row"), pq.read_table("values.parquet")
+    assert table.num_rows == wanted.num_rows == 700
+    for name in table.column_names:
+        if name in {"value", "best_value", "agree"}:  # scaled by another sum of the same columns
+            np.testing.assert_allclose(table.column(name), wanted.column(name), atol=1e-9)
+        else:
+            assert table.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+    told = json.loads(done.stdout)
+    assert told["suggestions"]["relabel"] > 0
+    assert json.loads(Path("values/_record.json").read_text())["engine"] == "dask"
+    again = thresher(*common, "--engine", "dask", "--scheduler", address, "--out", "values")
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+
+
+def test_without_scaling_the_bits_are_those_of_one_machine(client, files):
+    common = ("value", "parts/*.parquet", "--validation", "val.parquet", "--ignore", "name",
+              "--radius", 0.1)  # fmt: skip
+    address = client.scheduler.address
+    for more in (
+        ("--engine", "dask", "--scheduler", address, "--out", "v"),
+        ("--out", "v.parquet"),
+    ):
+        assert thresher(*common, *more).returncode == 0
+    table = pq.read_table("v").sort_by("row")
+    assert table.column("value").equals(pq.read_table("v.parquet").column("value"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--out", "v"], "needs --validation"),
+     (["--validation", "val.parquet"], "needs --out"),
+     (["--validation", "val.parquet", "--out", "v.parquet"], "must be a folder"),
+     (["--validation", "val.parquet", "--out", "v", "--memory", "2GB"], "workers have their own"),
+     (["--validation", "val.parquet", "--out", "v", "--scheduler", "tcp://127.0.0.1:9"],
+      "does not answer")],
+)  # fmt: skip
+def test_what_a_cluster_cannot_do_is_refused(files, options, words):
+    done = thresher("value", "parts/*.parquet", "--ignore", "name", "--engine", "dask", *options)
+    assert done.returncode == 1, done.stderr
+    assert words in done.stderr
 
 
 def load_slowly(rows, folder, number):

@@ -94,8 +94,8 @@ INNER_LAYERS = {
         {"__init__"},
     ],
     "engines": [
-        {"ahead", "fitting", "memory", "parts", "ranks", "resume"},
-        {"counted", "files"},
+        {"ahead", "fitting", "lazy", "memory", "partitions", "parts", "ranks", "resume"},
+        {"cluster", "counted", "files"},
         {"scan", "stream"},
         {"valuing"},
         {"__init__"},
@@ -118,6 +118,7 @@ INNER_LAYERS = {
         {"opened", "results"},
         {"appraisal", "gathered"},
         {"streamed"},
+        {"clustered"},
         {"__init__"},
     ],
     "cli": [

@@ -162,6 +162,21 @@ def value(
             rich_help_panel=METHOD,
         ),
     ] = None,
+    engine: Annotated[
+        Literal["local", "dask"],
+        typer.Option(
+            help="dask: each file is read, counted and judged by a worker, and --out is a folder.",
+            rich_help_panel=METHOD,
+        ),
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="With --engine dask, its scheduler, such as tcp://host:8786; a cluster of this "
+            "machine if not given.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -202,36 +217,51 @@ def value(
 
     Example: thresher value 'parts/*.parquet' --validation val.parquet --memory 2GB --checkpoint run
     --out values.parquet
+
+    Example: thresher value 'parts/*.parquet' --validation val.parquet --engine dask
+    --scheduler tcp://host:8786 --out values
     """
-    from thresher.runs import Settings, value_files, write_results
+    from thresher.runs import Settings
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
     settings = _settings(given)
     if memory is None and checkpoint is not None:
         raise InputError("--checkpoint goes with --memory: points are read in parts then")
+    if engine == "local" and scheduler is not None:
+        raise InputError("--scheduler goes with --engine dask")
+    if engine == "dask":
+        done = _on_cluster(settings, out, report, scheduler, force=force)
+    elif memory is not None:
+        done = _stream(settings, out, report, checkpoint, force=force)
+    else:
+        done = _at_once(settings, out, report, force=force, json=json)
+    if json:
+        show_json(done)
+
+
+def _at_once(
+    settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
+) -> dict[str, Any]:
+    """Value points that fit in memory; the outcome for programs."""
+    from thresher.runs import value_files, write_results
+
     _check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
-    if memory is not None:
-        done = _stream(settings, out, report, checkpoint, force=force, progress=show)
-        if json:
-            show_json(done)
-        return
     valued = value_files(settings, progress=show)
     wrote = _write(valued, out, report, force=force, progress=show)
     _say(valued, wrote, out)
-    if json:
-        show_json(_document(valued, wrote, rows=out is None))
-    elif out is None:
+    if out is None and not json:
         write_results(None, valued)
+    return _document(valued, wrote, rows=out is None) if json else {}
 
 
 def _stream(
-    settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool,
-    progress: bool,
-) -> dict[str, Any]:  # fmt: skip
+    settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
+) -> dict[str, Any]:
     """Value points that are read in parts; the outcome for programs."""
     from thresher.runs import stream_files
 
+    _check_targets(settings, out, report, force=force)
     if report is not None:
         raise InputError(
             "--report shows all rows, which --memory does not keep: leave it out, or make a report "
@@ -239,17 +269,13 @@ def _stream(
         )
     if out is None:
         raise InputError("--memory needs --out, the file that the table goes to")
-    done = stream_files(settings, out, checkpoint=checkpoint, force=force, progress=progress)
+    done = stream_files(
+        settings, out, checkpoint=checkpoint, force=force, progress=sys.stderr.isatty()
+    )
     say(_headline(done.valuation, done.rows, done.validation_points))
     for hint in done.hints:
         say(f"hint: {hint}")
-    say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
-    say("lowest values:")
-    for found in done.worst:
-        name = f" ({found['id']})" if "id" in found else ""
-        to = f" to {found['best_label']}" if found["suggestion"] == "relabel" else ""
-        what = " ".join(f"label {found['label']}, {found['suggestion']}{to}".split())
-        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+    _say_suggestions(done.suggestions, done.worst)
     for path in done.wrote:
         say(f"wrote {path}")
     return {
@@ -266,6 +292,41 @@ def _stream(
         "wrote": [str(path) for path in done.wrote],
         "record": dict(done.record),
     }
+
+
+def _on_cluster(
+    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
+) -> dict[str, Any]:
+    """Value points on a cluster; the outcome for programs."""
+    from thresher.runs import cluster_files
+
+    if report is not None:
+        raise InputError("--report shows all rows, which no worker has: leave it out")
+    if out is None:
+        raise InputError("--engine dask needs --out, the folder that the workers write to")
+    done = cluster_files(settings, out, scheduler=scheduler, force=force)
+    params = dict(done.valuation.params)
+    say(_headline(done.valuation, done.rows, params["validation_points"]))
+    _say_suggestions(done.suggestions, done.worst)
+    say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
+    return {
+        "method": done.valuation.method,
+        "params": params,
+        "points": done.rows,
+        "suggestions": dict(done.suggestions),
+        "wrote": [str(path) for path in done.wrote],
+        "record": dict(done.record),
+    }
+
+
+def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
+    say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
+    say("lowest values:")
+    for found in worst:
+        name = f" ({found['id']})" if "id" in found else ""
+        to = f" to {found['best_label']}" if found["suggestion"] == "relabel" else ""
+        what = " ".join(f"label {found['label']}, {found['suggestion']}{to}".split())
+        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
 
 
 def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:

@@ -11,7 +11,7 @@ of a point goes from block to block in order, and values are the same bits as on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ from thresher.price_list import PriceList
 from thresher.prices import Semivalue, utility
 from thresher.progress import progress_bar
 from thresher.threshold import valuation_of, warn_of_reach
+from thresher.valuation import Valuation
 
 LANES = 64  # validation points whose prices are summed at a time
 BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
@@ -61,13 +62,52 @@ def value_on_dask(
         Bytes of validation rows that go to workers at a time; no result depends on it.
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
-    X_val, y_val = collected(X_val), collected(y_val)
+    priced = price_partitions(
+        partitions(X, y), collected(X_val), collected(y_val), radius=radius, metric=metric,
+        semivalue=semivalue, classes=classes, mean=mean, progress=progress,
+        block_bytes=block_bytes,
+    )  # fmt: skip
+    known = check_owners(owners, sum(priced.lengths))
+    tasks = _value_tasks(priced, len(priced.prices.validation) if mean else 1)
+    return DaskValuation.of(tasks, priced.lengths, priced.like, known)
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What the first pass leaves to the second.
+
+    Parameters
+    ----------
+    parts, lengths
+        The partitions, and how many rows each has.
+    prices, blocks
+        The prices, and the ranges of validation points that go to workers one by one.
+    seen
+        The labels of the points, and where each was seen first.
+    like
+        The valuation, but for the values.
+    """
+
+    parts: Sequence[Partition]
+    lengths: list[int]
+    prices: PriceList
+    blocks: list[slice]
+    seen: Mapping[Hashable, tuple[int, int]]
+    like: Valuation
+
+
+def price_partitions(
+    parts: Sequence[Partition], X_val: Any, y_val: Any, *, radius: float, metric: str,
+    semivalue: Semivalue, classes: Any, mean: bool, progress: bool = False,
+    block_bytes: int = BLOCK_BYTES,
+) -> Priced:  # fmt: skip
+    """The first pass: count all partitions, and set the prices."""
     public = check_validation(X_val, y_val, metric=metric, classes=classes)
     if public.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
-    parts, blocks = partitions(X, y), _blocks(public, block_bytes)
-    tally = _count(parts, [_cut(public, block) for block in blocks], radius,
-                   strangers=classes is None, progress=progress)  # fmt: skip
+    blocks = _blocks(public, block_bytes)
+    cut = [_cut(public, block) for block in blocks]
+    tally = _count(parts, cut, radius, strangers=classes is None, progress=progress)
     if not sum(tally.lengths.values()):
         raise InputError("X is empty: at least one row is needed")
     labels = check_labels("y_val", y_val)
@@ -75,11 +115,10 @@ def value_on_dask(
     _warn(tally, final, labels, radius, given=classes is not None)
     same, other = tally.counts
     prices = PriceList.of_counts(final, radius, (same, other), semivalue)
-    lengths = [tally.lengths[part.number] for part in parts]
     total = utility(same, other, len(final.classes))
     like = valuation_of(np.zeros(0), final, radius, semivalue, total, mean=mean)
-    tasks = _value_tasks(parts, prices, blocks, len(final) if mean else 1)
-    return DaskValuation.of(tasks, lengths, like, check_owners(owners, sum(lengths)))
+    lengths = [tally.lengths[part.number] for part in parts]
+    return Priced(parts, lengths, prices, blocks, tally.seen, like)
 
 
 @dataclass
@@ -224,18 +263,17 @@ def _with_classes(public: Validation, classes: Any, tally: Tally, labels: RawLab
     return dataclasses.replace(public, classes=known, codes=known.encode("y_val", labels))
 
 
-def _value_tasks(
-    parts: Sequence[Partition], prices: PriceList, blocks: Sequence[slice], divisor: float
-) -> list[Any]:
+def _value_tasks(priced: Priced, divisor: float) -> list[Any]:
     """For each partition the task of its values."""
     import dask
 
     add, order = dask.delayed(add_values, pure=True), dask.delayed(in_input_order, pure=True)
     listed = [
-        dask.delayed(_some_prices(prices, block), pure=True, traverse=False) for block in blocks
+        dask.delayed(_some_prices(priced.prices, block), pure=True, traverse=False)
+        for block in priced.blocks
     ]
     found = []
-    for part in parts:
+    for part in priced.parts:
         sums = None
         for some in listed:
             sums = add(part.number, part.X, part.y, some, sums)
@@ -254,7 +292,7 @@ def _warn(
     """The warnings of `tknn_shapley`, once all points were seen."""
     theirs = list(labels)
     if not given and not set(tally.seen) & set(theirs):
-        warn_of_labels(next(iter(tally.seen)), theirs[0], stacklevel=5)
-    tell_of_twins(int(tally.twins.sum()), final, stacklevel=5)
+        warn_of_labels(next(iter(tally.seen)), theirs[0], stacklevel=6)
+    tell_of_twins(int(tally.twins.sum()), final, stacklevel=6)
     if not tally.counts.any():
-        warn_of_reach(radius, stacklevel=5)
+        warn_of_reach(radius, stacklevel=6)

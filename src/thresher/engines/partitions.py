@@ -14,11 +14,12 @@ from thresher.labels import raw_labels
 
 @dataclass(frozen=True)
 class Partition:
-    """Some consecutive rows, not read yet: features and labels as tasks of Dask."""
+    """Some consecutive rows, not read yet: features, labels and more as tasks of Dask."""
 
     number: int
     X: Any
     y: Any
+    beside: Any = None
 
 
 def collected(table: Any) -> Any:

@@ -19,6 +19,7 @@ METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
 UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
 AUTO = "auto"
+ENGINES = ("local", "dask")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Settings:
         How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
     memory
         The most bytes to use, such as "2GB": the points are read in parts then.
+    engine
+        "local", or "dask": a cluster.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class Settings:
     utility: str = "soft-label"
     evaluations: int | None = None
     memory: str | None = None
+    engine: str = "local"
 
     def __post_init__(self) -> None:
         check_choice("--method", self.method, METHODS)
@@ -86,23 +90,30 @@ class Settings:
             if not 0 < check_number("--holdout", self.holdout, least=0, most=1) < 1:
                 raise InputError(f"--holdout must be between 0 and 1, got {self.holdout:g}")
         self._check_fitting()
-        if self.memory is not None:
-            self._check_streaming()
+        self._check_engine()
 
-    def _check_streaming(self) -> None:
+    def _check_engine(self) -> None:
+        if check_choice("--engine", self.engine, ENGINES) == "dask":
+            if self.memory is not None:
+                raise InputError("--memory goes without --engine dask: workers have their own")
+            self._check_streaming("--engine dask")
+        if self.memory is not None:
+            check_memory(self.memory)
+            self._check_streaming("--memory")
+
+    def _check_streaming(self, option: str) -> None:
         """Refuse what needs the whole table."""
-        check_memory(self.memory)
         check_streaming_fill(self.fill)
         if self.method != "tknn":
-            raise InputError(f"--memory goes with --method tknn, and the method is {self.method}")
+            raise InputError(f"{option} goes with --method tknn, and the method is {self.method}")
         if self.validation is None:
             raise InputError(
-                "--memory needs --validation: rows held out are chosen among all, so split some "
+                f"{option} needs --validation: rows held out are chosen among all, so split some "
                 "off beforehand"
             )
         if self.text is not None:
             raise InputError(
-                "--memory goes without --text: embed the texts first, by thresher embed"
+                f"{option} goes without --text: embed the texts first, by thresher embed"
             )
 
     def _check_semivalue(self) -> None:

@@ -135,7 +135,7 @@ class _Job:
         public = check_validation(X_val, y_val, metric=settings.metric, classes=None)
         run = Run(
             opened.source(encoder, written=validation.written), public, y_val, None,
-            _radius(settings, X_val, y_val), check_semivalue(settings.semivalue), kept,
+            settled_radius(settings, X_val, y_val), check_semivalue(settings.semivalue), kept,
             None if settings.memory is None else check_memory(settings.memory),
         )  # fmt: skip
         return cls(settings, opened, validation, encoder, run)
@@ -166,7 +166,7 @@ class _Job:
         work = JUDGED * len(classes) + COLUMNS
         for part, points, total in self.run.coded(priced, place, prints, advance, work=work):
             judged = judge(priced.prices, points, self.scale)
-            table = _table(part, points.codes, judged, classes)
+            table = piece_table(part, points.codes, judged, classes)
             entry = {"after": list(part.after), "prints": total}
 
             def write(path: Path, table: pa.Table = table) -> None:
@@ -241,7 +241,8 @@ def _piece(row: int) -> str:
     return f"values-{row}.arrow"
 
 
-def _radius(settings: Settings, X_val: Any, y_val: Any) -> float:
+def settled_radius(settings: Settings, X_val: Any, y_val: Any) -> float:
+    """The radius of the settings, or the one that the validation set suggests."""
     if settings.radius != AUTO:
         return check_radius(settings.radius)
     if len(y_val) < 2:
@@ -252,7 +253,7 @@ def _radius(settings: Settings, X_val: Any, y_val: Any) -> float:
     return float(suggest_radius(X_val, y_val, metric=settings.metric))
 
 
-def _table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:
+def piece_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:
     """What is known of a part, but for ranks: the columns of a piece."""
     names = pa.array(classes)
     found: dict[str, Any] = {}

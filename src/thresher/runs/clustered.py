@@ -1,0 +1,228 @@
+"""cluster_files: from files to values on a cluster of Dask; workers read, count, judge and write.
+
+Each file is a partition, so all workers must see the files and the folder of results. What only all
+rows together tell, ranks and percentiles, is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thresher.engines.cluster import Priced, price_partitions
+from thresher.engines.files import FileParts
+from thresher.engines.lazy import FORMAT
+from thresher.engines.partitions import Partition
+from thresher.engines.parts import Part, Place
+from thresher.engines.resume import Checkpoint
+from thresher.errors import InputError, require
+from thresher.files import write_table, write_whole
+from thresher.findings import SUGGESTIONS, judge
+from thresher.inputs import check_points
+from thresher.price_list import PriceList
+from thresher.prices import check_semivalue
+from thresher.runs.opened import open_points
+from thresher.runs.settings import Settings
+from thresher.runs.sources import check_lengths, describe_files, read_validation
+from thresher.runs.streamed import piece_table, settled_radius
+from thresher.runs.valued import versions
+from thresher.tables.reading import Table
+from thresher.valuation import Valuation
+
+ROWS = 1 << 18  # of a part while a file is read
+WORST = 5  # rows that are told in words
+RECORD = "_record.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """What came out of a run on a cluster; the values are in the files that were `wrote`."""
+
+    valuation: Valuation  # without values
+    rows: int
+    suggestions: Mapping[str, int]
+    worst: list[dict[str, Any]]
+    record: Mapping[str, Any]
+    wrote: list[Path]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a worker tells of the file that it wrote."""
+
+    suggestions: Mapping[str, int]
+    worst: list[dict[str, Any]]
+
+
+@contextlib.contextmanager
+def cluster(scheduler: str | None) -> Iterator[Any]:
+    """A client of the scheduler at this address; without one, of a cluster of this machine."""
+    require("distributed", purpose="--engine dask", extra="dask")
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=10) if scheduler else Client(dashboard_address=None)
+    except (OSError, ValueError) as refused:
+        raise InputError(f"--scheduler {scheduler} does not answer: {refused}") from None
+    with client:
+        yield client
+
+
+def cluster_files(
+    settings: Settings, out: Path, *, scheduler: str | None = None, force: bool = False
+) -> Clustered:
+    """Value the points of files on a cluster, and let the workers write a folder of results.
+
+    Parameters
+    ----------
+    settings
+        Files, columns and method.
+    out
+        The folder that gets a Parquet file for each file of points.
+    scheduler
+        The address of a scheduler of Dask; without it, a cluster of this machine is made.
+    force
+        Replace files that are there.
+    """
+    opened = open_points(settings)
+    validation, beside = read_validation(settings, opened.columns)
+    names = _targets(out, len(opened.table.files), force=force)
+    encoder = opened.fit(Checkpoint(None, {}), None)
+    X_val, y_val = encoder.transform(validation), list(validation.labels)
+    check_lengths(validation, X_val, cosine=settings.metric == "cosine")
+    source = opened.source(encoder, written=validation.written)
+    with cluster(scheduler):
+        priced = _priced(settings, source, X_val, y_val)
+        scale = float(len(y_val)) if settings.mean else 1.0
+        record = _record(settings, opened.table, priced, beside, encoder.describe())
+        told = _write_all(priced, names, scale, record)
+    text = json.dumps(record, indent=1, default=str) + "\n"
+    write_whole(out / RECORD, lambda path: path.write_text(text, encoding="utf-8"))
+    counts: Counter[str] = Counter()
+    for each in told:
+        counts.update(each.suggestions)
+    worst = sorted((row for each in told for row in each.worst), key=lambda row: row["value"])
+    return Clustered(
+        priced.like, sum(priced.lengths), {word: counts[word] for word in SUGGESTIONS},
+        worst[:WORST], record, [Path(name) for name in names],
+    )  # fmt: skip
+
+
+def _targets(out: Path, count: int, *, force: bool) -> list[str]:
+    if out.suffix:
+        raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    names = [str(out.resolve() / f"part-{number:05d}.parquet") for number in range(count)]
+    there = [name for name in names if Path(name).exists()]
+    if there and not force:
+        raise InputError(f"{there[0]} is there already: name another folder, or use --force")
+    return names
+
+
+def _priced(settings: Settings, source: FileParts, X_val: Any, y_val: list[Any]) -> Priced:
+    """The first pass; once more where labels of text turn out to mean others."""
+    options: dict[str, Any] = {
+        "radius": settled_radius(settings, X_val, y_val), "metric": settings.metric,
+        "semivalue": check_semivalue(settings.semivalue), "classes": None, "mean": settings.mean,
+    }  # fmt: skip
+    parts = _partitions(source, {})
+    keyed = source.keyed(y_val)
+    found = price_partitions(parts, X_val, keyed, **options)
+    seen = {label: place[0] for label, place in found.seen.items()}
+    meaning, labels = source.settle(seen, y_val, sum(found.lengths))
+    same = [*meaning.values(), *labels] == [*meaning, *keyed]
+    if same and [*map(type, meaning.values())] == [*map(type, meaning)]:
+        return found
+    return price_partitions(_partitions(source, meaning), X_val, labels, **options)
+
+
+def _partitions(source: FileParts, meaning: Mapping[Any, Any]) -> list[Partition]:
+    """A partition for each file, read by whoever works on it."""
+    import dask
+
+    read = dask.delayed(read_file, pure=True, nout=3)
+    found = []
+    for number, path in enumerate(source.files):
+        one = dataclasses.replace(
+            source, files=(path.resolve(),)
+        )  # workers have folders of their own
+        X, y, beside = read(dask.delayed(one, traverse=False), dict(meaning))
+        found.append(Partition(number, X, y, beside))
+    return found
+
+
+def read_file(source: FileParts, meaning: Mapping[Any, Any]) -> tuple[Any, Any, Any]:
+    """Features, labels and other columns of one file."""
+    parts: list[Part] = list(source.read(Place(), ROWS))
+    if not parts:
+        return np.empty((0, source.width)), [], {role: [] for role in source.beside}
+    labels = [label for part in parts for label in list(part.y)]
+    beside = {role: [x for part in parts for x in part.beside[role]] for role in source.beside}
+    X = np.concatenate([part.X for part in parts])
+    return X, [meaning.get(label, label) for label in labels], beside
+
+
+def _write_all(
+    priced: Priced, names: list[str], scale: float, record: Mapping[str, Any]
+) -> list[Written]:
+    """The second pass."""
+    import dask
+
+    write = dask.delayed(write_partition, pure=False)
+    prices = dask.delayed(priced.prices, traverse=False)
+    about = dask.delayed({**priced.like.about(record), "format": FORMAT}, traverse=False)
+    starts = np.cumsum([0, *priced.lengths]).tolist()
+    tasks = [
+        write(part.X, part.y, part.beside, prices, scale, name, first, about)
+        for part, name, first in zip(priced.parts, names, starts[:-1], strict=True)
+    ]
+    return list(dask.compute(*tasks))
+
+
+def write_partition(
+    X: Any, y: Any, beside: Mapping[str, Any], prices: PriceList, scale: float, name: str,
+    first: int, about: Mapping[str, Any],
+) -> Written:  # fmt: skip
+    """Judge the rows of one file and write what was found, whole; `first` is their first number."""
+    if not len(X):
+        write_table(name, {"row": np.zeros(0, np.int64), "value": np.zeros(0)}, about)
+        return Written({}, [])
+    points = check_points(X, y, prices.validation)
+    judged = judge(prices, points, scale)
+    part = Part(first, X, y, Place(first + len(X)), name, first, beside)
+    table = piece_table(part, points.codes, judged, prices.classes)
+    rows = pa.array(np.arange(first, first + len(X)))
+    columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
+    write_table(name, columns, about)
+    low = np.argsort(judged.value, kind="stable")[:WORST]
+    words = Counter(table.column("suggestion").to_pylist())
+    return Written(dict(words), pa.table(columns).take(low).to_pylist())
+
+
+def _record(
+    settings: Settings, table: Table, priced: Priced, beside: Mapping[str, Any],
+    encoder: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """From what, how and by which version."""
+    points = describe_files(Table(pa.table({}), table.files, table.kind), settings.label)
+    points["rows"] = sum(priced.lengths)
+    encoder["fitted_on"]["rows"] = points["rows"]
+    return {
+        **versions(),
+        "command": settings.command(),
+        "settings": dataclasses.asdict(settings),
+        "input_digest": points["digest"],
+        "points": points,
+        "validation": dict(beside),
+        "encoder": encoder,
+        "engine": "dask",
+    }
