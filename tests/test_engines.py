@@ -265,6 +265,16 @@ def test_labels_of_text_are_what_they_are_in_all_files(tmp_path, small_parts):
     for labels in (y_val, list(map(str, y_val)), y_val.astype(float)):
         got = th.tknn_shapley(th.Scan(whole), None, X_val, labels)
         assert got == wanted
+    for labels in (y_val, list(map(str, y_val))):
+        given = range(5) if labels is y_val else list("01234")
+        got = th.tknn_shapley(th.Scan(whole), None, X_val, labels, classes=given)
+        assert got == th.tknn_shapley(X, y, X_val, y_val, classes=range(5))
+        check_refused(
+            lambda labels=labels, given=given: th.tknn_shapley(
+                th.Scan(whole), None, X_val, labels, classes=given[:2]
+            ),
+            "part-0.csv has labels not in classes", f"rows {np.flatnonzero(y == 2)[0]},",
+        )  # fmt: skip
     floats = write_parts(tmp_path / "floats", "csv", X, [f"{label}.0" for label in y])
     assert th.tknn_shapley(th.Scan(floats), None, X_val, y_val) == wanted
     mixed = [*map(str, y[:-1]), "x"]
@@ -424,6 +434,19 @@ def test_no_thread_is_left_behind():
         fail()
     assert not _readers()
     assert closed.is_set()
+
+
+def test_no_thread_is_left_behind_by_a_run_that_fails(small_parts, monkeypatch):
+    X, y, X_val, y_val = problem(2000)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("thresher.engines.valuing.part_values", fail)
+    with pytest.raises(MemoryError) as caught:
+        th.tknn_shapley(X, y, X_val, y_val, memory="1TB", checkpoint=None)
+    assert caught.value.__traceback__ is not None  # which holds all frames
+    assert not _readers()
 
 
 def _readers():

@@ -126,7 +126,8 @@ def check_points(
     if strangers:
         codes = validation.classes.known_codes(labels)
         return Points(rows, np.where(codes < 0, np.int32(len(validation.classes)), codes))
-    return Points(rows, validation.classes.encode("y", labels, first=first))
+    holder = "y" if name == "X" else name  # a table in a file has its labels with it
+    return Points(rows, validation.classes.encode(holder, labels, first=first))
 
 
 def check_pair(

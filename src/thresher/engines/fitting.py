@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.tables.cells import MOST_CATEGORIES, distinct_categories, is_text, says_truth
+from thresher.tables.cells import (
+    MOST_CATEGORIES,
+    distinct_categories,
+    says_something,
+    says_truth,
+)
 from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder, Feature, check_fill
 
@@ -131,10 +136,9 @@ class _Column:
 
     def _kind(self, table: Columns) -> str | None:
         """What the cells of a table are; None where all are missing."""
-        column = table.features.column(self.name)
         if says_truth(table, self.name):
             return "truth"
-        return None if is_text(column.type) and column.null_count == len(column) else "number"
+        return "number" if says_something(table, self.name) else None
 
     def _add_categories(self, table: Columns) -> None:
         found = Feature(self.name, "categorical", categories=distinct_categories(table, self.name))

@@ -9,9 +9,11 @@ else. A run that is through removes it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +27,7 @@ from thresher.files import check_sealed, sealed, write_whole
 
 FORMAT = "thresher.checkpoint/1"
 RUN, LOCK, ABOUT = "run.json", "lock", ".json"
+OURS = re.compile(r"run\.json|lock|counts|values|encoder|rank|below|\.thresher-")
 BLOCK = 1 << 20  # bytes hashed at a time
 
 
@@ -133,9 +136,11 @@ class Checkpoint:
         if self.folder is None or self._lock is None:
             return
         for path in self.folder.iterdir():
-            path.unlink()
+            if OURS.match(path.name):
+                path.unlink()
         self._lock.close()
-        self.folder.rmdir()
+        with contextlib.suppress(OSError):  # somebody else has a file there
+            self.folder.rmdir()
 
     def _path(self, name: str) -> Path:
         assert self.folder is not None  # noqa: S101 - callers see to it

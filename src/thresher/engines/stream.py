@@ -8,7 +8,8 @@ points, numbered: a source that was not the same in both is refused.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,12 +101,17 @@ class Run:
         Labels of text are counted as they are written. What they mean is known at the end only; in
         the rare case that this makes other labels equal, such as 1 and 1.0, all is counted again.
         """
-        public = self._with(self.source.keyed(self.labels))
+        public = self._public()
         counted = self._pass("counts", public, {}, advance)
         if not counted.place.row:
             raise InputError("X is empty: at least one row is needed")
-        meaning, labels = self.source.settle(counted.labels, self.labels, counted.place.row)
-        final = self._with(labels, list(meaning.values()))
+        given = self._given()
+        meaning, labels = self.source.settle(
+            counted.labels, [*self.labels, *given], counted.place.row
+        )
+        labels, given = labels[: len(self.labels)], labels[len(self.labels) :]
+        classes = class_list(given or None, list(meaning.values()), labels)
+        final = self._with(classes, labels)
         codes = _codes_before(public, final, meaning)
         if codes is None:
             counted = self._pass("counts-again", final, meaning, advance)
@@ -117,19 +123,20 @@ class Run:
     def coded(
         self, priced: Priced, start: Place, prints: int, advance: Advance | None, *,
         work: int = 0, fixed: int = 0,
-    ) -> Iterator[tuple[Part, Points, int]]:  # fmt: skip
+    ) -> Generator[tuple[Part, Points, int], None, None]:  # fmt: skip
         """The parts of the second pass, each with the fingerprints up to its end.
 
         `work` is what a row takes besides, and `fixed` the whole pass, in bytes. At the end all
         points must have been those of the first pass.
         """
         place = start
-        for part in self._parts(start, advance, work=work, fixed=fixed):
-            named = priced.named(part)
-            points = named.points(priced.prices.validation, strangers=False)
-            prints = more_prints(prints, points, priced.codes[points.codes], part.first)
-            yield named, points, prints
-            place = part.after
+        with closing(self._parts(start, advance, work=work, fixed=fixed)) as parts:
+            for part in parts:
+                named = priced.named(part)
+                points = named.points(priced.prices.validation, strangers=False)
+                prints = more_prints(prints, points, priced.codes[points.codes], part.first)
+                yield named, points, prints
+                place = part.after
         if (place.row, prints) != (priced.rows, priced.counted.prints):
             raise InputError(
                 "the points changed while they were valued: leave the files alone, remove the "
@@ -144,19 +151,18 @@ class Run:
             advance(state.place.row)
         if state.whole:
             return state
-        for part in self._parts(state.place, advance):
-            named = _named(part, meaning)
-            state.add(
-                part, named.points(public, strangers=self.classes is None), public, self.radius
-            )
-            state.save(self.checkpoint, name)
+        with closing(self._parts(state.place, advance)) as parts:
+            for part in parts:
+                points = _named(part, meaning).points(public, strangers=self.classes is None)
+                state.add(part, points, public, self.radius)
+                state.save(self.checkpoint, name)
         state.whole = True
         state.save(self.checkpoint, name)
         return state
 
     def _parts(
         self, start: Place, advance: Advance | None, *, work: int = 0, fixed: int = 0
-    ) -> Iterator[Part]:
+    ) -> Generator[Part, None, None]:
         features, others = self.source.row_bytes
         rows = self.validation.rows
         width = len(self.validation) if rows is None else rows.width
@@ -172,7 +178,7 @@ class Run:
 
     def _rehearse(self) -> None:
         """Load and compile all that a pass needs, by a few rows: then memory can be measured."""
-        public = self._with(self.source.keyed(self.labels))
+        public = self._public()
         with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
             part = next(parts, None)
             if part is not None:
@@ -184,9 +190,16 @@ class Run:
                 known = np.minimum(points.codes, len(public.classes) - 1)
                 part_values(prices, Points(points.rows, known), 1.0)
 
-    def _with(self, labels: list[Hashable], *others: list[Hashable]) -> Validation:
-        """The validation set with these labels, and with their classes if none were given."""
-        classes: Classes = class_list(self.classes, *others, labels)
+    def _public(self) -> Validation:
+        """The validation set as the first pass sees it, with classes as the source writes them."""
+        labels, given = (self.source.keyed(each) for each in (self.labels, self._given()))
+        return self._with(class_list(given or None, labels), labels)
+
+    def _given(self) -> list[Hashable]:
+        """The classes that were given, if any."""
+        return [] if self.classes is None else list(class_list(self.classes).labels)
+
+    def _with(self, classes: Classes, labels: list[Hashable]) -> Validation:
         codes = classes.encode("y_val", labels)
         return dataclasses.replace(self.validation, classes=classes, codes=codes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from os import PathLike
 from typing import Any
 
@@ -86,11 +87,12 @@ def _values(
         place, prints = Place(*entry["after"]), entry["prints"]
     if advance is not None:
         advance(place.row)
-    for part, points, total in run.coded(priced, place, prints, advance, fixed=values.nbytes):
-        some = part_values(priced.prices, points, divisor)
-        values[part.first : part.first + len(part)] = some
-        entry = {"after": list(part.after), "prints": total}
-        run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)
+    with closing(run.coded(priced, place, prints, advance, fixed=values.nbytes)) as parts:
+        for part, points, total in parts:
+            some = part_values(priced.prices, points, divisor)
+            values[part.first : part.first + len(part)] = some
+            entry = {"after": list(part.after), "prints": total}
+            run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)
     return values
 
 

@@ -11,7 +11,9 @@ import dataclasses
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +102,7 @@ def stream_files(
         priced = job.count(advance)
         if advance is not None:
             advance(0, total=passes * priced.rows)
-        for _ in job.judge(priced, advance):
-            pass
+        job.judge(priced, advance)
         record = job.record(priced, beside)
         found = job.gather(priced, record, out, force=force)
         kept.finish()
@@ -155,7 +156,7 @@ class _Job:
             warn_of_reach(self.run.radius, stacklevel=3)
         return priced
 
-    def judge(self, priced: Priced, advance: Advance | None) -> Iterator[Part]:
+    def judge(self, priced: Priced, advance: Advance | None) -> None:
         """The pass that values and judges: pieces that are kept, one for each part."""
         place, prints = Place(), 0
         while (found := self.run.checkpoint.load(_piece(place.row))) is not None:
@@ -164,17 +165,12 @@ class _Job:
             advance(place.row)
         classes = priced.prices.classes
         work = JUDGED * len(classes) + COLUMNS
-        for part, points, total in self.run.coded(priced, place, prints, advance, work=work):
-            judged = judge(priced.prices, points, self.scale)
-            table = piece_table(part, points.codes, judged, classes)
-            entry = {"after": list(part.after), "prints": total}
-
-            def write(path: Path, table: pa.Table = table) -> None:
-                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as to:
-                    to.write_table(table)
-
-            self.run.checkpoint.save(_piece(part.first), entry, write)
-            yield part
+        with closing(self.run.coded(priced, place, prints, advance, work=work)) as parts:
+            for part, points, total in parts:
+                judged = judge(priced.prices, points, self.scale)
+                table = piece_table(part, points.codes, judged, classes)
+                entry = {"after": list(part.after), "prints": total}
+                self.run.checkpoint.save(_piece(part.first), entry, partial(_write, table))
 
     @property
     def scale(self) -> float:
@@ -239,6 +235,11 @@ class _Job:
 
 def _piece(row: int) -> str:
     return f"values-{row}.arrow"
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
 
 
 def settled_radius(settings: Settings, X_val: Any, y_val: Any) -> float:

@@ -93,6 +93,17 @@ def says_truth(columns: Columns, name: str) -> bool:
     return said
 
 
+def says_something(columns: Columns, name: str) -> bool:
+    """Whether a cell of a column is not missing."""
+    column = _decoded(columns.features.column(name))
+    if not is_text(column.type):
+        return bool(column.null_count < len(column))
+    words = (
+        (cell.as_py() or "").strip().lower() for chunk in column.iterchunks() for cell in chunk
+    )
+    return any(word not in MISSING for word in words)
+
+
 def is_text(kind: Any) -> bool:
     """Whether a type of Arrow is text."""
     return bool(
