@@ -33,6 +33,8 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/privacy.py
 	$(BIN)/python benchmarks/retrain.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/knn_scale.py
 
