@@ -87,14 +87,34 @@ def main():
         series[name] = (some, times)
     constant, each = fit(found)
     about = machine()
-    told = f"{about['processor']}, {about['cores']} cores, commit {about['commit']}, {about['date']}."
-    lines = ["# Results of `benchmarks/scale.py`", "", f"{told} Best of five turns; cosine, 5 % of the points near, float32.", ""]
+    told = (
+        f"{about['processor']}, {about['cores']} cores, commit {about['commit']}, {about['date']}."
+    )
+    lines = [
+        "# Results of `benchmarks/scale.py`",
+        "",
+        f"{told} Best of five turns; cosine, 5 % of the points near, float32.",
+        "",
+    ]
     for name, (sizes, times) in series.items():
         fixed = ", ".join(f"{key} = {entry:,}" for key, entry in BASE.items() if key != name)
-        lines += [f"## {name}, at {fixed}", "", f"| {name} | " + " | ".join(f"{s:,}" for s in sizes) + " |"]
-        lines += ["|---|" + "---|" * len(sizes), "| seconds | " + " | ".join(f"{t:.3g}" for t in times) + " |", ""]
+        lines += [
+            f"## {name}, at {fixed}",
+            "",
+            f"| {name} | " + " | ".join(f"{s:,}" for s in sizes) + " |",
+        ]
+        lines += [
+            "|---|" + "---|" * len(sizes),
+            "| seconds | " + " | ".join(f"{t:.3g}" for t in times) + " |",
+            "",
+        ]
         lines += [f"Time grows as {name} to the power {slope(sizes, times):.2f}.", ""]
-    lines += ["![Seconds over N, M and d](scale.svg)", "", f"Fitted: N M ({constant:.3f} + {each:.4f} d) nanoseconds on these cores.", ""]
+    lines += [
+        "![Seconds over N, M and d](scale.svg)",
+        "",
+        f"Fitted: N M ({constant:.3f} + {each:.4f} d) nanoseconds on these cores.",
+        "",
+    ]
     RESULTS.joinpath("scale.md").write_text("\n".join(lines))
     about = {"machine": about, "found": found, "nanoseconds": [constant, each]}
     RESULTS.joinpath("scale.json").write_text(json.dumps(about, indent=1, default=float) + "\n")
