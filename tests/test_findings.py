@@ -63,8 +63,8 @@ def test_ranks_and_percentiles_with_ties():
 def one_point(label, near, far=()):
     """A point, and validation points near it and far away with these labels."""
     X = np.array([[0.0], [50.0]])
-    X_val = [[0.1 + i / 1000] for i in range(len(near))] + [[100.0 + i] for i in range(len(far))]
-    data = X, [label, "far"], X_val, [*near, *far]
+    rows = [0.1 + i / 1000 for i in range(len(near))] + [100.0 + i for i in range(len(far))]
+    data = X, [label, "far"], [[x] for x in [*rows, 50.5]], [*near, *far, "far"]
     findings = explain(th.tknn_shapley(*data, radius=1, metric="euclidean"), *data)
     return findings.suggestion[0], findings.best_label[0]
 
@@ -76,8 +76,8 @@ def one_point(label, near, far=()):
         ("a", ["a"] * 8, [], "keep"),
         ("a", ["a"] * 5 + ["b"] * 5, [], "keep"),
         ("a", ["b"] * 9, ["a"], "relabel"),
-        ("a", ["b"] * 8 + ["a"] * 2, [], "relabel"),
-        ("a", ["b"] * 7 + ["a"] * 3, [], "inspect"),  # more than one in five agree
+        ("a", ["b"] * 12 + ["a"] * 3, [], "relabel"),
+        ("a", ["b"] * 11 + ["a"] * 4, [], "inspect"),  # more than one in five agree
         ("a", ["b"] * 4, ["a"], "inspect"),  # four are no more than two deviations
         ("a", ["b"] * 9, [], "inspect"),  # no validation point has its label at all
         ("c", ["a"] * 20 + ["b"] * 6, ["c"], "relabel"),

@@ -84,7 +84,7 @@ class Scan:
         encoder = Encoder(tuple(Feature(name, "number") for name in self.names))
 
         def encode(columns: Columns) -> NDArray[np.float64]:
-            return encoder.transform(columns, whole=False)
+            return encoder.transform(columns)
 
         table = self.table
         return FileParts(

@@ -42,7 +42,7 @@ class Opened:
         beside = {"id": settings.id, "owner": settings.owner}
 
         def encode(columns: Columns) -> Any:
-            return encoder.transform(columns, whole=False)
+            return encoder.transform(columns)
 
         return FileParts(
             self.table.files, self.table.kind, self.table.delimiter, settings.label,

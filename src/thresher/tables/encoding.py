@@ -59,8 +59,8 @@ class Feature:
         """How many columns of numbers it becomes."""
         return len(self.categories) if self.kind == "categorical" else 1
 
-    def raw(self, columns: Columns, *, whole: bool = True) -> Numbers:
-        """The columns of numbers, not scaled; refused where a `whole` table has none."""
+    def raw(self, columns: Columns) -> Numbers:
+        """The columns of numbers, not scaled."""
         if self.kind == "categorical":
             codes = self.codes(columns)
             out = np.zeros((len(columns), self.width))
@@ -71,16 +71,12 @@ class Feature:
         empty = np.flatnonzero(np.isnan(found))
         if not len(empty):
             return found[:, None]
-        if whole and len(empty) == len(found):
-            raise InputError(
-                f"{columns.source} column {self.name!r} has no numbers: leave it out by --ignore "
-                f"{shlex.quote(self.name)}"
-            )
         if self.fill is None:
+            fill = "median (or zero, or a number)" if len(empty) < len(found) else "zero"
             raise InputError(
                 f"{columns.source} column {self.name!r} has missing numbers in "
-                f"{rows_text(columns.rows[empty])}: fill them by --fill median (or zero, or a "
-                f"number), leave it out by --ignore {shlex.quote(self.name)}, or drop those rows"
+                f"{rows_text(columns.rows[empty])}: fill them by --fill {fill}, leave it out by "
+                f"--ignore {shlex.quote(self.name)}, or drop those rows"
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 
@@ -90,9 +86,9 @@ class Feature:
         found = pc.fill_null(pc.index_in(categories(columns, self.name), value_set=known), -1)
         return np.asarray(found.to_numpy(), np.int64)
 
-    def scaled(self, columns: Columns, *, whole: bool = True) -> Numbers:
+    def scaled(self, columns: Columns) -> Numbers:
         """The columns of numbers."""
-        found = self.raw(columns, whole=whole)
+        found = self.raw(columns)
         if not self.means:
             return found
         spread = np.array(self.deviations)
@@ -169,18 +165,12 @@ class Encoder:
             )
         )
 
-    def transform(self, columns: Columns, *, progress: bool = False, whole: bool = True) -> Numbers:
-        """A table as rows of numbers; a category that was not seen before is all zeros.
-
-        A table that is not the `whole` one may lack all numbers of a column.
-        """
+    def transform(self, columns: Columns, *, progress: bool = False) -> Numbers:
+        """A table as rows of numbers; a category that was not seen before is all zeros."""
         for name in (*(each.name for each in self.features), self.text):
             if name is not None and name not in columns.names:
                 raise missing(columns.source, "column", name, columns.names)
-        parts = [
-            np.empty((len(columns), 0)),
-            *(each.scaled(columns, whole=whole) for each in self.features),
-        ]
+        parts = [np.empty((len(columns), 0)), *(each.scaled(columns) for each in self.features)]
         if self.text is not None:
             texts = columns.features.column(self.text).to_pylist()
             found = check_texts(f"{columns.source} column {self.text!r}", texts)
