@@ -22,7 +22,7 @@ from thresher.tables.columns import Columns, same_labels
 from thresher.tables.finding import TEXT_KINDS
 
 TABLES = 6 * 8 * NUMBERS  # bytes of a small table, its columns as numbers, and rows of them
-PARSED = 16 * TEXT  # bytes of text, its cells, and numbers, where cells are short
+PARSED = 24 * TEXT  # bytes of text, its cells, and numbers, where cells are short
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,7 @@ class FileParts:
             path = self.files[number]
             filling = _Filling(self, path, rows, row - inside)
             for first, table in read_batches(path, self.kind, self.delimiter, self.columns, inside):
+                give_back()  # else cells of text that are freed pile up
                 lo = 0
                 while lo < table.num_rows:
                     lo += filling.add(first + lo, table.slice(lo))

@@ -74,9 +74,7 @@ def fit_encoder(
         rows += len(table)
         if not whole:
             break
-    features = tuple(
-        each.feature(source, rows, standardize=standardize) for each in columns.values()
-    )
+    features = tuple(each.feature(rows, standardize=standardize) for each in columns.values())
     about = {"source": source, "rows": rows if whole else None, "fill": fill}
     return Encoder(features, fitted_on=about | {"standardize": standardize})
 
@@ -152,13 +150,8 @@ class _Column:
                 f"leave it out by --ignore {shlex.quote(self.name)}, or put the rare ones together"
             )
 
-    def feature(self, source: str, rows: int, *, standardize: bool) -> Feature:
+    def feature(self, rows: int, *, standardize: bool) -> Feature:
         if not self.categorical:
-            if self.kind is None and self.fill is not None:
-                raise InputError(
-                    f"{source} column {self.name!r} has no numbers: leave it out by --ignore "
-                    f"{shlex.quote(self.name)}"
-                )
             ends = self.moments.ends() if standardize else ((), ())
             return Feature(self.name, self.kind or "number", self.fill, (), *ends)
         entries = sorted(self.counts, key=lambda entry: (entry is None, entry or ""))
