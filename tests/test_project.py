@@ -123,6 +123,7 @@ INNER_LAYERS = {
     ],
     "cli": [
         {"words"},
+        {"valuing"},
         {"appraise", "attack", "clean", "demo", "embed", "ledger", "release", "reproduce", "value"},
         {"__init__"},
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -462,6 +463,16 @@ def test_what_to_do_next_can_be_pasted(data):
     command = re.search("to act on it: (.*)", done.stderr)[1]
     assert thresher(*shlex.split(command)[1:]).returncode == 0
     assert len(read_table("clean.csv", delimiter=";")) == 120
+
+
+def test_what_to_do_next_keeps_the_kind_of_a_compressed_table(data):
+    put("points.csv.gz", gzip.compress(Path("points.csv").read_bytes()))
+    done = thresher(
+        "value", "points.csv.gz", "--validation", "val.csv", "--radius", 0.5, "--out", "v.csv"
+    )
+    command = re.search("to act on it: (.*)", done.stderr)[1]
+    assert thresher(*shlex.split(command)[1:]).returncode == 0
+    assert len(read_table("clean.csv.gz")) == 120
 
 
 def test_an_interrupted_run_says_so_and_leaves_nothing(data):

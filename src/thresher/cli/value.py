@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.words import say, show_json, split_names
+from thresher.cli.valuing import value_at_once, value_in_parts, value_on_cluster
+from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
 
 COLUMNS, VALIDATION, METHOD, OUTPUT = "Columns", "Validation set", "Method", "Output"
-WORST = 5  # rows that are told in words
 
 Method = Literal[
     "tknn", "knn", "zero-budget", "leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf"
@@ -230,115 +228,13 @@ def value(
     if engine == "local" and scheduler is not None:
         raise InputError("--scheduler goes with --engine dask")
     if engine == "dask":
-        done = _on_cluster(settings, out, report, scheduler, force=force)
+        done = value_on_cluster(settings, out, report, scheduler, force=force)
     elif memory is not None:
-        done = _stream(settings, out, report, checkpoint, force=force)
+        done = value_in_parts(settings, out, report, checkpoint, force=force)
     else:
-        done = _at_once(settings, out, report, force=force, json=json)
+        done = value_at_once(settings, out, report, force=force, json=json)
     if json:
         show_json(done)
-
-
-def _at_once(
-    settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
-) -> dict[str, Any]:
-    """Value points that fit in memory; the outcome for programs."""
-    from thresher.runs import value_files, write_results
-
-    _check_targets(settings, out, report, force=force)
-    show = sys.stderr.isatty()
-    valued = value_files(settings, progress=show)
-    wrote = _write(valued, out, report, force=force, progress=show)
-    _say(valued, wrote, out)
-    if out is None and not json:
-        write_results(None, valued)
-    return _document(valued, wrote, rows=out is None) if json else {}
-
-
-def _stream(
-    settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
-) -> dict[str, Any]:
-    """Value points that are read in parts; the outcome for programs."""
-    from thresher.runs import stream_files
-
-    _check_targets(settings, out, report, force=force)
-    if report is not None:
-        raise InputError(
-            "--report shows all rows, which --memory does not keep: leave it out, or make a report "
-            "of a part of the table without --memory"
-        )
-    if out is None:
-        raise InputError("--memory needs --out, the file that the table goes to")
-    done = stream_files(
-        settings, out, checkpoint=checkpoint, force=force, progress=sys.stderr.isatty()
-    )
-    say(_headline(done.valuation, done.rows, done.validation_points))
-    for hint in done.hints:
-        say(f"hint: {hint}")
-    _say_suggestions(done.suggestions, done.worst)
-    for path in done.wrote:
-        say(f"wrote {path}")
-    return {
-        "method": done.valuation.method,
-        "params": dict(done.valuation.params),
-        "points": done.rows,
-        "utility_all": done.valuation.utility_all,
-        "utility_none": done.valuation.utility_none,
-        "suggestions": dict(done.suggestions),
-        "by_owner": None
-        if done.by_owner is None
-        else {str(owner): worth for owner, worth in done.by_owner.items()},
-        "hints": done.hints,
-        "wrote": [str(path) for path in done.wrote],
-        "record": dict(done.record),
-    }
-
-
-def _on_cluster(
-    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
-) -> dict[str, Any]:
-    """Value points on a cluster; the outcome for programs."""
-    from thresher.runs import cluster_files
-
-    if report is not None:
-        raise InputError("--report shows all rows, which no worker has: leave it out")
-    if out is None:
-        raise InputError("--engine dask needs --out, the folder that the workers write to")
-    done = cluster_files(settings, out, scheduler=scheduler, force=force)
-    params = dict(done.valuation.params)
-    say(_headline(done.valuation, done.rows, params["validation_points"]))
-    _say_suggestions(done.suggestions, done.worst)
-    say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
-    return {
-        "method": done.valuation.method,
-        "params": params,
-        "points": done.rows,
-        "suggestions": dict(done.suggestions),
-        "wrote": [str(path) for path in done.wrote],
-        "record": dict(done.record),
-    }
-
-
-def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
-    say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
-    say("lowest values:")
-    for found in worst:
-        name = f" ({found['id']})" if "id" in found else ""
-        to = f" to {found['best_label']}" if found["suggestion"] == "relabel" else ""
-        what = " ".join(f"label {found['label']}, {found['suggestion']}{to}".split())
-        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
-
-
-def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:
-    """What was done, in one line."""
-    about = valuation.params
-    kind = about.get("semivalue", "shapley")
-    kind = "" if kind == "shapley" else f" (semivalue {kind})"
-    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
-    return (
-        f"valued {points} points by {validation} validation points{beside}: "
-        f"{valuation.method}{kind}{radius}"
-    )
 
 
 def _settings(given: dict[str, Any]) -> Any:
@@ -349,124 +245,3 @@ def _settings(given: dict[str, Any]) -> Any:
     if given["model"] is None:
         del given["model"]
     return Settings(**given)
-
-
-def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
-    """Refuse files that cannot be written, and packages that are not there, before the work."""
-    from thresher.errors import require
-    from thresher.runs import check_results
-    from thresher.tables.finding import find_files
-    from thresher.tables.reading import record_path
-    from thresher.tables.writing import check_apart, check_free
-
-    files = list(find_files(settings.file))
-    if settings.validation is not None:
-        files += find_files(settings.validation)
-    named = (settings.label, settings.validation_label)
-    files += [Path(name) for name in named if name is not None and Path(name).is_file()]
-    if out is not None:
-        check_results(out, files, force=force)
-    if report is not None:
-        from thresher.report import check_target
-
-        require("jinja2", purpose="the HTML report", extra="report")
-        check_apart(report, [*files, *([] if out is None else [out, record_path(out)])])
-        check_free(report, force=force)
-        check_target(report, force=force)
-
-
-def _write(
-    valued: Any, out: Path | None, report: Path | None, *, force: bool, progress: bool
-) -> list[Path]:
-    from thresher.runs import write_results
-
-    wrote = [] if out is None else write_results(out, valued, force=force)
-    if report is not None:
-        valued.report(report, force=force, progress=progress)
-        wrote.append(report)
-    return wrote
-
-
-def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
-    """The outcome in words."""
-    held = valued.record["validation"].get("held_out")
-    beside = "" if held is None else ", held out of the table"
-    say(_headline(valued.valuation, len(valued.points), len(valued.validation), beside))
-    for hint in valued.hints():
-        say(f"hint: {hint}")
-    for line in _worst_lines(valued):
-        say(line)
-    for path in wrote:
-        say(f"wrote {path}")
-    fixable = valued.findings is not None and sum(
-        valued.findings.counts()[word] for word in ("relabel", "drop")
-    )
-    if out is not None and fixable:
-        say(f"to act on it: {_next_command(valued, out)}")
-
-
-def _next_command(valued: Any, out: Path) -> str:
-    settings = valued.settings
-    words = ["thresher", "clean", settings.file, "--values", str(out)]
-    for name in ("label", "id", "delimiter"):
-        if name in settings.given():
-            words += [f"--{name}", getattr(settings, name)]
-    suffix = Path(valued.record["points"]["files"][0]).suffix
-    return shlex.join([*words, "--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"])
-
-
-def _worst_lines(valued: Any) -> list[str]:
-    """How many rows got each suggestion, and the lowest values."""
-    found = []
-    if valued.findings is not None:
-        told = ", ".join(f"{count} {name}" for name, count in valued.findings.counts().items())
-        found.append(f"suggestions: {told}")
-    found.append("lowest values:")
-    for place in valued.valuation.suspects(min(WORST, len(valued.points))):
-        row, what = valued.points.rows[place], f"label {valued.points.labels[place]}"
-        name = "" if valued.points.ids is None else f" ({valued.points.ids[place]})"
-        if valued.findings is not None:
-            what += f", {advice(valued.findings, place)}"
-        what = " ".join(what.split())  # a label may have line feeds
-        found.append(f"  row {row}{name}: {valued.valuation.values[place]:.4g}, {what}")
-    return found
-
-
-def advice(findings: Any, place: int) -> str:
-    """A suggestion in words, with the label to be taken."""
-    word = findings.suggestion[place]
-    return f"relabel to {findings.best_label[place]}" if word == "relabel" else str(word)
-
-
-def _document(valued: Any, wrote: list[Path], *, rows: bool) -> dict[str, Any]:
-    valuation = valued.valuation
-    found: dict[str, Any] = {
-        "method": valuation.method,
-        "params": dict(valuation.params),
-        "points": len(valuation),
-        "utility_all": _known(valuation.utility_all),
-        "utility_none": _known(valuation.utility_none),
-        "suggestions": None if valued.findings is None else valued.findings.counts(),
-        "by_owner": None if valuation.owners is None else _owners(valuation),
-        "hints": valued.hints(),
-        "wrote": [str(path) for path in wrote],
-        "record": dict(valued.record),
-    }
-    if rows:
-        columns, _ = valuation.stored(valued.columns(), {})
-        lists = [list(map(_plain, entries)) for entries in columns.values()]
-        found["rows"] = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
-    return found
-
-
-def _owners(valuation: Any) -> dict[str, float]:
-    return {str(owner): worth for owner, worth in valuation.by_owner().items()}
-
-
-def _plain(entry: Any) -> Any:
-    plain = entry.item() if hasattr(entry, "item") else entry
-    return _known(plain) if isinstance(plain, float) else plain
-
-
-def _known(number: float) -> float | None:
-    return number if number == number else None  # noqa: PLR0124

@@ -1,0 +1,234 @@
+"""The ways in which `thresher value` runs, and what each says: at once, in parts, on a cluster."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from thresher.cli.words import say
+from thresher.errors import InputError
+
+WORST = 5  # rows that are told in words
+
+
+def value_at_once(
+    settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
+) -> dict[str, Any]:
+    """Value points that fit in memory; the outcome for programs."""
+    from thresher.runs import value_files, write_results
+
+    _check_targets(settings, out, report, force=force)
+    show = sys.stderr.isatty()
+    valued = value_files(settings, progress=show)
+    wrote = _write(valued, out, report, force=force, progress=show)
+    _say(valued, wrote, out)
+    if out is None and not json:
+        write_results(None, valued)
+    return _document(valued, wrote, rows=out is None) if json else {}
+
+
+def value_in_parts(
+    settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
+) -> dict[str, Any]:
+    """Value points that are read in parts; the outcome for programs."""
+    from thresher.runs import stream_files
+
+    _check_targets(settings, out, report, force=force)
+    if report is not None:
+        raise InputError(
+            "--report shows all rows, which --memory does not keep: leave it out, or make a report "
+            "of a part of the table without --memory"
+        )
+    if out is None:
+        raise InputError("--memory needs --out, the file that the table goes to")
+    done = stream_files(
+        settings, out, checkpoint=checkpoint, force=force, progress=sys.stderr.isatty()
+    )
+    say(_headline(done.valuation, done.rows, done.validation_points))
+    for hint in done.hints:
+        say(f"hint: {hint}")
+    _say_suggestions(done.suggestions, done.worst)
+    for path in done.wrote:
+        say(f"wrote {path}")
+    return {
+        "method": done.valuation.method,
+        "params": dict(done.valuation.params),
+        "points": done.rows,
+        "utility_all": done.valuation.utility_all,
+        "utility_none": done.valuation.utility_none,
+        "suggestions": dict(done.suggestions),
+        "by_owner": None
+        if done.by_owner is None
+        else {str(owner): worth for owner, worth in done.by_owner.items()},
+        "hints": done.hints,
+        "wrote": [str(path) for path in done.wrote],
+        "record": dict(done.record),
+    }
+
+
+def value_on_cluster(
+    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
+) -> dict[str, Any]:
+    """Value points on a cluster; the outcome for programs."""
+    from thresher.runs import cluster_files
+
+    if report is not None:
+        raise InputError("--report shows all rows, which no worker has: leave it out")
+    if out is None:
+        raise InputError("--engine dask needs --out, the folder that the workers write to")
+    done = cluster_files(settings, out, scheduler=scheduler, force=force)
+    params = dict(done.valuation.params)
+    say(_headline(done.valuation, done.rows, params["validation_points"]))
+    _say_suggestions(done.suggestions, done.worst)
+    say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
+    return {
+        "method": done.valuation.method,
+        "params": params,
+        "points": done.rows,
+        "suggestions": dict(done.suggestions),
+        "wrote": [str(path) for path in done.wrote],
+        "record": dict(done.record),
+    }
+
+
+def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
+    """How many rows got each suggestion, if there are any, and the lowest values."""
+    if suggestions is not None:
+        say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
+    say("lowest values:")
+    for found in worst:
+        name = f" ({found['id']})" if "id" in found else ""
+        word = found.get("suggestion", "")
+        advice = f"{word} to {found['best_label']}" if word == "relabel" else word
+        what = " ".join(f"label {found['label']}, {advice}".rstrip(", ").split())
+        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+
+
+def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:
+    """What was done, in one line."""
+    about = valuation.params
+    kind = about.get("semivalue", "shapley")
+    kind = "" if kind == "shapley" else f" (semivalue {kind})"
+    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
+    return (
+        f"valued {points} points by {validation} validation points{beside}: "
+        f"{valuation.method}{kind}{radius}"
+    )
+
+
+def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
+    """Refuse files that cannot be written, and packages that are not there, before the work."""
+    from thresher.errors import require
+    from thresher.runs import check_results
+    from thresher.tables.finding import find_files
+    from thresher.tables.reading import record_path
+    from thresher.tables.writing import check_apart, check_free
+
+    files = list(find_files(settings.file))
+    if settings.validation is not None:
+        files += find_files(settings.validation)
+    named = (settings.label, settings.validation_label)
+    files += [Path(name) for name in named if name is not None and Path(name).is_file()]
+    if out is not None:
+        check_results(out, files, force=force)
+    if report is not None:
+        from thresher.report import check_target
+
+        require("jinja2", purpose="the HTML report", extra="report")
+        check_apart(report, [*files, *([] if out is None else [out, record_path(out)])])
+        check_free(report, force=force)
+        check_target(report, force=force)
+
+
+def _write(
+    valued: Any, out: Path | None, report: Path | None, *, force: bool, progress: bool
+) -> list[Path]:
+    from thresher.runs import write_results
+
+    wrote = [] if out is None else write_results(out, valued, force=force)
+    if report is not None:
+        valued.report(report, force=force, progress=progress)
+        wrote.append(report)
+    return wrote
+
+
+def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
+    """The outcome in words."""
+    held = valued.record["validation"].get("held_out")
+    beside = "" if held is None else ", held out of the table"
+    say(_headline(valued.valuation, len(valued.points), len(valued.validation), beside))
+    for hint in valued.hints():
+        say(f"hint: {hint}")
+    counts = None if valued.findings is None else valued.findings.counts()
+    _say_suggestions(counts, _worst(valued))
+    for path in wrote:
+        say(f"wrote {path}")
+    fixable = valued.findings is not None and sum(
+        valued.findings.counts()[word] for word in ("relabel", "drop")
+    )
+    if out is not None and fixable:
+        say(f"to act on it: {_next_command(valued, out)}")
+
+
+def _next_command(valued: Any, out: Path) -> str:
+    settings = valued.settings
+    words = ["thresher", "clean", settings.file, "--values", str(out)]
+    for name in ("label", "id", "delimiter"):
+        if name in settings.given():
+            words += [f"--{name}", getattr(settings, name)]
+    first = Path(valued.record["points"]["files"][0])
+    suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
+    return shlex.join([*words, "--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"])
+
+
+def _worst(valued: Any) -> list[dict[str, Any]]:
+    """The rows with the lowest values, with what is told of each."""
+    points, findings, found = valued.points, valued.findings, []
+    for place in valued.valuation.suspects(min(WORST, len(points))):
+        row = {"row": points.rows[place], "label": points.labels[place]}
+        row["value"] = valued.valuation.values[place]
+        if points.ids is not None:
+            row["id"] = points.ids[place]
+        if findings is not None:
+            row |= {
+                "suggestion": findings.suggestion[place],
+                "best_label": findings.best_label[place],
+            }
+        found.append(row)
+    return found
+
+
+def _document(valued: Any, wrote: list[Path], *, rows: bool) -> dict[str, Any]:
+    valuation = valued.valuation
+    found: dict[str, Any] = {
+        "method": valuation.method,
+        "params": dict(valuation.params),
+        "points": len(valuation),
+        "utility_all": _known(valuation.utility_all),
+        "utility_none": _known(valuation.utility_none),
+        "suggestions": None if valued.findings is None else valued.findings.counts(),
+        "by_owner": None if valuation.owners is None else _owners(valuation),
+        "hints": valued.hints(),
+        "wrote": [str(path) for path in wrote],
+        "record": dict(valued.record),
+    }
+    if rows:
+        columns, _ = valuation.stored(valued.columns(), {})
+        lists = [list(map(_plain, entries)) for entries in columns.values()]
+        found["rows"] = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+    return found
+
+
+def _owners(valuation: Any) -> dict[str, float]:
+    return {str(owner): worth for owner, worth in valuation.by_owner().items()}
+
+
+def _plain(entry: Any) -> Any:
+    plain = entry.item() if hasattr(entry, "item") else entry
+    return _known(plain) if isinstance(plain, float) else plain
+
+
+def _known(number: float) -> float | None:
+    return number if number == number else None  # noqa: PLR0124
