@@ -227,7 +227,7 @@ def test_the_record_says_what_was_computed(rng):
     assert valuation.method == "tknn-shapley"
     assert dict(valuation.params) == {
         "radius": 0.5, "metric": "cosine", "semivalue": semivalue_name(th.Beta(2, 1)),
-        "classes": ["a", "b"], "validation_points": 4, "mean": False,
+        "classes": ["a", "b"], "validation_points": 4, "mean": False, "neighbors": "all",
     }  # fmt: skip
 
 

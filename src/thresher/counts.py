@@ -25,7 +25,8 @@ from thresher.inputs import (
     warn_of_twins,
 )
 from thresher.metrics import Rows
-from thresher.near import Distances, Groups, near_blocks
+from thresher.near import Distances, Groups
+from thresher.neighbors import Exact, check_neighbors, search
 from thresher.price_list import PriceList, stored_validation
 from thresher.prices import Semivalue, utility
 
@@ -48,6 +49,9 @@ class NeighborCounts:
         "cosine", "euclidean" or "precomputed" (X_val is None, and X holds distances).
     classes
         All classes; without it, those of `y_val`.
+    neighbors
+        How near pairs are found, "auto", "all" or "tree", as in `tknn_shapley`; no count depends on
+        it, and a saved file does not keep it.
 
     Notes
     -----
@@ -73,7 +77,9 @@ class NeighborCounts:
         radius: float = 0.5,
         metric: str = "cosine",
         classes: object = None,
+        neighbors: Exact = "auto",
     ) -> None:
+        self._neighbors: Exact = check_neighbors(neighbors, exact=True)
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
         self._start(kept(validation), check_radius(radius))
 
@@ -195,11 +201,11 @@ class NeighborCounts:
         """The (same, other) table of these points, and their fingerprints."""
         groups = Groups.of(points.codes, len(self.validation.classes))
         counts = np.zeros_like(self._counts)
-        blocks = near_blocks(
-            points.rows, groups, self.validation.rows,
-            metric=self.validation.metric, radius=self.radius,
+        way = search(
+            points.rows, self.validation.rows,
+            metric=self.validation.metric, radius=self.radius, neighbors=self._neighbors,
         )  # fmt: skip
-        for block in blocks:
+        for block in way.blocks(groups):
             codes = self.validation.codes[block.columns]
             segments = groups.segments(np.unique(codes))
             counts[0, block.columns], counts[1, block.columns] = block.own_counts(segments, codes)
@@ -248,6 +254,7 @@ class NeighborCounts:
             check_sealed(about, FORMAT)
             validation = stored_validation(about, arrays.get("features"), arrays["labels"])
             counts = cls.__new__(cls)
+            counts._neighbors = "auto"
             counts._start(validation, check_radius(about["radius"]))
             counts._counts[:] = arrays["counts"]
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))

@@ -25,7 +25,8 @@ from thresher.files import (
 from thresher.inputs import Points, Validation, check_points
 from thresher.labels import Classes
 from thresher.metrics import measure
-from thresher.near import Block, Groups, near_blocks
+from thresher.near import Block, Groups
+from thresher.neighbors import Exact, check_neighbors, search
 from thresher.prices import (
     Semivalue,
     check_semivalue,
@@ -33,6 +34,7 @@ from thresher.prices import (
     rest_prices,
     semivalue_name,
 )
+from thresher.tree import TreeBlock
 
 FORMAT = "thresher.prices/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -120,7 +122,9 @@ class PriceList:
         about = f"{self.semivalue}, {len(self.validation)} validation points"
         return f"PriceList({about}, {self.validation.metric} radius {self.radius:g})"
 
-    def values(self, X: object, y: object, *, label: object = None) -> NDArray[np.float64]:
+    def values(
+        self, X: object, y: object, *, label: object = None, neighbors: Exact = "auto"
+    ) -> NDArray[np.float64]:
         """The values of points that are among the counted ones.
 
         Parameters
@@ -129,46 +133,62 @@ class PriceList:
             The points and the labels under which they were counted.
         label
             If given, the values the same points would have under this label, all else equal.
+        neighbors
+            How near pairs are found, "auto", "all" or "tree", as in `tknn_shapley`; no value
+            depends on it.
         """
+        neighbors = check_neighbors(neighbors, exact=True)
         points = check_points(X, _spread(y, X), self.validation)
         code = None if label is None else self.validation.classes.code("label", label)
-        return self._sum(points, [code], member=True)[:, 0]
+        return self._sum(points, [code], neighbors, member=True)[:, 0]
 
-    def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
+    def newcomer_values(
+        self, X: object, y: object, *, neighbors: Exact = "auto"
+    ) -> NDArray[np.float64]:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
+        neighbors = check_neighbors(neighbors, exact=True)
         points = check_points(X, _spread(y, X), self.validation)
-        return self._sum(points, [None], member=False)[:, 0]
+        return self._sum(points, [None], neighbors, member=False)[:, 0]
 
-    def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
+    def label_values(
+        self, X: object, y: object = None, *, neighbors: Exact = "auto"
+    ) -> NDArray[np.float64]:
         """The value of each point under each class: one row a point, one column for each class.
 
         With `y` the points are members that were counted under these labels, without it newcomers.
         """
+        neighbors = check_neighbors(neighbors, exact=True)
         codes = list(range(len(self.validation.classes)))
         if y is not None:
-            return self._sum(check_points(X, _spread(y, X), self.validation), codes, member=True)
+            points = check_points(X, _spread(y, X), self.validation)
+            return self._sum(points, codes, neighbors, member=True)
         placeholder = self.validation.classes.labels[0]
         points = check_points(X, _spread(placeholder, X), self.validation)
-        return self._sum(points, codes, member=False)
+        return self._sum(points, codes, neighbors, member=False)
 
     def _sum(
-        self, points: Points, labels: Sequence[int | None], *, member: bool
+        self,
+        points: Points,
+        labels: Sequence[int | None],
+        neighbors: Exact,
+        *,
+        member: bool,
     ) -> NDArray[np.float64]:
         """Values under each of `labels`, where None is the point's own."""
         groups = Groups.of(points.codes, len(self.validation.classes))
         sums = np.zeros((len(labels), len(points)))
-        blocks = near_blocks(
-            points.rows, groups, self.validation.rows,
-            metric=self.validation.metric, radius=self.radius,
+        way = search(
+            points.rows, self.validation.rows,
+            metric=self.validation.metric, radius=self.radius, neighbors=neighbors,
         )  # fmt: skip
-        for block in blocks:
+        for block in way.blocks(groups):
             for label, out in zip(labels, sums, strict=True):
                 self.add_block(block, groups, out, label, member=member)
         return np.column_stack([groups.in_input_order(out) for out in sums])
 
     def add_block(
         self,
-        block: Block,
+        block: Block | TreeBlock,
         groups: Groups,
         out: NDArray[np.float64],
         label: int | None = None,

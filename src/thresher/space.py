@@ -61,9 +61,7 @@ class Space:
         """What boxes are made of: the coordinates themselves, or their projections."""
         return coordinates if self.directions is None else coordinates @ self.directions
 
-    def flat_points(
-        self, rows: Rows
-    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    def flat_points(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """All rows as boxes see them, rounded to float32, and the lengths of their coordinates."""
         width = rows.width if self.directions is None else self.directions.shape[1]
         out, norms = np.empty((len(rows), width), np.float32), np.empty(len(rows))
@@ -133,7 +131,7 @@ def _some(rows: Rows) -> NDArray[np.float64]:
 
 
 def _directions(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Orthonormal directions in which the rows differ most, by a few steps of subspace iteration."""
+    """Orthonormal directions in which rows differ most, by a few steps of subspace iteration."""
     away = coordinates - coordinates.mean(axis=0)
     away /= max(float(np.abs(away).max(initial=0.0)), 2.0**-500)
     found = np.random.default_rng(0).standard_normal((away.shape[1], PLANE))

@@ -8,27 +8,25 @@ proven error and by the pair rule where that is in doubt, and kept as bits. Sums
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import Metric
 from thresher.kernels.bits import add_visits, count_visits
 from thresher.kernels.boxes import fill_leaves, fill_parents, group_by_leaf, split_nodes, touch
 from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
 from thresher.labels import Codes
-from thresher.metrics import DIRECT_WIDTH, UNIT, Rows, aligned
+from thresher.metrics import UNIT, Rows, aligned
 from thresher.space import Space, lengths
 from thresher.threads import cut, one_blas_thread, run
 
-LEAF = 128  # points in a leaf
+LEAF = 256  # points in a leaf
 FIRST_BLOCK = 512  # validation points of the first block
 MOST_BLOCK = 1 << 14  # and of any
-VISITS = 1 << 20  # visits a block is meant to make: 16 bytes of bits each
+VISITS = 1 << 20  # visits a block is meant to make: 32 bytes of bits each
 QUERIES = 64  # validation points that walk the tree in one job
 ROOM = 1 << 14  # visits that one walk has room for at first
 JOB_VISITS = 1 << 12  # visits whose words one job writes
@@ -65,28 +63,28 @@ class Tree:
 
     space: Space
     order: NDArray[np.uint32]  # points, leaf by leaf
-    columns: NDArray[np.float32]  # leaves x directions x LEAF: points as columns, padded
+    columns: NDArray[np.float32]  # leaves x directions x points: points as columns, padded
     norms: NDArray[np.float64]  # of the points' coordinates, in the order of the leaves
     low: NDArray[np.float32]  # nodes x directions
     high: NDArray[np.float32]
     offsets: NDArray[np.int64]  # where the nodes of each level begin; the leaves are level 0
 
     @classmethod
-    def of(cls, points: Rows, space: Space) -> Tree:
-        """The tree over these points."""
+    def of(cls, points: Rows, space: Space, leaf: int = LEAF) -> Tree:
+        """The tree over these points, with `leaf` of them in a leaf: a multiple of 32."""
         flat, norms = space.flat_points(points)
         order = np.arange(len(points), dtype=np.uint32)
-        offsets = _offsets(-(-len(points) // LEAF))
+        offsets = _offsets(-(-len(points) // leaf))
         keys = np.empty(len(points), np.float32)
         parallel = len(points) > 1 << 14
         for level in range(len(offsets) - 2, 0, -1):
-            nodes, span = int(offsets[level + 1] - offsets[level]), LEAF << level
+            nodes, span = int(offsets[level + 1] - offsets[level]), leaf << level
 
             def split(lo: int, hi: int, span: int = span) -> None:
                 split_nodes(flat, order, keys, lo, hi, span)
 
             run(split, cut(0, nodes, max(1, (1 << 12) // span)), parallel=parallel)
-        columns = aligned((int(offsets[1]), flat.shape[1], LEAF), np.float32)
+        columns = aligned((int(offsets[1]), flat.shape[1], leaf), np.float32)
         low, high = (np.empty((int(offsets[-1]), flat.shape[1]), np.float32) for _ in range(2))
 
         def fill(lo: int, hi: int) -> None:
@@ -95,6 +93,11 @@ class Tree:
         run(fill, cut(0, len(columns), JOB_LEAVES), parallel=parallel)
         fill_parents(low, high, offsets)
         return cls(space, order, columns, norms[order], low, high, offsets)
+
+    @property
+    def leaf(self) -> int:
+        """The points in a leaf."""
+        return int(self.columns.shape[2])
 
     def visits(self, queries: NDArray[np.float64], limit: float) -> Visits:
         """The leaves that each query may have near points in."""
@@ -106,22 +109,23 @@ class Tree:
             while first < hi:
                 written = np.empty((2, room), np.uint32)
                 first, used = touch(
-                    queries[:hi], first, self.low, self.high, self.offsets, limit, *written
-                )
+                    queries[:hi], first, self.low, self.high, self.offsets, limit,
+                    written[0], written[1],
+                )  # fmt: skip
                 found[piece].append(written[:, :used].copy())
 
         run(walk, [(i, *piece) for i, piece in enumerate(pieces)], parallel=len(pieces) > 1)
         written = np.concatenate([part for parts in found for part in parts], axis=1)
         starts = np.empty(int(self.offsets[1]) + 1, np.int64)
         leaf_of, query_of = np.empty_like(written)
-        group_by_leaf(*written, starts, leaf_of, query_of)
+        group_by_leaf(written[0], written[1], starts, leaf_of, query_of)
         return Visits(starts, leaf_of, query_of)
 
     def places(self) -> NDArray[np.int64]:
         """The point in each place of each leaf, 0 in the padding."""
-        padded = np.zeros(len(self.columns) * LEAF, np.int64)
+        padded = np.zeros(len(self.columns) * self.leaf, np.int64)
         padded[: len(self.order)] = self.order
-        return padded.reshape(-1, LEAF)
+        return padded.reshape(-1, self.leaf)
 
 
 def _offsets(leaves: int) -> NDArray[np.int64]:
@@ -133,7 +137,7 @@ def _offsets(leaves: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Visits:
-    """Which leaf meets which validation point of the block, by leaf; those of leaf j from starts[j]."""
+    """Which leaf meets which validation point of the block; those of leaf j from starts[j] on."""
 
     starts: NDArray[np.int64]
     leaf_of: NDArray[np.uint32]
@@ -256,13 +260,13 @@ class _Filler:
     def words(
         self, visits: Visits, block: slice, coordinates: NDArray[np.float64]
     ) -> NDArray[np.uint32]:
-        words = np.empty((len(visits), LEAF // 32), np.uint32)
+        words = np.empty((len(visits), self.tree.leaf // 32), np.uint32)
         Q, norms = coordinates.astype(np.float32), lengths(coordinates).astype(np.float32)
         V = self.validation.as_float64(block)
         fill = self._direct if self.tree.space.directions is None else self._product
 
         def job(lo: int, hi: int) -> None:
-            notes = np.empty(((hi - lo) * LEAF // 32, 3), np.uint32)
+            notes = np.empty(((hi - lo) * self.tree.leaf // 32, 3), np.uint32)
             count = fill(visits, lo, hi, Q, norms, words, notes)
             if count:
                 self._settle(notes[:count], visits, block, V, words)
@@ -291,7 +295,7 @@ class _Filler:
         bounds = np.flatnonzero(np.diff(visits.leaf_of[lo:hi])) + lo + 1
         for first, last in zip([lo, *bounds], [*bounds, hi], strict=True):
             leaf = int(visits.leaf_of[first])
-            rows = order[leaf * LEAF : (leaf + 1) * LEAF].astype(np.int64)
+            rows = order[leaf * self.tree.leaf : (leaf + 1) * self.tree.leaf].astype(np.int64)
             tile = self.tree.space.coordinates(self.points, rows).astype(np.float32)
             some = visits.query_of[first:last]
             found = product_words(
@@ -308,12 +312,12 @@ class _Filler:
     ) -> None:  # fmt: skip
         X, squares, order = self.points.array, self.points.squares, self.tree.order
         leaves = visits.leaf_of[notes[:, 0]].astype(np.int64)
-        first_rows = leaves * LEAF
+        first_rows = leaves * self.tree.leaf
         if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the leaves in question
             wanted, leaves = np.unique(leaves, return_inverse=True)
             rows = self.tree.places()[wanted].ravel()
             X, squares = self.points.as_float64(rows), squares[rows]
-            first_rows, order = leaves * LEAF, np.arange(len(rows), dtype=np.uint32)
+            first_rows, order = leaves * self.tree.leaf, np.arange(len(rows), dtype=np.uint32)
         settle_visits(
             notes, first_rows, visits.query_of, order, X, squares, V,
             self.validation.squares[block], self.tree.space.metric == "cosine",
@@ -324,10 +328,10 @@ class _Filler:
 def _score(tree: Tree, radius: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`."""
     leaves, width = len(tree.columns), len(tree.space.center)
-    level = np.full(leaves * LEAF, np.inf)
+    level = np.full(leaves * tree.leaf, np.inf)
     share = (width + 16) * UNIT
     slack = share / (1 - share) * 1.001 if share < 0.5 else 1e6
-    reach = np.maximum.reduceat(tree.norms, np.arange(0, len(tree.norms), LEAF))
+    reach = np.maximum.reduceat(tree.norms, np.arange(0, len(tree.norms), tree.leaf))
     if tree.space.metric == "cosine":
         a, far = 0.0, max(1.0 - tree.space.radius, -2.0)
         level[: len(tree.norms)] = far
@@ -340,4 +344,4 @@ def _score(tree: Tree, radius: float) -> tuple[NDArray[np.float32], NDArray[np.f
     shared = np.ones(leaves)
     numbers = np.column_stack([a * shared, 0 * shared, slack * shared, reach, most, tiny])
     numbers[:, 2:] *= 1 + 2.0**-20
-    return level.astype(np.float32).reshape(leaves, LEAF), numbers.astype(np.float32)
+    return level.astype(np.float32).reshape(leaves, tree.leaf), numbers.astype(np.float32)

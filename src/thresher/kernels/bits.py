@@ -204,7 +204,7 @@ def add_visits(
     is_met = np.zeros(size, np.bool_)
     for j in range(first, last):
         count = 0
-        current = -1
+        current = np.int64(-1)
         for t in range(starts[j], starts[j + 1]):
             v = np.int64(query_of[t])
             if v >> 6 != current:

@@ -7,6 +7,8 @@ Nothing here decides who is near: a box that is too large costs time, never a pa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -119,6 +121,30 @@ def fill_parents(low: Single, high: Single, offsets: NDArray[np.int64]) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _gap(x: NDArray[np.float64], low: Single, high: Single) -> float:
+    """The squared distance of x from a box, 0 inside."""
+    gap = 0.0
+    for k in range(x.shape[0]):
+        t = max(0.0, np.float64(low[k]) - x[k], x[k] - np.float64(high[k]))
+        gap += t * t
+    return gap
+
+
+@njit(cache=True, nogil=True)
+def gaps(
+    Q: NDArray[np.float64],
+    low: Single,
+    high: Single,
+    queries: NDArray[np.integer[Any]],
+    boxes: NDArray[np.integer[Any]],
+    out: NDArray[np.float64],
+) -> None:
+    """The squared distance of each of `queries` from its of `boxes`."""
+    for t in range(queries.shape[0]):
+        out[t] = _gap(Q[queries[t]], low[boxes[t]], high[boxes[t]])
+
+
+@njit(cache=True, nogil=True)
 def touch(
     Q: NDArray[np.float64],
     first: int,
@@ -149,13 +175,7 @@ def touch(
             level = levels[held]
             node = nodes[held]
             box = offsets[level] + node
-            gap = 0.0
-            for k in range(Q.shape[1]):
-                x = Q[q, k]
-                t = max(np.float64(low[box, k]) - x, x - np.float64(high[box, k]))
-                if t > 0.0:
-                    gap += t * t
-            if gap > limit:
+            if _gap(Q[q], low[box], high[box]) > limit:
                 continue
             if level == 0:
                 leaves[used] = node

@@ -1,0 +1,120 @@
+"""What it costs to find all near pairs, by looking at every pair and by a tree.
+
+The constants are nanoseconds of one core, fitted by `benchmarks/neighbors.py --fit`. What depends
+on the data, how many boxes a ball touches and how many pairs are near, is read off a small sample.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.checks import Metric
+from thresher.kernels.boxes import gaps
+from thresher.metrics import DIRECT_WIDTH, Rows
+from thresher.space import Space, lengths
+from thresher.tree import LEAF, Tree
+
+ALL_PAIR = 0.30  # a pair, where every pair is looked at
+ALL_FEATURE = 0.04  # and each of its features
+BUILD_LEVEL = 22.0  # a point on each level of the tree
+BUILD_FEATURE = 12.0  # and each of its features
+VISIT = 60.0  # a leaf that a ball touches
+VISIT_DIRECTION = 8.0  # and each direction of its box
+PAIR = 0.06  # a pair of a point in such a leaf
+PAIR_FEATURE = 0.05  # and each of its features
+NEAR = 20.0  # a near pair
+
+WORTH_ASKING = 2e8  # nanoseconds of looking at all pairs below which no sample is drawn
+MARGIN = 0.9  # a tree must be expected to take at most this share of the time
+POINTS = 1 << 14  # of the sample; 64 of them in a leaf
+SMALL_LEAF = 64
+QUERIES = 256  # validation points of the sample
+SEED = 9
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a sample says of a tree: leaves that a validation point touches, and near pairs."""
+
+    visits: float  # for each validation point
+    near: float  # share of all pairs
+
+
+def all_pairs_cost(points: int, validation: int, width: int) -> float:
+    """Nanoseconds to look at every pair."""
+    return points * validation * (ALL_PAIR + ALL_FEATURE * width)
+
+
+def tree_cost(points: int, validation: int, width: int, expected: Expected) -> float:
+    """Nanoseconds to build a tree over the points and to find all near pairs by it."""
+    levels = max(0.0, math.log2(points / LEAF))
+    build = points * (BUILD_LEVEL * levels + BUILD_FEATURE * width)
+    visit = VISIT + VISIT_DIRECTION * min(width, DIRECT_WIDTH)
+    visit += LEAF * (PAIR + PAIR_FEATURE * width)
+    near = NEAR * expected.near * points
+    return build + validation * (expected.visits * visit + near)
+
+
+def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> bool:
+    """Whether a tree is expected to be faster than looking at every pair."""
+    sizes = len(points), len(validation), points.width
+    every = all_pairs_cost(*sizes)
+    if every < WORTH_ASKING or tree_cost(*sizes, Expected(1, 0)) > MARGIN * every:
+        return False
+    found = expect(
+        points, validation, metric, radius, most_near=every / NEAR / math.prod(sizes[:2])
+    )
+    return found is not None and tree_cost(*sizes, found) <= MARGIN * every
+
+
+def expect(
+    points: Rows, validation: Rows, metric: Metric, radius: float, most_near: float = 1.0
+) -> Expected | None:
+    """What a sample says of a tree over the points; None where more than `most_near` are near.
+
+    The same tree over a sample has fewer levels. By how much fewer boxes are touched from one level
+    to the next is read off its last two levels and carried on to the leaves of the whole.
+    """
+    space = Space.of(points, validation, metric, radius)
+    some, asked = _sample(points, POINTS), _sample(validation, QUERIES)
+    Q = space.coordinates(asked, slice(None))
+    near = _near_share(space, space.coordinates(some, slice(0, 4 * QUERIES)), Q)
+    if near > most_near:
+        return None
+    tree = Tree.of(some, space, SMALL_LEAF)
+    limit = space.limit(float(tree.norms.max()), float(lengths(Q).max()))
+    touched = [_touched(tree, space.flat(Q), level, limit) for level in (0, 1)]
+    rate = max(0.5, touched[0] / touched[1]) if touched[1] else 0.5
+    leaves = -(-len(points) // LEAF)
+    further = math.log2(leaves / len(tree.columns))
+    share = min(1.0, touched[0] * rate**further) if further > 0 else touched[0]
+    return Expected(max(1.0, leaves * max(share, 2 * near)), near)
+
+
+def _sample(rows: Rows, count: int) -> Rows:
+    if len(rows) <= count:
+        return rows
+    which = np.random.default_rng(SEED).choice(len(rows), count, replace=False, shuffle=False)
+    return Rows(rows.array[which], rows.squares[which])
+
+
+def _near_share(space: Space, C: np.ndarray, Q: np.ndarray) -> float:
+    """The share of near pairs, roughly: what rounding decides does not matter here."""
+    product = C @ Q.T
+    if space.metric == "cosine":
+        return float((1 - product <= space.radius).mean())
+    squares = lengths(C)[:, None] ** 2 + lengths(Q) ** 2 - 2 * product
+    return float((squares <= (space.radius * space.scale) ** 2).mean())
+
+
+def _touched(tree: Tree, Q: np.ndarray, level: int, limit: float) -> float:
+    """The share of the boxes of one level that a query touches."""
+    level = min(level, len(tree.offsets) - 2)
+    boxes = np.arange(tree.offsets[level], tree.offsets[level + 1])
+    out = np.empty(len(Q) * len(boxes))
+    queries = np.repeat(np.arange(len(Q)), len(boxes))
+    gaps(Q, tree.low, tree.high, queries, np.tile(boxes, len(Q)), out)
+    return float((out <= limit).mean())
