@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.checks import Metric
 from thresher.kernels.boxes import gaps
@@ -101,7 +102,7 @@ def _sample(rows: Rows, count: int) -> Rows:
     return Rows(rows.array[which], rows.squares[which])
 
 
-def _near_share(space: Space, C: np.ndarray, Q: np.ndarray) -> float:
+def _near_share(space: Space, C: NDArray[np.float64], Q: NDArray[np.float64]) -> float:
     """The share of near pairs, roughly: what rounding decides does not matter here."""
     product = C @ Q.T
     if space.metric == "cosine":
@@ -110,7 +111,7 @@ def _near_share(space: Space, C: np.ndarray, Q: np.ndarray) -> float:
     return float((squares <= (space.radius * space.scale) ** 2).mean())
 
 
-def _touched(tree: Tree, Q: np.ndarray, level: int, limit: float) -> float:
+def _touched(tree: Tree, Q: NDArray[np.float64], level: int, limit: float) -> float:
     """The share of the boxes of one level that a query touches."""
     level = min(level, len(tree.offsets) - 2)
     boxes = np.arange(tree.offsets[level], tree.offsets[level + 1])

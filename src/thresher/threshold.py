@@ -190,25 +190,23 @@ def _sum_of_prices(
     classes = len(validation.classes)
     groups = Groups.of(points.codes, classes)
     sums = np.zeros(len(points))
-    utility_all = 0.0
-    reached = False
+    counts = np.zeros((2, len(validation)), np.int64)
     for block in way.blocks(groups, advance):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
-        same, other = block.own_counts(segments, codes)
+        counts[:, block.columns] = same, other = block.own_counts(segments, codes)
         gain, loss = member_prices(same, other, classes, semivalue)
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)
-        utility_all += utility(same, other, classes)
-        reached = reached or bool(same.any() or other.any())
-    if not reached:
+    if not counts.any():
         warnings.warn(
             f"no point is within radius {way.radius:g} of any validation point, so every value is "
             "0: suggest_radius finds a radius that fits the data",
             ReachWarning,
             stacklevel=3,
         )
-    return sums, groups, utility_all
+    same, other = counts  # priced at once: the same bits for any blocks
+    return sums, groups, utility(same, other, classes)
 
 
 def _search(points: Points, validation: Validation, radius: float, neighbors: Neighbors) -> Search:

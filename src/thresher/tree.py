@@ -70,8 +70,9 @@ class Tree:
     offsets: NDArray[np.int64]  # where the nodes of each level begin; the leaves are level 0
 
     @classmethod
-    def of(cls, points: Rows, space: Space, leaf: int = LEAF) -> Tree:
+    def of(cls, points: Rows, space: Space, leaf: int | None = None) -> Tree:
         """The tree over these points, with `leaf` of them in a leaf: a multiple of 32."""
+        leaf = LEAF if leaf is None else leaf
         flat, norms = space.flat_points(points)
         order = np.arange(len(points), dtype=np.uint32)
         offsets = _offsets(-(-len(points) // leaf))
@@ -250,8 +251,11 @@ class _Filler:
     def of(cls, tree: Tree, points: Rows, validation: Rows) -> _Filler:
         longest = float(tree.norms.max())
         longest_query = max(
-            float(lengths(tree.space.coordinates(validation, slice(lo, hi))).max())
-            for lo, hi in cut(0, len(validation), 1 << 14)
+            (
+                float(lengths(tree.space.coordinates(validation, slice(lo, hi))).max())
+                for lo, hi in cut(0, len(validation), 1 << 14)
+            ),
+            default=0.0,
         )
         radius = tree.space.score_radius(longest + longest_query)
         level, numbers = _score(tree, radius)
