@@ -155,23 +155,24 @@ def wide(repeats):
     return found
 
 
-def fit(repeats):
+def fit(repeats, widths):
     """The constants of the cost model, nanoseconds of one core."""
     os.environ["THRESHER_THREADS"] = "1"
     every, builds, walks = [], [], []
-    for d in tqdm([1, 2, 3, 5, 8, 10, 14, 16, 20, 32, 64, 128], desc="fit"):
-        case = Case(40_000, 4_000, d, 1e-3)
-        groups = Groups.of(case.y.astype(np.int32), 2)
-        seconds = interleaved({"all": lambda case=case: case.value("all")}, repeats)["all"]
-        every.append((d, seconds * 1e9 / 1.6e8))
+    for d in tqdm(widths, desc="fit"):
+        cases = {m: Case(40_000, m, d, 1e-3) for m in (1024, 4096)}
+        ways = {m: lambda case=case: case.value("all") for m, case in cases.items()}
+        seconds = interleaved(ways, 2 * repeats)  # their difference: checks and labels are left out
+        every.append((d, (seconds[4096] - seconds[1024]) * 1e9 / (40_000 * 3072)))
         for share in (1e-5, 1e-3, 2e-2):
-            case = Case(40_000, 4_000, d, share)
+            case = Case(40_000, 4_000, d, share, None if d <= DIRECT_WIDTH else 5)
             space = Space.of(*case.rows, "euclidean", case.radius)
             ways = {
                 "build": lambda case=case, space=space: Tree.of(case.rows[0], space),
                 "value": lambda case=case: case.value("tree"),
             }
             seconds = interleaved(ways, repeats)
+            groups = Groups.of(case.y.astype(np.int32), 2)
             way = search(*case.rows, metric="euclidean", radius=case.radius, neighbors="tree")
             visits = near = 0
             for block in way.blocks(groups):
@@ -188,6 +189,8 @@ def show(every, builds, walks):
         ("wide", lambda d: d > DIRECT_WIDTH),
     ]:
         pairs = np.array([row for row in every if kept(row[0])])
+        if not len(pairs):
+            continue
         a = relative(np.column_stack([np.ones(len(pairs)), pairs[:, 0]]), pairs[:, 1])
         built = np.array([row for row in builds if kept(row[0])])
         levels = np.log2(40_000 / LEAF)
@@ -195,13 +198,20 @@ def show(every, builds, walks):
             40_000 * np.column_stack([np.full(len(built), levels), built[:, 0]]), built[:, 1]
         )
         d, visits, near, spent = np.array([row for row in walks if kept(row[0])]).T
-        flat = np.minimum(d, DIRECT_WIDTH)
-        w = relative(
-            np.column_stack([visits, visits * flat, visits * LEAF, visits * LEAF * d, near]), spent
-        )
+        A = np.column_stack([44_000 * d, visits, visits * LEAF * d, near])
+        w = relative(A, spent)
+        print(f"{name}: the walk within {np.abs(A @ w / spent - 1).mean():.0%} in the mean")
         numbers = [*a, *b, *w]
-        names = ["all_pair", "all_feature", "build_level", "build_feature", "visit", "visit_direction", "pair",
-                 "pair_feature", "near"]  # fmt: skip
+        names = [
+            "all_pair",
+            "all_feature",
+            "build_level",
+            "build_feature",
+            "row_feature",
+            "visit",
+            "pair_feature",
+            "near",
+        ]
         print(
             f"{name.upper()} = Costs("
             + ", ".join(f"{k}={x:.3g}" for k, x in zip(names, numbers))
@@ -316,12 +326,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--fit", action="store_true", help="print the constants of the cost model")
+    parser.add_argument("--widths", default="2,3,5,8,10,14,20,32,64,128", help="of --fit")
     parser.add_argument(
         "--sections", default="grid,trees,wide", help="of a run; the others are kept"
     )
     arguments = parser.parse_args()
     if arguments.fit:
-        fit(arguments.repeats)
+        fit(arguments.repeats, [int(d) for d in arguments.widths.split(",")])
         return
     stored = FOLDER / "neighbors.json"
     result = json.loads(stored.read_text()) if stored.exists() else {}

@@ -196,7 +196,9 @@ def test_projections_are_no_longer_than_rows(rng):
     C = space.coordinates(rows, slice(None))
     flat = space.flat(C)
     lost = 1 - (flat**2).sum() / (C**2).sum()
-    assert 0 < lost < 0.45  # of a random choice 0.73: the directions are those in which rows differ most
+    assert (
+        0 < lost < 0.45
+    )  # of a random choice 0.73: the directions are those in which rows differ most
     apart = np.linalg.norm(flat[:, None] - flat, axis=2) - np.linalg.norm(C[:, None] - C, axis=2)
     assert apart.max() < 1e-12
 

@@ -18,15 +18,23 @@ from thresher.metrics import DIRECT_WIDTH, Rows
 from thresher.space import Space, lengths
 from thresher.tree import LEAF, Tree
 
-ALL_PAIR = 0.30  # a pair, where every pair is looked at
-ALL_FEATURE = 0.04  # and each of its features
-BUILD_LEVEL = 22.0  # a point on each level of the tree
-BUILD_FEATURE = 12.0  # and each of its features
-VISIT = 60.0  # a leaf that a ball touches
-VISIT_DIRECTION = 8.0  # and each direction of its box
-PAIR = 0.06  # a pair of a point in such a leaf
-PAIR_FEATURE = 0.05  # and each of its features
-NEAR = 20.0  # a near pair
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds of one core."""
+
+    all_pair: float  # a pair, where every pair is looked at
+    all_feature: float  # and each of its features
+    build_level: float  # a point on each level of the tree
+    build_feature: float  # and each of its features
+    row_feature: float  # a feature of a point or validation point, whatever is near
+    visit: float  # a leaf that a ball touches
+    pair_feature: float  # a feature of a pair with a point of such a leaf
+    near: float  # a near pair
+
+
+NARROW = Costs(0.172, 0.058, 19.5, 6.15, 46.9, 46.9, 0.0555, 15.5)  # up to DIRECT_WIDTH features
+WIDE = Costs(0.564, 0.0282, 76.6, 17.5, 100, 60, 0.04, 25.2)
 
 WORTH_ASKING = 2e8  # nanoseconds of looking at all pairs below which no sample is drawn
 MARGIN = 0.9  # a tree must be expected to take at most this share of the time
@@ -44,19 +52,26 @@ class Expected:
     near: float  # share of all pairs
 
 
+def costs_of(width: int) -> Costs:
+    """The constants for rows of so many features."""
+    return NARROW if width <= DIRECT_WIDTH else WIDE
+
+
 def all_pairs_cost(points: int, validation: int, width: int) -> float:
     """Nanoseconds to look at every pair."""
-    return points * validation * (ALL_PAIR + ALL_FEATURE * width)
+    costs = costs_of(width)
+    return points * validation * (costs.all_pair + costs.all_feature * width)
 
 
 def tree_cost(points: int, validation: int, width: int, expected: Expected) -> float:
     """Nanoseconds to build a tree over the points and to find all near pairs by it."""
+    costs = costs_of(width)
     levels = max(0.0, math.log2(points / LEAF))
-    build = points * (BUILD_LEVEL * levels + BUILD_FEATURE * width)
-    visit = VISIT + VISIT_DIRECTION * min(width, DIRECT_WIDTH)
-    visit += LEAF * (PAIR + PAIR_FEATURE * width)
-    near = NEAR * expected.near * points
-    return build + validation * (expected.visits * visit + near)
+    build = points * (costs.build_level * levels + costs.build_feature * width)
+    visit = costs.visit + costs.pair_feature * LEAF * width
+    near = costs.near * expected.near * points
+    rows = costs.row_feature * width * (points + validation)
+    return build + rows + validation * (expected.visits * visit + near)
 
 
 def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> bool:
@@ -65,9 +80,8 @@ def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> 
     every = all_pairs_cost(*sizes)
     if every < WORTH_ASKING or tree_cost(*sizes, Expected(1, 0)) > MARGIN * every:
         return False
-    found = expect(
-        points, validation, metric, radius, most_near=every / NEAR / math.prod(sizes[:2])
-    )
+    most_near = every / (costs_of(points.width).near * len(points) * len(validation))
+    found = expect(points, validation, metric, radius, most_near)
     return found is not None and tree_cost(*sizes, found) <= MARGIN * every
 
 

@@ -120,12 +120,13 @@ def fill_parents(low: Single, high: Single, offsets: NDArray[np.int64]) -> None:
                 high[offsets[q] + m, k] = max(high[left, k], high[right, k])
 
 
-@njit(cache=True, nogil=True)
-def _gap(x: NDArray[np.float64], low: Single, high: Single) -> float:
-    """The squared distance of x from a box, 0 inside."""
+@njit(inline="always", nogil=True)
+def _gap(Q: NDArray[np.float64], q: int, low: Single, high: Single, box: int) -> float:
+    """The squared distance of a query from a box, 0 inside."""
     gap = 0.0
-    for k in range(x.shape[0]):
-        t = max(0.0, np.float64(low[k]) - x[k], x[k] - np.float64(high[k]))
+    for k in range(Q.shape[1]):
+        x = Q[q, k]
+        t = max(0.0, np.float64(low[box, k]) - x, x - np.float64(high[box, k]))
         gap += t * t
     return gap
 
@@ -141,7 +142,7 @@ def gaps(
 ) -> None:
     """The squared distance of each of `queries` from its of `boxes`."""
     for t in range(queries.shape[0]):
-        out[t] = _gap(Q[queries[t]], low[boxes[t]], high[boxes[t]])
+        out[t] = _gap(Q, queries[t], low, high, boxes[t])
 
 
 @njit(cache=True, nogil=True)
@@ -175,7 +176,7 @@ def touch(
             level = levels[held]
             node = nodes[held]
             box = offsets[level] + node
-            if _gap(Q[q], low[box], high[box]) > limit:
+            if _gap(Q, q, low, high, box) > limit:
                 continue
             if level == 0:
                 leaves[used] = node

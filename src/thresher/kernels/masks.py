@@ -96,8 +96,10 @@ def visit_words(
         leaf = leaf_of[t]
         end = t
         while end < words.shape[0] and leaf_of[end] == leaf:
-            some[end] = Q[query_of[end]]
-            some_norms[end] = norms[query_of[end]]
+            q = query_of[end]
+            some_norms[end] = norms[q]
+            for k in range(Q.shape[1]):
+                some[end, k] = Q[q, k]
             end += 1
         found = direct_words(
             some[t:end], dims, some_norms[t:end], columns[leaf], level[leaf], score[leaf],
