@@ -34,7 +34,7 @@ class Costs:
 
 
 NARROW = Costs(0.172, 0.058, 19.5, 6.15, 46.9, 46.9, 0.0555, 15.5)  # up to DIRECT_WIDTH features
-WIDE = Costs(0.564, 0.0282, 76.6, 17.5, 100, 60, 0.04, 25.2)
+WIDE = Costs(0.781, 0.024, 94.8, 14.9, 45.9, 1040, 0.024, 15.5)
 
 WORTH_ASKING = 2e8  # nanoseconds of looking at all pairs below which no sample is drawn
 MARGIN = 0.9  # a tree must be expected to take at most this share of the time
