@@ -33,6 +33,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/privacy.py
 	$(BIN)/python benchmarks/retrain.py
+	$(BIN)/python benchmarks/neighbors.py
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \

@@ -65,7 +65,7 @@ class Case:
             )  # fmt: skip
 
 
-def interleaved(contenders, repeats, warm=True):
+def interleaved(contenders, repeats, *, warm=True):
     """Processor seconds of the best turn of each contender; they take turns, and the first warms up."""
     best = dict.fromkeys(contenders, float("inf"))
     for turn in range(repeats + warm):
