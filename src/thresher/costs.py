@@ -36,9 +36,11 @@ class Costs:
 NARROW = Costs(0.172, 0.058, 19.5, 6.15, 46.9, 46.9, 0.0555, 15.5)  # up to DIRECT_WIDTH features
 WIDE = Costs(0.781, 0.024, 94.8, 14.9, 45.9, 1040, 0.024, 15.5)
 
-WORTH_ASKING = 2e8  # nanoseconds of looking at all pairs below which no sample is drawn
+WORTH_ASKING = 5e7  # nanoseconds of looking at all pairs below which no sample is drawn
 MARGIN = 0.9  # a tree must be expected to take at most this share of the time
-POINTS = 1 << 14  # of the sample; 64 of them in a leaf
+ASKING = 600.0  # nanoseconds that a point of the sample takes; 64 of them are in a leaf
+ASKING_SHARE = 0.03  # of the time of all pairs that asking may take
+POINTS = 1 << 14  # of the sample at most
 SMALL_LEAF = 64
 QUERIES = 256  # validation points of the sample
 SEED = 9
@@ -81,20 +83,26 @@ def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> 
     if every < WORTH_ASKING or tree_cost(*sizes, Expected(1, 0)) > MARGIN * every:
         return False
     most_near = every / (costs_of(points.width).near * len(points) * len(validation))
-    found = expect(points, validation, metric, radius, most_near)
+    count = min(POINTS, int(ASKING_SHARE * every / ASKING))
+    found = expect(points, validation, metric, radius, most_near, count)
     return found is not None and tree_cost(*sizes, found) <= MARGIN * every
 
 
 def expect(
-    points: Rows, validation: Rows, metric: Metric, radius: float, most_near: float = 1.0
+    points: Rows,
+    validation: Rows,
+    metric: Metric,
+    radius: float,
+    most_near: float = 1.0,
+    count: int = POINTS,
 ) -> Expected | None:
-    """What a sample says of a tree over the points; None where more than `most_near` are near.
+    """What `count` points say of a tree over all; None where more than `most_near` are near.
 
     The same tree over a sample has fewer levels. By how much fewer boxes are touched from one level
     to the next is read off its last two levels and carried on to the leaves of the whole.
     """
     space = Space.of(points, validation, metric, radius)
-    some, asked = _sample(points, POINTS), _sample(validation, QUERIES)
+    some, asked = _sample(points, count), _sample(validation, QUERIES)
     Q = space.coordinates(asked, slice(None))
     near = _near_share(space, space.coordinates(some, slice(0, 4 * QUERIES)), Q)
     if near > most_near:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from thresher.checks import Metric
 from thresher.metrics import CHUNK, DIRECT_WIDTH, UNIT, Rows, power_of_two
-from thresher.threads import cut, run
+from thresher.threads import cut, one_blas_thread, run
 
 PLANE = 16  # directions that boxes have at most
-SAMPLE = 2048  # rows from which center and directions are read
+SAMPLE = 1024  # rows from which center and directions are read
 ROUNDING = 2.0**-53  # half the distance from 1 to the next float64
 
 
@@ -135,6 +135,7 @@ def _directions(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
     away = coordinates - coordinates.mean(axis=0)
     away /= max(float(np.abs(away).max(initial=0.0)), 2.0**-500)
     found = np.random.default_rng(0).standard_normal((away.shape[1], PLANE))
-    for _ in range(4):
-        found, _triangle = np.linalg.qr(away.T @ (away @ found))
+    with one_blas_thread():
+        for _ in range(3):
+            found, _triangle = np.linalg.qr(away.T @ (away @ found))
     return found

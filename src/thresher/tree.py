@@ -9,6 +9,7 @@ proven error and by the pair rule where that is in doubt, and kept as bits. Sums
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ LEAF = 256  # points in a leaf
 FIRST_BLOCK = 512  # validation points of the first block
 MOST_BLOCK = 1 << 14  # and of any
 VISITS = 1 << 20  # visits a block is meant to make: 32 bytes of bits each
-QUERIES = 64  # validation points that walk the tree in one job
+QUERIES = 512  # validation points that walk the tree in one job
 ROOM = 1 << 14  # visits that one walk has room for at first
 JOB_VISITS = 1 << 12  # visits whose words one job writes
 JOB_LEAVES = 64
@@ -275,7 +276,7 @@ class _Filler:
             if count:
                 self._settle(notes[:count], visits, block, V, words)
 
-        with one_blas_thread():
+        with nullcontext() if fill == self._direct else one_blas_thread():
             run(job, cut(0, len(visits), JOB_VISITS), parallel=len(visits) > JOB_VISITS)
         return words
 
