@@ -37,7 +37,11 @@ SHAPES = [(50_000, 1_000), (50_000, 10_000), (10_000, 100_000)]
 WIDTHS = [2, 3, 5, 10, 20]
 SHARES = [1e-4, 1e-3, 1e-2, 1e-1]
 LONGEST = 8e9  # nanoseconds a call may be expected to take
-WIDE = [("normal", 64), ("64 features, 6 of them free", 64), ("384 features, 12 of them free", 384)]
+WIDE = [
+    ("64 independent features", 64),
+    ("64 features, 6 of them free", 64),
+    ("384 features, 12 of them free", 384),
+]
 
 
 class Case:
@@ -318,8 +322,8 @@ def wide_lines(rows):
     lines = [
         "## Many features",
         "",
-        "10,000 points and validation points, 0.1 % near, times all pairs. A tree has its boxes in 16 directions. faiss (1 of the "
-        "two is exact, the other looks into 16 of 128 cells) finds pairs in float32, without the pair rule and without sums, "
+        "10,000 points and validation points, 0.1 % near, times all pairs. A tree has its boxes in 16 directions. faiss finds "
+        "pairs (`IndexFlatL2` all of them, `IndexIVFFlat` those in 16 of 128 cells) in float32, without the pair rule and without sums, "
         "and its time to build is left out.",
         "",
         "| data | auto takes | tree | approximate (recall) | faiss `IndexFlatL2` | faiss `IndexIVFFlat` (recall) |",

@@ -16,6 +16,7 @@ from thresher.checks import Metric
 from thresher.kernels.boxes import gaps
 from thresher.metrics import DIRECT_WIDTH, Rows
 from thresher.space import Space, lengths
+from thresher.threads import one_blas_thread
 from thresher.tree import LEAF, Tree
 
 
@@ -104,7 +105,7 @@ def expect(
     space = Space.of(points, validation, metric, radius)
     some, asked = _sample(points, count), _sample(validation, QUERIES)
     Q = space.coordinates(asked, slice(None))
-    near = _near_share(space, space.coordinates(some, slice(0, 4 * QUERIES)), Q)
+    near = _near_share(space, space.coordinates(some, slice(0, 2 * QUERIES)), Q)
     if near > most_near:
         return None
     tree = Tree.of(some, space, SMALL_LEAF)
@@ -126,7 +127,8 @@ def _sample(rows: Rows, count: int) -> Rows:
 
 def _near_share(space: Space, C: NDArray[np.float64], Q: NDArray[np.float64]) -> float:
     """The share of near pairs, roughly: what rounding decides does not matter here."""
-    product = C @ Q.T
+    with one_blas_thread():
+        product = C @ Q.T
     if space.metric == "cosine":
         return float((1 - product <= space.radius).mean())
     squares = lengths(C)[:, None] ** 2 + lengths(Q) ** 2 - 2 * product

@@ -9,6 +9,7 @@ longer than what it is a projection of.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +60,10 @@ class Space:
 
     def flat(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """What boxes are made of: the coordinates themselves, or their projections."""
-        return coordinates if self.directions is None else coordinates @ self.directions
+        if self.directions is None:
+            return coordinates
+        with one_blas_thread():
+            return coordinates @ self.directions
 
     def flat_points(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """All rows as boxes see them, rounded to float32, and the lengths of their coordinates."""
@@ -69,9 +73,11 @@ class Space:
         def job(lo: int, hi: int) -> None:
             part = self.coordinates(rows, slice(lo, hi))
             norms[lo:hi] = lengths(part)
-            out[lo:hi] = self.flat(part)
+            out[lo:hi] = part if self.directions is None else part @ self.directions
 
-        run(job, cut(0, len(rows), max(1, CHUNK // rows.width)), parallel=rows.array.size > CHUNK)
+        with nullcontext() if self.directions is None else one_blas_thread():
+            pieces = cut(0, len(rows), max(1, CHUNK // rows.width))
+            run(job, pieces, parallel=rows.array.size > CHUNK)
         return out, norms
 
     def score_radius(self, farthest: float) -> float:
