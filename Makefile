@@ -37,6 +37,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/knn_scale.py
+	$(BIN)/python benchmarks/neighbors.py
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \

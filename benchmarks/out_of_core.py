@@ -66,7 +66,7 @@ if kind == "memory":
 else:
     found = value_in_parts(
         X, y, X_val, y_val, radius=0.9, metric="cosine", semivalue="shapley", classes=None, owners=None,
-        mean=False, progress=False, memory=None if memory == "none" else memory, checkpoint=None,
+        mean=False, neighbors="all", progress=False, memory=None if memory == "none" else memory, checkpoint=None,
         threaded=ahead == "ahead",
     )
 seconds = time.perf_counter() - start

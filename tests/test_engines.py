@@ -457,7 +457,7 @@ def test_a_run_reads_ahead_and_does_without(small_parts, tmp_path):
     X, y, X_val, y_val = problem(2000)
     folder = write_parts(tmp_path / "data", "parquet", X, y)
     about = {"radius": 0.5, "metric": "cosine", "semivalue": "shapley", "classes": None,
-             "owners": None, "mean": False, "progress": False, "memory": None,
+             "owners": None, "mean": False, "neighbors": "auto", "progress": False, "memory": None,
              "checkpoint": None}  # fmt: skip
     scan = th.Scan(folder)
     one, other = (
@@ -509,14 +509,14 @@ def watch():
         time.sleep(0.002)
 
 threading.Thread(target=watch, daemon=True).start()
-kind, path, labels, budget, out = sys.argv[1:]
+kind, path, labels, budget, neighbors, out = sys.argv[1:]
 random = np.random.default_rng(1)
 X_val, y_val = random.normal(size=(64, 100)).astype(np.float32), random.integers(0, 2, 64)
 if kind == "npy":
     X, y = np.load(path, mmap_mode="r"), np.load(labels)
 else:
     X, y = th.Scan(path), None
-found = th.tknn_shapley(X, y, X_val, y_val, radius=0.9, memory=int(budget))
+found = th.tknn_shapley(X, y, X_val, y_val, radius=0.9, memory=int(budget), neighbors=neighbors)
 np.save(out, found.values)
 print(json.dumps(most))
 """
@@ -524,10 +524,15 @@ print(json.dumps(most))
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
 @pytest.mark.parametrize(
-    ("kind", "rows", "budget"), [("npy", 1_500_000, 250), ("parquet", 1_000_000, 330)]
+    ("kind", "rows", "budget", "neighbors"),
+    [
+        ("npy", 1_500_000, 250, "auto"),
+        ("npy", 1_100_000, 400, "tree"),
+        ("parquet", 1_000_000, 330, "auto"),
+    ],
 )
-def test_a_budget_is_obeyed_by_data_larger_than_it(tmp_path, kind, rows, budget):
-    """600 MB as a memmap, 400 MB as Parquet; the peak is that of the whole process."""
+def test_a_budget_is_obeyed_by_data_larger_than_it(tmp_path, kind, rows, budget, neighbors):
+    """Tables of 400 to 600 MB; the peak is that of the whole process."""
     random = np.random.default_rng(0)
     y = random.integers(0, 2, rows)
     np.save(tmp_path / "y.npy", y)
@@ -546,7 +551,7 @@ def test_a_budget_is_obeyed_by_data_larger_than_it(tmp_path, kind, rows, budget)
             table = table_of(large, y[lo : lo + 5 * step])
             pq.write_table(table, path / f"{lo:09}.parquet", row_group_size=50_000)
     out = tmp_path / "values.npy"
-    arguments = [kind, path, tmp_path / "y.npy", budget * 10**6, out]
+    arguments = [kind, path, tmp_path / "y.npy", budget * 10**6, neighbors, out]
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", CHILD, *map(str, arguments)],
         capture_output=True,

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from thresher.checks import check_metric, check_radius
 from thresher.errors import InputError
 from thresher.metrics import Rows, measure
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
+from thresher.neighbors import search
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,12 +61,14 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         queries = self._measure(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
         every = np.arange(len(self.classes_))
         counts = np.zeros((len(self.classes_), len(queries)), np.int64)
-        blocks = near_blocks(
-            self._points, self._groups, queries,
-            metric=check_metric(self.metric), radius=check_radius(self.radius),
+        way = search(
+            self._points,
+            queries,
+            metric=check_metric(self.metric),
+            radius=check_radius(self.radius),
         )  # fmt: skip
         segments = self._groups.segments(every)  # each class of a fitted classifier has points
-        for block in blocks:
+        for block in way.blocks(self._groups):
             counts[:, block.columns] = block.count(segments)
         near = counts.sum(axis=0)
         shares = np.where(near > 0, counts / np.maximum(near, 1), 1 / len(every))

@@ -26,7 +26,8 @@ from thresher.inputs import (
 from thresher.kernels.pairs import fingerprint
 from thresher.labels import check_labels
 from thresher.metrics import Rows
-from thresher.near import Distances, Groups, near_blocks
+from thresher.near import Distances, Groups
+from thresher.neighbors import Neighbors
 from thresher.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.price_list import PriceList, stored_validation
 from thresher.prices import Semivalue, utility
@@ -345,14 +346,13 @@ class NeighborCounts:
             return counts
 
 
-def count_points(points: Points, validation: Validation, radius: float) -> NDArray[np.int64]:
+def count_points(
+    points: Points, validation: Validation, radius: float, neighbors: Neighbors = "auto"
+) -> NDArray[np.int64]:
     """The (same, other) table of these points; a code behind the last class agrees with none."""
     groups = Groups.of(points.codes, len(validation.classes) + 1)
     counts = np.zeros((2, len(validation)), np.int64)
-    blocks = near_blocks(
-        points.rows, groups, validation.rows, metric=validation.metric, radius=radius
-    )
-    for block in blocks:
+    for block in validation.search(points.rows, radius, neighbors).blocks(groups):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
         counts[:, block.columns] = block.own_counts(segments, codes)

@@ -28,6 +28,7 @@ from thresher.counts import NeighborCounts
 from thresher.errors import InputError
 from thresher.inputs import Points, check_points
 from thresher.labels import Classes, check_labels, class_list
+from thresher.neighbors import Exact
 from thresher.price_list import GAIN, PriceList, label_sums
 from thresher.valuation import Valuation
 
@@ -155,9 +156,11 @@ class Judged:
     suggestion: NDArray[np.int64]
 
 
-def judge(prices: PriceList, points: Points, scale: float = 1.0) -> Judged:
+def judge(
+    prices: PriceList, points: Points, scale: float = 1.0, neighbors: Exact = "auto"
+) -> Judged:
     """What prices say about points that were counted; values are divided by `scale`."""
-    near = _Near.of(prices, points)
+    near = _Near.of(prices, points, neighbors)
     known = np.bincount(prices.validation.codes, minlength=len(prices.classes)) > 0
     values = near.value / scale
     agree = np.divide(near.own, near.near, out=np.full(len(points), np.nan), where=near.near > 0)
@@ -171,6 +174,11 @@ def _prices(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Pri
         raise InputError(
             f"explain needs a valuation by tknn_shapley with features, got {valuation.method} "
             f"with metric {about.get('metric')}"
+        )
+    if "recall" in about:
+        raise InputError(
+            "explain needs an exact valuation: value the points without neighbors='approximate', "
+            "which missed near pairs"
         )
     if about["validation_points"] != len(y_val) or len(valuation) != len(y):
         raise InputError(
@@ -219,11 +227,11 @@ class _Near:
     best_value: NDArray[np.float64]
 
     @classmethod
-    def of(cls, prices: PriceList, points: Points) -> _Near:
+    def of(cls, prices: PriceList, points: Points, neighbors: Exact) -> _Near:
         ones = np.zeros_like(prices.table)
         ones[:, GAIN] = 1.0
         counted = dataclasses.replace(prices, table=ones)
-        worth, tally = label_sums([prices, counted], points)
+        worth, tally = label_sums([prices, counted], points, neighbors)
         votes = tally.round().astype(np.int64)
         each, codes = np.arange(len(points)), points.codes.astype(np.int64)
         others, theirs = worth.copy(), votes.copy()

@@ -25,6 +25,7 @@ from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure
 from thresher.near import Distances
+from thresher.neighbors import Neighbors, Search, search
 from thresher.threads import cut
 
 MARK_BITS = 18
@@ -64,6 +65,12 @@ class Validation:
             for lo, hi in cut(0, len(self), max(1, CHUNK // self.rows.width)):
                 state.update((self.rows.as_float64(slice(lo, hi)) + 0.0).tobytes())
         return state.hexdigest()
+
+    def search(
+        self, points: Rows | Distances, radius: float, neighbors: Neighbors = "auto"
+    ) -> Search:
+        """The way in which the points near each validation point are found."""
+        return search(points, self.rows, metric=self.metric, radius=radius, neighbors=neighbors)
 
 
 def check_validation(

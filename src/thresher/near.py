@@ -7,7 +7,7 @@ Memory is one bit for each point and each validation point of the *current* bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,6 +24,7 @@ from thresher.kernels.pairs import settle
 from thresher.labels import Codes
 from thresher.metrics import DIRECT_WIDTH, Rows, Score, aligned, scaled_norms, score
 from thresher.threads import cut, one_blas_thread, run, thread_count
+from thresher.tree import Advance, Counted
 
 BLOCK = 512  # validation points whose bits are held at once
 SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
@@ -34,8 +35,6 @@ TILE_NUMBERS = 1 << 21  # and numbers in it
 PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring
 GATHER = 1 << 17  # numbers put back in input order at a time
 TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
-
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(Counted):
     """The bits of all points against one block of validation points."""
 
     columns: slice
@@ -102,19 +101,6 @@ class Block:
         for row, (index, _, _) in enumerate(pieces):
             counts[index] += partial[row]
         return counts[:, : self.columns.stop - self.columns.start]
-
-    def own_counts(
-        self, segments: list[tuple[int, int, int]], codes: Codes
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Near points with the validation point's own label, and with another: (same, other).
-
-        `codes` are the classes of the block's validation points, each of which has its segment.
-        """
-        counts = self.count(segments)
-        same = np.zeros(counts.shape[1], np.int64)
-        for (_, _, code), row in zip(segments, counts, strict=True):
-            same += np.where(codes == code, row, 0)
-        return same, counts.sum(axis=0) - same
 
     def add(
         self,

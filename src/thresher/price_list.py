@@ -25,7 +25,8 @@ from thresher.files import (
 from thresher.inputs import Points, Validation, check_points
 from thresher.labels import Classes
 from thresher.metrics import measure
-from thresher.near import Block, Groups, near_blocks
+from thresher.near import Block, Groups
+from thresher.neighbors import Exact
 from thresher.prices import (
     Semivalue,
     check_semivalue,
@@ -33,6 +34,7 @@ from thresher.prices import (
     rest_prices,
     semivalue_name,
 )
+from thresher.tree import TreeBlock
 
 FORMAT = "thresher.prices/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -159,7 +161,7 @@ class PriceList:
 
     def add_block(
         self,
-        block: Block,
+        block: Block | TreeBlock,
         groups: Groups,
         out: NDArray[np.float64],
         label: int | None = None,
@@ -222,20 +224,23 @@ class PriceList:
             return cls(validation, check_radius(document["radius"]), semivalue, document["prices"])
 
 
-def label_sums(lists: Sequence[PriceList], points: Points) -> list[NDArray[np.float64]]:
+def label_sums(
+    lists: Sequence[PriceList], points: Points, neighbors: Exact = "auto"
+) -> list[NDArray[np.float64]]:
     """`label_values` of counted points by several lists of one public side, in one pass."""
     codes = list(range(len(lists[0].validation.classes)))
-    return _sums(lists, points, codes, member=True)
+    return _sums(lists, points, codes, neighbors, member=True)
 
 
 def _sums(
-    lists: Sequence[PriceList], points: Points, labels: Sequence[int | None], *, member: bool
-) -> list[NDArray[np.float64]]:
+    lists: Sequence[PriceList], points: Points, labels: Sequence[int | None],
+    neighbors: Exact = "auto", *, member: bool,
+) -> list[NDArray[np.float64]]:  # fmt: skip
     """For each list, values under each of `labels`, where None is the point's own."""
     public, radius = lists[0].validation, lists[0].radius
     groups = Groups.of(points.codes, len(public.classes))
     sums = np.zeros((len(lists), len(labels), len(points)))
-    for block in near_blocks(points.rows, groups, public.rows, metric=public.metric, radius=radius):
+    for block in public.search(points.rows, radius, neighbors).blocks(groups):
         for prices, outs in zip(lists, sums, strict=True):
             for label, out in zip(labels, outs, strict=True):
                 prices.add_block(block, groups, out, label, member=member)

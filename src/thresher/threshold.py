@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from importlib import import_module
 from os import PathLike
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from thresher.inputs import (
     warn_of_twins,
 )
 from thresher.labels import check_owners
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
+from thresher.neighbors import Neighbors, Search, check_exact, check_neighbors
 from thresher.prices import Semivalue, check_semivalue, member_prices, semivalue_name, utility
 from thresher.progress import progress_bar
 from thresher.valuation import Valuation
@@ -42,6 +44,7 @@ def tknn_shapley(
     classes: Any = None,
     owners: Any = None,
     mean: bool = False,
+    neighbors: Neighbors = "auto",
     progress: bool = False,
     memory: int | str | None = None,
     checkpoint: str | PathLike[str] | None = None,
@@ -69,6 +72,11 @@ def tknn_shapley(
         The owner of each point, for `Valuation.by_owner`.
     mean
         Divide by the number of validation points; without it, values are sums over them.
+    neighbors
+        How near pairs are found. "all" looks at every pair, "tree" only at those that boxes around
+        the points do not exclude, and "auto" takes the one that is expected to be faster: all give
+        the same bits. "approximate" misses near pairs, about one in twenty; `Valuation.params` then
+        says so, and what share of the near pairs of a sample was found.
     progress
         Show a progress bar on standard error.
     memory
@@ -92,8 +100,9 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, 1/C where there is none; `prices` has the closed form. Cost O(N M d) in time and O(N
-    + M) in memory. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
+    the label, 1/C where there is none; `prices` has the closed form. Cost at most O(N M d) in time
+    and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
+    radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
     KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
 
     Examples
@@ -106,37 +115,45 @@ def tknn_shapley(
     """
     radius, semivalue = check_radius(radius), check_semivalue(semivalue)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+    neighbors = check_neighbors(neighbors)
     if memory is not None or checkpoint is not None or hasattr(X, "source_of_parts"):
         valuing = import_module("thresher.engines.valuing")  # a layer above
         return valuing.value_in_parts(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
-            owners=owners, mean=mean, progress=progress, memory=memory, checkpoint=checkpoint,
+            owners=owners, mean=mean, neighbors=check_exact(neighbors), progress=progress,
+            memory=memory, checkpoint=checkpoint,
         )  # fmt: skip
     if is_dask(X):
         cluster = import_module("thresher.engines.cluster")  # a layer above
         return cluster.value_on_dask(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
-            owners=owners, mean=mean, progress=progress,
+            owners=owners, mean=mean, neighbors=check_exact(neighbors), progress=progress,
         )  # fmt: skip
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
     known_owners = check_owners(owners, len(points))
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        sums, groups, utility_all = _sum_of_prices(points, validation, radius, semivalue, advance)
+        way = validation.search(points.rows, radius, neighbors)
+        sums, groups, utility_all = _sum_of_prices(points, validation, way, semivalue, advance)
     values = groups.in_input_order(sums, len(validation) if mean else 1)
     return valuation_of(
-        values, validation, radius, semivalue, utility_all, mean=mean, owners=known_owners
-    )
+        values, validation, radius, semivalue, utility_all,
+        mean=mean, owners=known_owners, found=way.record,
+    )  # fmt: skip
 
 
 def valuation_of(
     values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
     utility_all: float, *, mean: bool, owners: tuple[Hashable, ...] | None = None,
+    found: Mapping[str, Any] = MappingProxyType({}),
 ) -> Valuation:  # fmt: skip
-    """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
+    """The result of `tknn_shapley` with these values, and the sum of utilities of all points.
+
+    `found` says how near pairs were found, where not all were.
+    """
     divisor = len(validation) if mean else 1
     utility_none = len(validation) / len(validation.classes)
     values.flags.writeable = False
-    params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
+    params = {**settings(validation, radius, semivalue_name(semivalue), mean=mean), **found}
     return Valuation(values, METHOD, params, utility_all / divisor, utility_none / divisor, owners)
 
 
@@ -182,7 +199,7 @@ def zero_budget_score(
     share = 1 / len(validation.classes)
     groups = Groups.of(points.codes, len(validation.classes) + 1)
     sums = np.zeros(len(points))
-    for block in _blocks(points, groups, validation, radius):
+    for block in validation.search(points.rows, radius).blocks(groups):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
         weights = [np.where(codes == code, 1 - share, -share) for _, _, code in segments]
@@ -200,14 +217,14 @@ def zero_budget_score(
 
 
 def _sum_of_prices(
-    points: Points, validation: Validation, radius: float, semivalue: Semivalue, advance: Any
+    points: Points, validation: Validation, way: Search, semivalue: Semivalue, advance: Any
 ) -> tuple[NDArray[np.float64], Groups, float]:
     """Values sorted by class, and the utility of all points; each distance is computed once."""
     classes = len(validation.classes)
     groups = Groups.of(points.codes, classes)
     sums = np.zeros(len(points))
     counts = np.zeros((2, len(validation)), np.int64)
-    for block in _blocks(points, groups, validation, radius, advance):
+    for block in way.blocks(groups, advance):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
         counts[:, block.columns] = same, other = block.own_counts(segments, codes)
@@ -215,7 +232,7 @@ def _sum_of_prices(
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)
     if not counts.any():
-        warn_of_reach(radius, stacklevel=4)
+        warn_of_reach(way.radius, stacklevel=4)
     same, other = counts  # priced at once: the same bits for any blocks
     return sums, groups, utility(same, other, classes)
 
@@ -242,12 +259,3 @@ def settings(
         "validation_points": len(validation),
         "mean": mean,
     }
-
-
-def _blocks(
-    points: Points, groups: Groups, validation: Validation, radius: float, advance: Any = None
-) -> Any:
-    return near_blocks(
-        points.rows, groups, validation.rows,
-        metric=validation.metric, radius=radius, advance=advance,
-    )  # fmt: skip

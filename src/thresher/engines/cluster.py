@@ -33,7 +33,8 @@ from thresher.inputs import (
 )
 from thresher.labels import RawLabels, check_labels, check_owners, class_list
 from thresher.metrics import Rows
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
+from thresher.neighbors import Exact
 from thresher.price_list import PriceList
 from thresher.prices import Semivalue, utility
 from thresher.progress import progress_bar
@@ -49,7 +50,8 @@ Floats = NDArray[np.float64]
 
 def value_on_dask(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-    classes: Any, owners: Any, mean: bool, progress: bool, block_bytes: int = BLOCK_BYTES,
+    classes: Any, owners: Any, mean: bool, neighbors: Exact, progress: bool,
+    block_bytes: int = BLOCK_BYTES,
 ) -> DaskValuation:  # fmt: skip
     """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
 
@@ -64,7 +66,7 @@ def value_on_dask(
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
     priced = price_partitions(
         partitions(X, y), collected(X_val), collected(y_val), radius=radius, metric=metric,
-        semivalue=semivalue, classes=classes, mean=mean, progress=progress,
+        semivalue=semivalue, classes=classes, mean=mean, neighbors=neighbors, progress=progress,
         block_bytes=block_bytes,
     )  # fmt: skip
     known = check_owners(owners, sum(priced.lengths))
@@ -82,6 +84,8 @@ class Priced:
         The partitions, and how many rows each has.
     prices, blocks
         The prices, and the ranges of validation points that go to workers one by one.
+    neighbors
+        How each partition finds near pairs.
     seen
         The labels of the points, and where each was seen first.
     like
@@ -92,14 +96,15 @@ class Priced:
     lengths: list[int]
     prices: PriceList
     blocks: list[slice]
+    neighbors: Exact
     seen: Mapping[Hashable, tuple[int, int]]
     like: Valuation
 
 
 def price_partitions(
     parts: Sequence[Partition], X_val: Any, y_val: Any, *, radius: float, metric: str,
-    semivalue: Semivalue, classes: Any, mean: bool, progress: bool = False,
-    block_bytes: int = BLOCK_BYTES,
+    semivalue: Semivalue, classes: Any, mean: bool, neighbors: Exact = "auto",
+    progress: bool = False, block_bytes: int = BLOCK_BYTES,
 ) -> Priced:  # fmt: skip
     """The first pass: count all partitions, and set the prices."""
     public = check_validation(X_val, y_val, metric=metric, classes=classes)
@@ -107,7 +112,8 @@ def price_partitions(
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
     blocks = _blocks(public, block_bytes)
     cut = [_cut(public, block) for block in blocks]
-    tally = _count(parts, cut, radius, strangers=classes is None, progress=progress)
+    how = {"radius": radius, "neighbors": neighbors, "strangers": classes is None}
+    tally = _count(parts, cut, how, progress=progress)
     if not sum(tally.lengths.values()):
         raise InputError("X is empty: at least one row is needed")
     labels = check_labels("y_val", y_val)
@@ -118,7 +124,7 @@ def price_partitions(
     total = utility(same, other, len(final.classes))
     like = valuation_of(np.zeros(0), final, radius, semivalue, total, mean=mean)
     lengths = [tally.lengths[part.number] for part in parts]
-    return Priced(parts, lengths, prices, blocks, tally.seen, like)
+    return Priced(parts, lengths, prices, blocks, neighbors, tally.seen, like)
 
 
 @dataclass
@@ -143,8 +149,9 @@ class Tally:
 
 
 def count_part(
-    number: int, X: Any, y: Any, validation: Validation, radius: float, *, strangers: bool
-) -> Tally:
+    number: int, X: Any, y: Any, validation: Validation, *, radius: float,
+    neighbors: Exact = "auto", strangers: bool,
+) -> Tally:  # fmt: skip
     """The tally of one partition."""
     size = len(validation)
     if not len(X):
@@ -158,7 +165,8 @@ def count_part(
         if label not in seen:
             seen[label] = (number, row)
     twins = find_twins(points.rows, validation.rows)
-    return Tally(count_points(points, validation, radius), twins, {number: len(points)}, seen)
+    counts = count_points(points, validation, radius, neighbors)
+    return Tally(counts, twins, {number: len(points)}, seen)
 
 
 def merge_tallies(tallies: list[Tally]) -> Tally:
@@ -174,16 +182,15 @@ def merge_tallies(tallies: list[Tally]) -> Tally:
     return merged
 
 
-def add_values(number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None) -> Floats:
+def add_values(
+    number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None, neighbors: Exact = "auto"
+) -> Floats:
     """What the points of a partition, sorted by class, are worth to one block more."""
     points = _points(number, X, y, prices.validation, strangers=False)
     validation = prices.validation
     groups = Groups.of(points.codes, len(validation.classes))
     total = np.zeros(len(points)) if sums is None else sums.copy()
-    blocks = near_blocks(
-        points.rows, groups, validation.rows, metric=validation.metric, radius=prices.radius
-    )
-    for block in blocks:
+    for block in validation.search(points.rows, prices.radius, neighbors).blocks(groups):
         prices.add_block(block, groups, total)
     return total
 
@@ -218,7 +225,7 @@ def _cut(validation: Validation, block: slice) -> Validation:
 
 
 def _count(
-    parts: Sequence[Partition], blocks: Sequence[Validation], radius: float, *, strangers: bool,
+    parts: Sequence[Partition], blocks: Sequence[Validation], how: Mapping[str, Any], *,
     progress: bool,
 ) -> Tally:  # fmt: skip
     """The first pass: all partitions against all blocks, then one tree for each block."""
@@ -228,10 +235,7 @@ def _count(
     roots = []
     for block in blocks:
         validation = dask.delayed(block, pure=True, traverse=False)
-        level = [
-            count(part.number, part.X, part.y, validation, radius, strangers=strangers)
-            for part in parts
-        ]
+        level = [count(part.number, part.X, part.y, validation, **how) for part in parts]
         while len(level) > 1:
             level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
         roots += level
@@ -276,7 +280,7 @@ def _value_tasks(priced: Priced, divisor: float) -> list[Any]:
     for part in priced.parts:
         sums = None
         for some in listed:
-            sums = add(part.number, part.X, part.y, some, sums)
+            sums = add(part.number, part.X, part.y, some, sums, priced.neighbors)
         found.append(order(part.y, listed[0], sums, divisor))
     return found
 

@@ -16,6 +16,7 @@ from thresher.files import portable
 from thresher.inputs import Points, Validation, find_twins
 from thresher.labels import Codes
 from thresher.metrics import Rows
+from thresher.neighbors import Exact
 
 MOST_CLASSES = 1 << 18  # distinct labels that are kept
 
@@ -36,9 +37,11 @@ class Counted:
         """Nothing counted."""
         return cls(np.zeros((2, len(validation)), np.int64), np.zeros(len(validation), np.bool_))
 
-    def add(self, part: Part, points: Points, public: Validation, radius: float) -> None:
+    def add(
+        self, part: Part, points: Points, public: Validation, radius: float, neighbors: Exact
+    ) -> None:
         """Count in one part."""
-        self.counts += count_points(points, public, radius)
+        self.counts += count_points(points, public, radius, neighbors)
         if isinstance(points.rows, Rows) and public.rows is not None:
             self.twins |= find_twins(points.rows, public.rows)
         self.prints = more_prints(self.prints, points, points.codes, part.first)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thresher.errors import InputError
+from thresher.metrics import DIRECT_WIDTH
 from thresher.near import BLOCK
 from thresher.threads import thread_count
 
@@ -27,6 +28,10 @@ SPARE = 32 << 20  # what allocators hold on to
 THREAD = 6 << 20  # a tile, its notes, and converted rows
 FEWEST = 256  # rows of a part
 LARGEST = 64 << 20  # bytes of features in a part: larger ones gain nothing
+
+TREE_WORTH = 500 * 10**6  # bytes of memory from which on a tree is worth its room
+TREE_FIXED = 128 << 20  # its kernels, and the visits of a block of validation points
+TREE_ROW = 64  # its order, lengths, levels and classes, besides coordinates
 
 # a row that is computed on: bits against a block of validation points, squared norm, norm,
 # position, class code, sum, value; number, salt and fingerprint
@@ -94,6 +99,8 @@ class Account:
         More for each row that is computed on, such as its worth under every label.
     fixed
         More for the whole run, such as all values, or what a reader holds.
+    tree
+        Whether near pairs may be found by a tree.
 
     Examples
     --------
@@ -107,17 +114,20 @@ class Account:
     width: int
     work: int = 0
     fixed: int = 0
+    tree: bool = False
 
     @property
     def row(self) -> int:
         """A row: read, read ahead, and computed on."""
-        return 2 * (self.features + self.labels) + WORK + self.work
+        boxes = 8 * min(self.width, DIRECT_WIDTH) + TREE_ROW if self.tree else 0
+        return 2 * (self.features + self.labels) + WORK + self.work + boxes
 
     @property
     def standing(self) -> int:
         """What is held besides rows: four copies of a block of validation points, threads."""
         block = BLOCK * self.width * (8 + 8 + 4 + 4)
-        return self.fixed + block + SPARE + THREAD * thread_count()
+        tree = TREE_FIXED if self.tree else 0
+        return self.fixed + block + tree + SPARE + THREAD * thread_count()
 
     def rows(self, memory: int | None, used: int) -> int:
         """The rows of a part, where so many bytes are `used` already."""

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from thresher.engines.ahead import read_ahead
 from thresher.engines.counted import Counted, more_prints
-from thresher.engines.memory import FEWEST, Account, in_use
+from thresher.engines.memory import FEWEST, TREE_WORTH, Account, in_use
 from thresher.engines.parts import Part, Place, Source
 from thresher.engines.resume import Checkpoint
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, class_list
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
+from thresher.neighbors import Exact
 from thresher.price_list import PriceList
 from thresher.prices import Semivalue
 from thresher.progress import Advance
@@ -81,6 +82,8 @@ class Run:
         Where progress is kept.
     memory
         The most bytes that this process may take.
+    neighbors
+        How near pairs are found, as in `tknn_shapley`.
     threaded
         Whether parts are read ahead.
     """
@@ -93,7 +96,14 @@ class Run:
     semivalue: Semivalue
     checkpoint: Checkpoint
     memory: int | None = None
+    neighbors: Exact = "auto"
     threaded: bool = True
+
+    @property
+    def way(self) -> Exact:
+        """How near pairs are found: "auto" takes no tree where there is little memory."""
+        little = self.memory is not None and self.memory < TREE_WORTH
+        return "all" if self.neighbors == "auto" and little else self.neighbors
 
     def count(self, advance: Advance | None) -> Priced:
         """The first pass.
@@ -154,7 +164,7 @@ class Run:
         with closing(self._parts(state.place, advance)) as parts:
             for part in parts:
                 points = _named(part, meaning).points(public, strangers=self.classes is None)
-                state.add(part, points, public, self.radius)
+                state.add(part, points, public, self.radius, self.way)
                 state.save(self.checkpoint, name)
         state.whole = True
         state.save(self.checkpoint, name)
@@ -166,7 +176,9 @@ class Run:
         features, others = self.source.row_bytes
         rows = self.validation.rows
         width = len(self.validation) if rows is None else rows.width
-        account = Account(features, others, width, work, fixed + self.source.reading)
+        account = Account(
+            features, others, width, work, fixed + self.source.reading, tree=self.way != "all"
+        )
         if self.memory is not None:
             self._rehearse()
         size = account.rows(self.memory, in_use())
@@ -184,11 +196,11 @@ class Run:
             if part is not None:
                 points = part.points(public, strangers=self.classes is None)
                 state = Counted.start(public)
-                state.add(part, points, public, self.radius)
+                state.add(part, points, public, self.radius, "all")
                 counts = state.counts[0], state.counts[1]
                 prices = PriceList.of_counts(public, self.radius, counts, self.semivalue)
                 known = np.minimum(points.codes, len(public.classes) - 1)
-                part_values(prices, Points(points.rows, known), 1.0)
+                part_values(prices, Points(points.rows, known), 1.0, "all")
 
     def _public(self) -> Validation:
         """The validation set as the first pass sees it, with classes as the source writes them."""
@@ -204,15 +216,14 @@ class Run:
         return dataclasses.replace(self.validation, classes=classes, codes=codes)
 
 
-def part_values(prices: PriceList, points: Points, divisor: float) -> NDArray[np.float64]:
+def part_values(
+    prices: PriceList, points: Points, divisor: float, neighbors: Exact
+) -> NDArray[np.float64]:
     """The values of some of the counted points, divided by `divisor`."""
     validation = prices.validation
     groups = Groups.of(points.codes, len(validation.classes))
     sums = np.zeros(len(points))
-    blocks = near_blocks(
-        points.rows, groups, validation.rows, metric=validation.metric, radius=prices.radius
-    )
-    for block in blocks:
+    for block in validation.search(points.rows, prices.radius, neighbors).blocks(groups):
         prices.add_block(block, groups, sums)
     return groups.in_input_order(sums, divisor)
 

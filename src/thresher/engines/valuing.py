@@ -17,6 +17,7 @@ from thresher.engines.stream import Priced, Run, part_values
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
 from thresher.labels import check_labels, check_owners
+from thresher.neighbors import Exact
 from thresher.prices import Semivalue, semivalue_name, utility
 from thresher.progress import Advance, progress_bar
 from thresher.threshold import valuation_of, warn_of_reach
@@ -25,8 +26,8 @@ from thresher.valuation import Valuation
 
 def value_in_parts(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-    classes: Any, owners: Any, mean: bool, progress: bool, memory: int | str | None,
-    checkpoint: str | PathLike[str] | None, threaded: bool = True,
+    classes: Any, owners: Any, mean: bool, neighbors: Exact, progress: bool,
+    memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
     most = None if memory is None else check_memory(memory)
@@ -40,8 +41,9 @@ def value_in_parts(
     }  # fmt: skip
     with Checkpoint(checkpoint, about) as kept:
         run = Run(
-            source, validation, labels, classes, radius, semivalue, kept, most, threaded=threaded
-        )
+            source, validation, labels, classes, radius, semivalue, kept, most, neighbors,
+            threaded=threaded,
+        )  # fmt: skip
         passes = 2 * (source.count or 0)
         with progress_bar("tknn-shapley", passes, show=progress, unit="rows") as advance:
             priced = run.count(advance)
@@ -89,7 +91,7 @@ def _values(
         advance(place.row)
     with closing(run.coded(priced, place, prints, advance, fixed=values.nbytes)) as parts:
         for part, points, total in parts:
-            some = part_values(priced.prices, points, divisor)
+            some = part_values(priced.prices, points, divisor, run.way)
             values[part.first : part.first + len(part)] = some
             entry = {"after": list(part.after), "prints": total}
             run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)

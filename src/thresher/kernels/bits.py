@@ -14,6 +14,10 @@ U32 = np.uint32
 U64 = np.uint64
 SLICES = 15  # bit-sliced counters hold up to 2^15 - 1 rows before they are emptied
 FULL = 32_000
+LOWEST = U32(0x077CB531)  # a de Bruijn sequence: its shifts differ in their upper five bits
+PLACE = np.zeros(32, np.int64)
+for _shift in range(32):
+    PLACE[((0x077CB531 << _shift) & 0xFFFFFFFF) >> 27] = _shift
 
 
 @njit(cache=True, nogil=True)
@@ -144,3 +148,93 @@ def add_by_bits(
                 if (x >> U64(k)) & U64(1):
                     b[k >> 3] += weights[w * 64 + k]
             out[i] += ((b[0] + b[1]) + (b[2] + b[3])) + ((b[4] + b[5]) + (b[6] + b[7]))
+
+
+@njit(cache=True, nogil=True)
+def _lowest(x: np.uint32) -> int:
+    """The place of the lowest set bit of x > 0."""
+    return PLACE[U32(U32(x & U32(~x + U32(1))) * LOWEST) >> U32(27)]
+
+
+@njit(cache=True, nogil=True)
+def count_visits(
+    words: NDArray[np.uint32],
+    leaf_of: NDArray[np.uint32],
+    query_of: NDArray[np.uint32],
+    codes: NDArray[np.int32],
+    segment_of: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to counts[s, v] the near points of segment s that visits of v found.
+
+    A visit's bits are the points of its leaf; codes[leaf, bit] is the class of one.
+    """
+    for t in range(words.shape[0]):
+        own = codes[leaf_of[t]]
+        v = query_of[t]
+        for w in range(words.shape[1]):
+            x = words[t, w]
+            while x:
+                counts[segment_of[own[w * 32 + _lowest(x)]], v] += 1
+                x = U32(x & U32(x - U32(1)))
+
+
+@njit(cache=True, nogil=True)
+def add_visits(
+    words: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    first: int,
+    last: int,
+    query_of: NDArray[np.uint32],
+    codes: NDArray[np.int32],
+    segment_of: NDArray[np.int64],
+    positions: NDArray[np.uint32],
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """As `add_by_tables`, to the last bit, for the visits of the leaves first <= j < last.
+
+    A leaf's visits come by validation point, so that the bytes of a point fill from the lowest bit
+    up; when the next 64 validation points begin, bytes are added by the same tree. What is absent
+    would add 0.0, which changes no sum: none of them is -0.0. weights[v, s] is for segment s.
+    """
+    size = words.shape[1] * 32
+    b = np.zeros((size, 8))
+    met = np.empty(size, np.int64)
+    is_met = np.zeros(size, np.bool_)
+    for j in range(first, last):
+        count = 0
+        current = np.int64(-1)
+        for t in range(starts[j], starts[j + 1]):
+            v = np.int64(query_of[t])
+            if v >> 6 != current:
+                _flush(b, met[:count], is_met, positions[j], out)
+                count = 0
+                current = v >> 6
+            byte = (v & 63) >> 3
+            for w in range(words.shape[1]):
+                x = words[t, w]
+                while x:
+                    i = w * 32 + _lowest(x)
+                    x = U32(x & U32(x - U32(1)))
+                    if not is_met[i]:
+                        is_met[i] = True
+                        met[count] = i
+                        count += 1
+                    b[i, byte] += weights[v, segment_of[codes[j, i]]]
+        _flush(b, met[:count], is_met, positions[j], out)
+
+
+@njit(cache=True, nogil=True)
+def _flush(
+    b: NDArray[np.float64],
+    met: NDArray[np.int64],
+    is_met: NDArray[np.bool_],
+    positions: NDArray[np.uint32],
+    out: NDArray[np.float64],
+) -> None:
+    for i in met:
+        c = b[i]
+        out[positions[i]] += ((c[0] + c[1]) + (c[2] + c[3])) + ((c[4] + c[5]) + (c[6] + c[7]))
+        c[:] = 0.0
+        is_met[i] = False

@@ -69,6 +69,49 @@ def direct_words(
     return count
 
 
+@njit(cache=True, nogil=True)
+def visit_words(
+    leaf_of: NDArray[np.uint32],
+    query_of: NDArray[np.uint32],
+    first: int,
+    Q: Single,
+    dims: tuple[int, ...],
+    norms: Single,
+    columns: NDArray[np.float32],
+    level: Single,
+    score: Single,
+    words: Words,
+    notes: Words,
+) -> int:
+    """The words of visits (leaf, query), which come by leaf; the number of notes is returned.
+
+    `columns`, `level` and `score` have an entry for each leaf. Notes speak of visit `first` + row.
+    """
+    count = 0
+    rows = np.arange(words.shape[0]).astype(U32)
+    some = np.empty((words.shape[0], Q.shape[1]), np.float32)
+    some_norms = np.empty(words.shape[0], np.float32)
+    t = 0
+    while t < words.shape[0]:
+        leaf = leaf_of[t]
+        end = t
+        while end < words.shape[0] and leaf_of[end] == leaf:
+            q = query_of[end]
+            some_norms[end] = norms[q]
+            for k in range(Q.shape[1]):
+                some[end, k] = Q[q, k]
+            end += 1
+        found = direct_words(
+            some[t:end], dims, some_norms[t:end], columns[leaf], level[leaf], score[leaf],
+            rows, words[t:end], notes[count:],
+        )  # fmt: skip
+        for j in range(count, count + found):
+            notes[j, 0] += U32(first + t)
+        count += found
+        t = end
+    return count
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def product_words(
     G: Single,

@@ -199,6 +199,42 @@ def settle(
 
 
 @njit(cache=True, nogil=True)
+def settle_visits(
+    notes: NDArray[np.uint32],
+    first_rows: NDArray[np.int64],
+    queries: NDArray[np.uint32],
+    order: NDArray[np.uint32],
+    X: NDArray[np.floating[Any]],
+    x2: NDArray[np.float64],
+    V: NDArray[np.float64],
+    v2: NDArray[np.float64],
+    cosine: bool,
+    radius: float,
+    words: NDArray[np.uint32],
+) -> None:
+    """Decide every noted pair by the pair rule, where the words of a visit speak of points.
+
+    Note j is about visit notes[j, 0] of validation point queries[visit], whose bits are the points
+    X[order[first_rows[j]]] and so on.
+    """
+    for j in range(notes.shape[0]):
+        t = notes[j, 0]
+        w = notes[j, 1]
+        v = queries[t]
+        word = words[t, w]
+        for bit in range(32):
+            mask = U32(U32(1) << U32(bit))
+            place = first_rows[j] + w * 32 + bit
+            if notes[j, 2] & mask and place < order.shape[0]:
+                i = order[place]
+                if is_near(X[i], V[v], x2[i], v2[v], cosine, radius):
+                    word = U32(word | mask)
+                else:
+                    word = U32(word & ~mask)
+        words[t, w] = word
+
+
+@njit(cache=True, nogil=True)
 def pair_keys(
     X: NDArray[np.float64],
     x2: NDArray[np.float64],

@@ -7,7 +7,7 @@ import numpy as np
 from thresher.counts import NeighborCounts
 from thresher.live.points import PointTable
 from thresher.metrics import Rows, squared_lengths
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
 from thresher.prices import Semivalue, check_semivalue, semivalue_name, utility
 from thresher.threshold import METHOD, settings, warn_of_reach
 from thresher.valuation import Valuation
@@ -16,8 +16,8 @@ from thresher.valuation import Valuation
 def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semivalue) -> Valuation:
     """What `tknn_shapley` finds for these points, to the last bit, with their ids.
 
-    The blocks are the same, and within each the prices and the order of sums; only the counting
-    is left out, because the counts are there.
+    The prices are the same, and the order of sums; only the counting is left out, because the
+    counts are there.
     """
     name = semivalue_name(check_semivalue(semivalue))
     validation, prices = counts.validation, counts.price_list(semivalue)
@@ -25,20 +25,17 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     array, codes = points.table()
     groups = Groups.of(codes, classes)
     sums = np.zeros(len(points))
-    utility_all, utility_none = 0.0, len(validation) / classes
+    utility_none = len(validation) / classes
     if not len(points):
         params = settings(validation, counts.radius, name)
         return Valuation(sums, METHOD, params, utility_none, utility_none, ids=())
-    blocks = near_blocks(
-        Rows(array, squared_lengths(array)), groups, validation.rows,
-        metric=validation.metric, radius=counts.radius,
-    )  # fmt: skip
-    for block in blocks:
+    rows = Rows(array, squared_lengths(array))
+    for block in validation.search(rows, counts.radius).blocks(groups):
         prices.add_block(block, groups, sums)
-        utility_all += utility(same[block.columns], other[block.columns], classes)
     if not (same.any() or other.any()):
         warn_of_reach(counts.radius, stacklevel=4)
     values = groups.in_input_order(sums)
     values.flags.writeable = False
     params = settings(validation, counts.radius, name)
+    utility_all = utility(same, other, classes)
     return Valuation(values, METHOD, params, utility_all, utility_none, ids=points.ids)

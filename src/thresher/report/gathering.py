@@ -199,15 +199,20 @@ def _why_unfit(subject: Subject) -> dict[str, str]:
     if subject.metric == "precomputed":
         without = "distances were precomputed, so there are no features to go by"
     no_radius = without or ("" if subject.radius is not None else f"{method} has no radius")
-    no_prices = f"suggestions come from the prices of tknn_shapley, and this is {method}"
     few = f"there are fewer than {LEAST_POINTS} points"
     return {
-        "suggestions": without or ("" if method == "tknn-shapley" else no_prices),
+        "suggestions": without or _why_no_prices(subject.valuation),
         "radius": no_radius,
         "removal": without or ("" if len(subject) >= LEAST_POINTS else few),
         "map": without or _why_no_map(data),
         "owners": "" if subject.valuation.owners is not None else "no owners were given",
     }
+
+
+def _why_no_prices(valuation: Valuation) -> str:
+    if valuation.method != "tknn-shapley":
+        return f"suggestions come from the prices of tknn_shapley, and this is {valuation.method}"
+    return "near pairs were missed: the valuation is approximate" * ("recall" in valuation.params)
 
 
 def _why_no_map(data: Data | None) -> str:

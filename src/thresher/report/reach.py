@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from thresher.checks import check_metric
 from thresher.labels import Codes
 from thresher.metrics import Rows
-from thresher.near import Groups, near_blocks
+from thresher.near import Groups
+from thresher.neighbors import search
 from thresher.radius import judge_radius, suggest_radius
 from thresher.report.subject import Data, Subject
 
@@ -96,9 +97,9 @@ def count_near(
     sorted_groups = Groups.of(groups, count)
     present = np.flatnonzero(np.diff(sorted_groups.starts))
     counts = np.zeros((count, len(rows_val)), np.int64)
-    blocks = near_blocks(rows, sorted_groups, rows_val, metric=check_metric(metric), radius=radius)
+    way = search(rows, rows_val, metric=check_metric(metric), radius=radius)
     segments = sorted_groups.segments(present)
-    for block in blocks:
+    for block in way.blocks(sorted_groups):
         counts[present, block.columns] = block.count(segments)
     return counts
 
@@ -132,11 +133,10 @@ def _near(subject: Subject, data: Data) -> tuple[Integers, Integers]:
     groups = Groups.of(np.zeros(len(data.codes), np.int32), 1)
     near, totals = np.zeros(len(data.codes)), np.zeros(len(data.codes_val), np.int64)
     segments = groups.segments(np.zeros(1, np.int64))
-    blocks = near_blocks(
-        data.rows, groups, data.rows_val,
-        metric=check_metric(subject.metric), radius=subject.radius,
-    )  # fmt: skip
-    for block in blocks:
+    way = search(
+        data.rows, data.rows_val, metric=check_metric(subject.metric), radius=subject.radius
+    )
+    for block in way.blocks(groups):
         totals[block.columns] = block.count(segments)[0]
         block.add(segments, np.ones((1, block.columns.stop - block.columns.start)), near)
     return groups.in_input_order(near).astype(np.int64), totals

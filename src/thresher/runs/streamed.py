@@ -167,7 +167,7 @@ class _Job:
         work = JUDGED * len(classes) + COLUMNS
         with closing(self.run.coded(priced, place, prints, advance, work=work)) as parts:
             for part, points, total in parts:
-                judged = judge(priced.prices, points, self.scale)
+                judged = judge(priced.prices, points, self.scale, self.run.way)
                 table = piece_table(part, points.codes, judged, classes)
                 entry = {"after": list(part.after), "prints": total}
                 self.run.checkpoint.save(_piece(part.first), entry, partial(_write, table))
