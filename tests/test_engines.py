@@ -457,7 +457,7 @@ def test_a_run_reads_ahead_and_does_without(small_parts, tmp_path):
     X, y, X_val, y_val = problem(2000)
     folder = write_parts(tmp_path / "data", "parquet", X, y)
     about = {"radius": 0.5, "metric": "cosine", "semivalue": "shapley", "classes": None,
-             "owners": None, "mean": False, "neighbors": "auto", "progress": False, "memory": None,
+             "owners": None, "mean": False, "progress": False, "memory": None,
              "checkpoint": None}  # fmt: skip
     scan = th.Scan(folder)
     one, other = (

@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 def value_on_dask(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-    classes: Any, owners: Any, mean: bool, neighbors: Exact, progress: bool,
+    classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Exact = "auto",
     block_bytes: int = BLOCK_BYTES,
 ) -> DaskValuation:  # fmt: skip
     """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.

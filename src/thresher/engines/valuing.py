@@ -26,7 +26,7 @@ from thresher.valuation import Valuation
 
 def value_in_parts(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-    classes: Any, owners: Any, mean: bool, neighbors: Exact, progress: bool,
+    classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Exact = "auto",
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
