@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,7 +15,8 @@ import pytest
 from tabular import thresher
 
 import thresher as th
-from thresher.engines.cluster import value_on_dask
+from thresher.engines.cluster import Priced
+from thresher.runs import Settings, cluster_files, value_files
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -22,11 +24,6 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 pq = pytest.importorskip("pyarrow.parquet")
-
-SETTINGS = {
-    "radius": 0.5, "metric": "cosine", "semivalue": "shapley", "classes": None, "owners": None,
-    "mean": False, "progress": False,
-}  # fmt: skip
 
 
 def problem(points=3000, validation=300, width=5, seed=0, dtype=np.float64):
@@ -62,13 +59,12 @@ def test_arrays_give_the_same_bits_however_they_are_cut(chunks, dtype):
 
 @pytest.mark.parametrize("block_bytes", [1, 64 * 5 * 8 * 2, 1 << 20])
 @pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", th.Beta(4, 1)], ids=str)
-def test_validation_sets_may_be_cut_in_blocks(block_bytes, semivalue):
+def test_validation_sets_may_be_cut_in_blocks(block_bytes, semivalue, monkeypatch):
+    monkeypatch.setattr("thresher.engines.cluster.BLOCK_BYTES", block_bytes)
     X, y, X_val, y_val = problem(1500)
-    settings = SETTINGS | {"semivalue": semivalue, "mean": True}
-    found = value_on_dask(
-        da.from_array(X, chunks=400), y, X_val, y_val, **settings, block_bytes=block_bytes
-    )
-    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val, semivalue=semivalue, mean=True)
+    about = {"semivalue": semivalue, "mean": True}
+    found = th.tknn_shapley(da.from_array(X, chunks=400), y, X_val, y_val, **about)
+    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val, **about)
 
 
 def test_frames_and_series_and_labels_of_text():
@@ -194,10 +190,7 @@ def test_the_command_values_files_on_a_cluster(client, files, kind):
     table, wanted = pq.read_table("values").sort_by("row"), pq.read_table("values.parquet")
     assert table.num_rows == wanted.num_rows == 700
     for name in table.column_names:
-        if name in {"value", "best_value", "agree"}:  # scaled by another sum of the same columns
-            np.testing.assert_allclose(table.column(name), wanted.column(name), atol=1e-9)
-        else:
-            assert table.column(name).to_pylist() == wanted.column(name).to_pylist(), name
+        assert table.column(name).to_pylist() == wanted.column(name).to_pylist(), name
     told = json.loads(done.stdout)
     assert told["suggestions"]["relabel"] > 0
     assert json.loads(Path("values/_record.json").read_text())["engine"] == "dask"
@@ -206,17 +199,45 @@ def test_the_command_values_files_on_a_cluster(client, files, kind):
     assert "is there already" in again.stderr
 
 
-def test_without_scaling_the_bits_are_those_of_one_machine(client, files):
-    common = ("value", "parts/*.parquet", "--validation", "val.parquet", "--ignore", "name",
-              "--radius", 0.1)  # fmt: skip
-    address = client.scheduler.address
-    for more in (
-        ("--engine", "dask", "--scheduler", address, "--out", "v"),
-        ("--out", "v.parquet"),
-    ):
-        assert thresher(*common, *more).returncode == 0
+def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
+    """Blocks of 64 validation points, 200 of them: the bits are those of one machine."""
+    monkeypatch.setattr("thresher.engines.cluster.BLOCK_BYTES", 1)
+    settings = Settings("parts/*.parquet", validation="val.parquet", ignore=("name",), radius=0.1)
+    blocks = []
+    whole = Priced.prices_by_block
+
+    def told(priced):
+        blocks.extend(priced.blocks)
+        return whole(priced)
+
+    monkeypatch.setattr(Priced, "prices_by_block", told)
+    cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    assert len(blocks) == 4
+    wanted = value_files(settings)
     table = pq.read_table("v").sort_by("row")
-    assert table.column("value").equals(pq.read_table("v.parquet").column("value"))
+    assert table.column("value").to_numpy().tobytes() == wanted.valuation.values.tobytes()
+    assert table.column("near").to_pylist() == wanted.findings.near.tolist()
+    assert table.column("best_value").to_pylist() == wanted.findings.best_value.tolist()
+    assert table.column("suggestion").to_pylist() == list(wanted.findings.suggestion)
+
+
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
+    told = []
+
+    @contextlib.contextmanager
+    def bar(title, total, *, show, unit):
+        told.append((title, total, unit))
+        yield told.append if show else None
+
+    monkeypatch.setattr("thresher.engines.awaited.progress_bar", bar)
+    if where == "cluster":
+        request.getfixturevalue("client")
+    X, y, X_val, y_val = problem()
+    with contextlib.nullcontext() if where == "cluster" else dask.config.set(scheduler="threads"):
+        found = th.tknn_shapley(da.from_array(X, chunks=(200, 5)), y, X_val, y_val, progress=True)
+        assert told == [("count", 15, "partitions"), *[1] * 15]
+        assert found.compute() == th.tknn_shapley(X, y, X_val, y_val)
 
 
 @pytest.mark.parametrize(

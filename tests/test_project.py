@@ -85,7 +85,7 @@ INNER_LAYERS = {
         {"__init__"},
     ],
     "tables": [
-        {"classes", "finding", "labeled"},
+        {"classes", "finding", "labeled", "moments"},
         {"delimited"},
         {"label_files", "text"},
         {"reading"},
@@ -97,8 +97,8 @@ INNER_LAYERS = {
         {"__init__"},
     ],
     "engines": [
-        {"ahead", "fitting", "lazy", "memory", "partitions", "parts", "ranks", "resume"},
-        {"cluster", "counted", "files"},
+        {"ahead", "awaited", "fitting", "lazy", "memory", "partitions", "parts", "ranks", "resume"},
+        {"cluster", "counted", "files", "repeats"},
         {"scan", "stream"},
         {"valuing"},
         {"__init__"},

@@ -19,9 +19,10 @@ from pyarrow import csv
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.engines import memory, ranks
+from thresher.engines import memory, ranks, resume
 from thresher.engines.fitting import fit_encoder
 from thresher.engines.ranks import rank_values
+from thresher.engines.repeats import find_repeats
 from thresher.runs import Settings, stream_files, value_files, write_results
 from thresher.tables import batches
 from thresher.tables.columns import Columns
@@ -142,7 +143,6 @@ def test_arrays_are_mapped():
 
 
 def test_the_encoder_is_that_of_the_table_in_memory():
-    """Categories exactly, means and deviations up to rounding."""
     random = np.random.default_rng(0)
     features = pa.table(
         {
@@ -159,25 +159,52 @@ def test_the_encoder_is_that_of_the_table_in_memory():
     parts = [_columns(features.slice(lo, hi - lo)) for lo, hi in pairwise(cuts)]
     got = fit_encoder(iter(parts), fill=0.0, standardize=True)
     assert got.names == wanted.names
-    for one, other in zip(got.features, wanted.features):
-        assert (one.kind, one.categories) == (other.kind, other.categories)
-        for mean, its, spread, theirs in zip(
-            one.means, other.means, one.deviations, other.deviations
-        ):
-            assert abs(mean - its) <= 1e-12 * max(abs(its), theirs)
-            assert abs(spread - theirs) <= 1e-8 * theirs  # in memory `large` loses digits itself
-    exact = float(np.std(features["large"].to_numpy().astype(np.longdouble)))
-    assert abs(got.features[0].deviations[0] - exact) <= 1e-12 * exact
+    assert got.features == wanted.features
+    for feature, name in zip(got.features, ("large", "huge")):
+        wide = features[name].to_numpy().astype(np.longdouble)
+        assert abs(feature.means[0] - float(wide.mean())) <= 1e-12 * float(wide.std())
+        assert abs(feature.deviations[0] / float(wide.std()) - 1) <= 1e-12
 
 
 def _columns(features):
     return Columns(tuple(range(len(features))), features, categorical=("kind",))
 
 
-def test_values_of_scaled_columns_agree():
+def test_values_of_scaled_columns_are_the_same_bits():
     one, other, _, _ = both(file="points.csv", validation="val.csv", standardize=True, **ALL)
-    values = [pq.read_table(path)["value"].to_numpy() for path in (one, other)]
-    np.testing.assert_allclose(values[1], values[0], rtol=1e-9, atol=1e-12)
+    assert pq.read_table(one)["value"].equals(pq.read_table(other)["value"])
+
+
+def test_ids_that_are_not_distinct_are_told():
+    table = table_of(1500, 0)
+    names = table["name"].to_pylist()
+    names[1400] = names[1401] = names[7]
+    table = table.set_column(table.column_names.index("name"), "name", pa.array(names))
+    pq.write_table(table, "twice.parquet")
+    about = {"validation": "val.parquet", "memory": "2GB", **ALL}
+    done = stream_files(Settings("twice.parquet", **about), Path("o.parquet"))
+    told = [hint for hint in done.hints if "distinct" in hint]
+    assert told == [
+        f"column 'name' has ids that are not distinct: {names[7]!r} in rows 7, 1400, 1401"
+    ]
+    done = stream_files(Settings("points", **about), Path("p.parquet"))
+    assert not [hint for hint in done.hints if "distinct" in hint]
+
+
+@pytest.mark.parametrize("count", [1, 5000])
+def test_repeats_are_found_however_many_and_equal_prints_are_no_repeats(
+    count, tmp_path, monkeypatch
+):
+    entries = [*range(10_000), *[str(i) for i in range(10_000)], *range(count)]
+    cut = [entries[lo : lo + 999] for lo in range(0, len(entries), 999)]
+    monkeypatch.setattr("thresher.engines.ranks.CHUNK", 1000)
+    found = find_repeats(lambda: iter(cut), len(entries), tmp_path, room=0)
+    assert 0 < len(found) <= count
+    for entry, rows in found.items():
+        assert rows == [entry, 20_000 + entry]
+    monkeypatch.setattr("thresher.engines.repeats._print", lambda entry: len(str(entry)))
+    distinct = [["a", "bb"], ["b", 1]]
+    assert find_repeats(lambda: iter(distinct), 4, tmp_path) == {}
 
 
 # Ranks
@@ -307,6 +334,20 @@ def test_a_broken_run_goes_on_to_the_same_bytes():
     assert done.returncode == 0, done.stderr
     assert Path("v.parquet").read_bytes() == wanted
     assert not Path("run").exists()
+
+
+def test_a_run_removes_its_own_files_only():
+    Path("run").mkdir()
+    done = thresher(*COMMAND, "--checkpoint", "run", "--out", "run/values.parquet")
+    assert done.returncode == 1
+    assert "is within --checkpoint run" in done.stderr
+    with resume.Checkpoint("run", {"radius": 1}) as kept:
+        kept.save_arrays("counts", {}, counts=np.zeros(2))
+        theirs = [Path("run", name) for name in ("values.csv", "ranking.txt", "values-0.parquet")]
+        for path in theirs:
+            path.touch()
+        kept.finish()
+    assert sorted(Path("run").iterdir()) == sorted(theirs)
 
 
 PEAK = """

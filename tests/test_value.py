@@ -223,7 +223,7 @@ def test_ids_owners_and_categories_find_their_way(data):
 )  # fmt: skip
 def test_other_methods_give_values_and_ranks(data, method, function):
     radius = {"radius": 0.5} if method == "zero-budget" else {}
-    some = {"evaluations": 40} if method == "data-banzhaf" else {}
+    some = {"knn": {"error": 0.2}, "data-banzhaf": {"evaluations": 40}}.get(method, {})
     options = [f"--{name}={entry}" for name, entry in (radius | some).items()]
     done = thresher(*VALUE, "--method", method, *options, "--out", "v.parquet",
                     "--report", "r.html")  # fmt: skip
@@ -354,6 +354,8 @@ def test_a_file_of_labels_is_an_input_like_others(data):
         (["--semivalue", "nash"], "--semivalue must be shapley, banzhaf"),
         (["--holdout", "0.1"], "choose one of the two"),
         (["--k", "3"], "--k goes with --method knn"),
+        (["--error", "0.1"], "--error goes with --method knn"),
+        (["--method", "knn", "--error", "2"], "--error must be a number between 0 and 1"),
         (["--method", "knn", "--radius", "0.5"], "--radius goes with --method tknn"),
         (["--out", "v.xlsx"], "--out must be a .parquet"),
         (["--out", "none/v.csv"], "does not exist"),

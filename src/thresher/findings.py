@@ -27,7 +27,7 @@ from thresher.checks import check_features, rows_text
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError
 from thresher.inputs import Points, check_points
-from thresher.labels import Classes, check_labels, class_list
+from thresher.labels import Classes, Codes, check_labels, class_list
 from thresher.neighbors import Exact
 from thresher.price_list import GAIN, PriceList, label_sums
 from thresher.valuation import Valuation
@@ -156,15 +156,49 @@ class Judged:
     suggestion: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Worth:
+    """What points are worth under each label, and to how many validation points near them.
+
+    One row a point and one column a class: the value under that label, and how many of the near
+    validation points have it.
+    """
+
+    values: NDArray[np.float64]
+    near: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, prices: PriceList, points: Points, before: Worth | None = None,
+        neighbors: Exact = "auto",
+    ) -> Worth:  # fmt: skip
+        """By the prices of some validation points, added to those of the ones before them."""
+        ones = np.zeros_like(prices.table)
+        ones[:, GAIN] = 1.0
+        counted = dataclasses.replace(prices, table=ones)
+        start = None if before is None else [before.values, before.near]
+        return cls(*label_sums([prices, counted], points, start, neighbors))
+
+
 def judge(
     prices: PriceList, points: Points, scale: float = 1.0, neighbors: Exact = "auto"
 ) -> Judged:
     """What prices say about points that were counted; values are divided by `scale`."""
-    near = _Near.of(prices, points, neighbors)
-    known = np.bincount(prices.validation.codes, minlength=len(prices.classes)) > 0
+    worth = Worth.of(prices, points, None, neighbors)
+    return judge_worth(worth, points.codes, classes_present(prices), scale)
+
+
+def classes_present(prices: PriceList) -> NDArray[np.bool_]:
+    """Whether each class has a validation point."""
+    return np.bincount(prices.validation.codes, minlength=len(prices.classes)) > 0
+
+
+def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
+    """What follows for points of these classes, some of which are `known` to the validation set."""
+    near = _Near.of(worth, codes)
     values = near.value / scale
-    agree = np.divide(near.own, near.near, out=np.full(len(points), np.nan), where=near.near > 0)
-    suggestion = _suggest(values, near, known[points.codes])
+    agree = np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0)
+    suggestion = _suggest(values, near, known[codes])
     return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
@@ -227,19 +261,15 @@ class _Near:
     best_value: NDArray[np.float64]
 
     @classmethod
-    def of(cls, prices: PriceList, points: Points, neighbors: Exact) -> _Near:
-        ones = np.zeros_like(prices.table)
-        ones[:, GAIN] = 1.0
-        counted = dataclasses.replace(prices, table=ones)
-        worth, tally = label_sums([prices, counted], points, neighbors)
-        votes = tally.round().astype(np.int64)
-        each, codes = np.arange(len(points)), points.codes.astype(np.int64)
-        others, theirs = worth.copy(), votes.copy()
+    def of(cls, worth: Worth, labels: Codes) -> _Near:
+        values, votes = worth.values, worth.near.round().astype(np.int64)
+        each, codes = np.arange(len(labels)), labels.astype(np.int64)
+        others, theirs = values.copy(), votes.copy()
         others[each, codes], theirs[each, codes] = -np.inf, 0
-        best = others.argmax(axis=1) if worth.shape[1] > 1 else codes
+        best = others.argmax(axis=1) if values.shape[1] > 1 else codes
         return cls(
-            votes.sum(axis=1), votes[each, codes], worth[each, codes], best, votes[each, best],
-            theirs.max(axis=1), worth[each, best],
+            votes.sum(axis=1), votes[each, codes], values[each, codes], best, votes[each, best],
+            theirs.max(axis=1), values[each, best],
         )  # fmt: skip
 
 

@@ -225,21 +225,27 @@ class PriceList:
 
 
 def label_sums(
-    lists: Sequence[PriceList], points: Points, neighbors: Exact = "auto"
-) -> list[NDArray[np.float64]]:
-    """`label_values` of counted points by several lists of one public side, in one pass."""
+    lists: Sequence[PriceList], points: Points, start: Sequence[NDArray[np.float64]] | None,
+    neighbors: Exact = "auto",
+) -> list[NDArray[np.float64]]:  # fmt: skip
+    """`label_values` of counted points by several lists of one public side, in one pass.
+
+    Sums begin at `start`, if validation points before these have paid already.
+    """
     codes = list(range(len(lists[0].validation.classes)))
-    return _sums(lists, points, codes, neighbors, member=True)
+    return _sums(lists, points, codes, start, neighbors, member=True)
 
 
 def _sums(
     lists: Sequence[PriceList], points: Points, labels: Sequence[int | None],
-    neighbors: Exact = "auto", *, member: bool,
+    start: Sequence[NDArray[np.float64]] | None = None, neighbors: Exact = "auto", *, member: bool,
 ) -> list[NDArray[np.float64]]:  # fmt: skip
     """For each list, values under each of `labels`, where None is the point's own."""
     public, radius = lists[0].validation, lists[0].radius
     groups = Groups.of(points.codes, len(public.classes))
     sums = np.zeros((len(lists), len(labels), len(points)))
+    for outs, begun in zip(sums, start or (), strict=False):
+        outs[:, groups.positions] = begun.T
     for block in public.search(points.rows, radius, neighbors).blocks(groups):
         for prices, outs in zip(lists, sums, strict=True):
             for label, out in zip(labels, outs, strict=True):

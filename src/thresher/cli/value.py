@@ -135,6 +135,13 @@ def value(
     utility: Annotated[
         Literal["soft-label", "jia2019"], typer.Option(help="For knn.", rich_help_panel=METHOD)
     ] = "soft-label",
+    error: Annotated[
+        float,
+        typer.Option(
+            help="For knn, how far each validation point's value of a row may be off: faster.",
+            rich_help_panel=METHOD,
+        ),
+    ] = 0.0,
     evaluations: Annotated[
         int | None,
         typer.Option(help="Models to train, for the last three methods.", rich_help_panel=METHOD),

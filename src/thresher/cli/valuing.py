@@ -78,7 +78,9 @@ def value_on_cluster(
         raise InputError("--report shows all rows, which no worker has: leave it out")
     if out is None:
         raise InputError("--engine dask needs --out, the folder that the workers write to")
-    done = cluster_files(settings, out, scheduler=scheduler, force=force)
+    done = cluster_files(
+        settings, out, scheduler=scheduler, force=force, progress=sys.stderr.isatty()
+    )
     params = dict(done.valuation.params)
     say(_headline(done.valuation, done.rows, params["validation_points"]))
     _say_suggestions(done.suggestions, done.worst)

@@ -11,7 +11,7 @@ of a point goes from block to block in order, and values are the same bits as on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.counts import count_points
+from thresher.engines.awaited import outcomes
 from thresher.engines.lazy import DaskValuation
 from thresher.engines.partitions import Partition, collected, partitions
 from thresher.errors import InputError, require
@@ -37,7 +38,6 @@ from thresher.near import Groups
 from thresher.neighbors import Exact
 from thresher.price_list import PriceList
 from thresher.prices import Semivalue, utility
-from thresher.progress import progress_bar
 from thresher.threshold import valuation_of, warn_of_reach
 from thresher.valuation import Valuation
 
@@ -51,7 +51,6 @@ Floats = NDArray[np.float64]
 def value_on_dask(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Exact = "auto",
-    block_bytes: int = BLOCK_BYTES,
 ) -> DaskValuation:  # fmt: skip
     """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
 
@@ -60,14 +59,11 @@ def value_on_dask(
     X, y
         A Dask array or frame, and labels: a Dask array or series with the same partitions, or any
         labels of this process.
-    block_bytes
-        Bytes of validation rows that go to workers at a time; no result depends on it.
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
     priced = price_partitions(
         partitions(X, y), collected(X_val), collected(y_val), radius=radius, metric=metric,
         semivalue=semivalue, classes=classes, mean=mean, neighbors=neighbors, progress=progress,
-        block_bytes=block_bytes,
     )  # fmt: skip
     known = check_owners(owners, sum(priced.lengths))
     tasks = _value_tasks(priced, len(priced.prices.validation) if mean else 1)
@@ -100,17 +96,23 @@ class Priced:
     seen: Mapping[Hashable, tuple[int, int]]
     like: Valuation
 
+    def prices_by_block(self) -> Iterator[PriceList]:
+        """The prices that go to workers one by one."""
+        for block in self.blocks:
+            validation, table = _cut(self.prices.validation, block), self.prices.table[:, :, block]
+            yield dataclasses.replace(self.prices, validation=validation, table=table)
+
 
 def price_partitions(
     parts: Sequence[Partition], X_val: Any, y_val: Any, *, radius: float, metric: str,
     semivalue: Semivalue, classes: Any, mean: bool, neighbors: Exact = "auto",
-    progress: bool = False, block_bytes: int = BLOCK_BYTES,
+    progress: bool = False,
 ) -> Priced:  # fmt: skip
     """The first pass: count all partitions, and set the prices."""
     public = check_validation(X_val, y_val, metric=metric, classes=classes)
     if public.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
-    blocks = _blocks(public, block_bytes)
+    blocks = _blocks(public)
     cut = [_cut(public, block) for block in blocks]
     how = {"radius": radius, "neighbors": neighbors, "strangers": classes is None}
     tally = _count(parts, cut, how, progress=progress)
@@ -156,7 +158,7 @@ def count_part(
     size = len(validation)
     if not len(X):
         return Tally(np.zeros((2, size), np.int64), np.zeros(size, np.bool_), {number: 0})
-    points = _points(number, X, y, validation, strangers=strangers)
+    points = points_of(number, X, y, validation, strangers=strangers)
     assert isinstance(points.rows, Rows) and validation.rows is not None  # noqa: S101, PT018
     labels = check_labels("y", y)
     entries = labels if isinstance(labels, list) else labels.tolist()
@@ -186,7 +188,7 @@ def add_values(
     number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None, neighbors: Exact = "auto"
 ) -> Floats:
     """What the points of a partition, sorted by class, are worth to one block more."""
-    points = _points(number, X, y, prices.validation, strangers=False)
+    points = points_of(number, X, y, prices.validation, strangers=False)
     validation = prices.validation
     groups = Groups.of(points.codes, len(validation.classes))
     total = np.zeros(len(points)) if sums is None else sums.copy()
@@ -202,17 +204,18 @@ def in_input_order(y: Any, prices: PriceList, sums: Floats, divisor: float) -> F
     return groups.in_input_order(sums, divisor)
 
 
-def _points(number: int, X: Any, y: Any, validation: Validation, *, strangers: bool) -> Points:
+def points_of(number: int, X: Any, y: Any, validation: Validation, *, strangers: bool) -> Points:
+    """The points of a partition, checked."""
     try:
         return check_points(X, y, validation, strangers=strangers)
     except InputError as refused:
         raise InputError(f"partition {number}: {refused}") from None
 
 
-def _blocks(validation: Validation, block_bytes: int) -> list[slice]:
+def _blocks(validation: Validation) -> list[slice]:
     """Ranges of validation points, of whole groups but for the last."""
     assert validation.rows is not None  # noqa: S101 - by those who call
-    size = max(1, block_bytes // (8 * validation.rows.width * LANES)) * LANES
+    size = max(1, BLOCK_BYTES // (8 * validation.rows.width * LANES)) * LANES
     count = len(validation)
     return [slice(start, min(count, start + size)) for start in range(0, count, size)]
 
@@ -232,32 +235,18 @@ def _count(
     import dask
 
     count, merge = dask.delayed(count_part, pure=True), dask.delayed(merge_tallies, pure=True)
-    roots = []
+    roots, steps = [], []
     for block in blocks:
         validation = dask.delayed(block, pure=True, traverse=False)
         level = [count(part.number, part.X, part.y, validation, **how) for part in parts]
+        steps += level
         while len(level) > 1:
             level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
         roots += level
-    found = _computed(roots, progress=progress)
-    tally = found[0]
-    tally.counts = np.concatenate([each.counts for each in found], axis=1)
-    tally.twins = np.concatenate([each.twins for each in found])
-    return tally
-
-
-def _computed(tasks: list[Any], *, progress: bool) -> list[Tally]:
-    """The outcomes of tasks, where the caller's Dask runs them."""
-    import dask
-
-    with progress_bar("tknn-shapley", len(tasks), show=progress, unit="blocks") as advance:
-        if advance is None:
-            return list(dask.compute(*tasks))
-        found = []
-        for task in tasks:
-            found.append(task.compute())
-            advance(1)
-        return found
+    found: list[Tally] = outcomes(roots, steps, title="count", progress=progress)
+    counts = np.concatenate([each.counts for each in found], axis=1)
+    twins = np.concatenate([each.twins for each in found])
+    return dataclasses.replace(found[0], counts=counts, twins=twins)
 
 
 def _with_classes(public: Validation, classes: Any, tally: Tally, labels: RawLabels) -> Validation:
@@ -272,10 +261,7 @@ def _value_tasks(priced: Priced, divisor: float) -> list[Any]:
     import dask
 
     add, order = dask.delayed(add_values, pure=True), dask.delayed(in_input_order, pure=True)
-    listed = [
-        dask.delayed(_some_prices(priced.prices, block), pure=True, traverse=False)
-        for block in priced.blocks
-    ]
+    listed = [dask.delayed(some, pure=True, traverse=False) for some in priced.prices_by_block()]
     found = []
     for part in priced.parts:
         sums = None
@@ -283,11 +269,6 @@ def _value_tasks(priced: Priced, divisor: float) -> list[Any]:
             sums = add(part.number, part.X, part.y, some, sums, priced.neighbors)
         found.append(order(part.y, listed[0], sums, divisor))
     return found
-
-
-def _some_prices(prices: PriceList, block: slice) -> PriceList:
-    table = prices.table[:, :, block]
-    return dataclasses.replace(prices, validation=_cut(prices.validation, block), table=table)
 
 
 def _warn(

@@ -1,9 +1,7 @@
 """An encoder fitted in one pass over files that exceed memory.
 
-Categories are exactly those that `Encoder.fit` finds. Means and deviations are sums over small
-tables, joined in a fixed order in extended precision: they differ from those of `Encoder.fit` in
-the last bits (relative to the deviation by less than 1e-12, tested), and do not depend on the
-memory. A median needs a column as a whole, and is refused.
+It is the encoder that `Encoder.fit` finds, to the last bit. A median needs a column as a whole, and
+is refused.
 """
 
 from __future__ import annotations
@@ -11,10 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.tables.cells import (
@@ -25,8 +21,7 @@ from thresher.tables.cells import (
 )
 from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder, Feature, check_fill
-
-Wide = np.longdouble  # its range has room for squares of any float64
+from thresher.tables.moments import Moments, moments_of_shares
 
 
 def check_streaming_fill(fill: object) -> float | None:
@@ -80,33 +75,6 @@ def fit_encoder(
 
 
 @dataclass
-class _Moments:
-    """Mean and squared deviations of numbers that come in parts (Chan, Golub, LeVeque 1979)."""
-
-    count: int = 0
-    mean: Any = 0.0
-    squares: Any = 0.0
-    low: float = np.inf
-    high: float = -np.inf
-
-    def add(self, numbers: NDArray[np.float64]) -> None:
-        count, wide = len(numbers), numbers.astype(Wide)
-        mean = wide.mean()
-        apart, both = mean - self.mean, self.count + count
-        self.squares += ((wide - mean) ** 2).sum() + apart**2 * (self.count * Wide(count) / both)
-        self.mean += apart * (Wide(count) / both)
-        self.count = both
-        self.low = min(self.low, float(numbers.min()))
-        self.high = max(self.high, float(numbers.max()))
-
-    def ends(self) -> tuple[tuple[float], tuple[float]]:
-        """Mean and deviation; the latter is 0 where all are equal."""
-        if self.low == self.high:
-            return (self.low,), (0.0,)
-        return (float(self.mean),), (float(np.sqrt(self.squares / self.count)),)
-
-
-@dataclass
 class _Column:
     """What is known of one column after some tables."""
 
@@ -115,7 +83,7 @@ class _Column:
     fill: float | None
     kind: str | None = None  # "number" or "truth", once a cell tells
     counts: dict[str | None, int] = field(default_factory=dict)
-    moments: _Moments = field(default_factory=_Moments)
+    moments: Moments = field(default_factory=Moments)
 
     def add(self, table: Columns, *, standardize: bool) -> None:
         if self.categorical:
@@ -157,6 +125,5 @@ class _Column:
         entries = sorted(self.counts, key=lambda entry: (entry is None, entry or ""))
         if not standardize:
             return Feature(self.name, "categorical", categories=tuple(entries))
-        shares = [self.counts[entry] / rows for entry in entries]
-        spread = tuple(float(np.sqrt(share * (1 - share))) for share in shares)
-        return Feature(self.name, "categorical", None, tuple(entries), tuple(shares), spread)
+        ends = moments_of_shares([self.counts[entry] for entry in entries], rows)
+        return Feature(self.name, "categorical", None, tuple(entries), *ends)

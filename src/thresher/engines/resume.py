@@ -27,7 +27,10 @@ from thresher.files import check_sealed, sealed, write_whole
 
 FORMAT = "thresher.checkpoint/1"
 RUN, LOCK, ABOUT = "run.json", "lock", ".json"
-OURS = re.compile(r"run\.json|lock|counts|values|encoder|rank|below|\.thresher-")
+OURS = re.compile(  # names of files that a run removes
+    r"run\.json|lock|(counts|counts-again|encoder|values-\d+)(\.arrow)?(\.json)?"
+    r"|values\.f64|(rank|below)\.i64|ids-(prints|rank|below)|\.thresher-.*"
+)
 BLOCK = 1 << 20  # bytes hashed at a time
 
 
@@ -136,7 +139,7 @@ class Checkpoint:
         if self.folder is None or self._lock is None:
             return
         for path in self.folder.iterdir():
-            if OURS.match(path.name):
+            if OURS.fullmatch(path.name):
                 path.unlink()
         self._lock.close()
         with contextlib.suppress(OSError):  # somebody else has a file there

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from thresher.engines.cluster import Priced, price_partitions
+from thresher.engines.awaited import outcomes
+from thresher.engines.cluster import Priced, points_of, price_partitions
 from thresher.engines.files import FileParts
 from thresher.engines.lazy import FORMAT
 from thresher.engines.partitions import Partition
@@ -26,8 +28,8 @@ from thresher.engines.parts import Part, Place
 from thresher.engines.resume import Checkpoint
 from thresher.errors import InputError, require
 from thresher.files import write_table, write_whole
-from thresher.findings import SUGGESTIONS, judge
-from thresher.inputs import check_points
+from thresher.findings import SUGGESTIONS, Worth, classes_present, judge_worth
+from thresher.labels import Classes, check_labels
 from thresher.price_list import PriceList
 from thresher.prices import check_semivalue
 from thresher.runs.opened import open_points
@@ -78,8 +80,9 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
 
 
 def cluster_files(
-    settings: Settings, out: Path, *, scheduler: str | None = None, force: bool = False
-) -> Clustered:
+    settings: Settings, out: Path, *, scheduler: str | None = None, force: bool = False,
+    progress: bool = False,
+) -> Clustered:  # fmt: skip
     """Value the points of files on a cluster, and let the workers write a folder of results.
 
     Parameters
@@ -92,6 +95,8 @@ def cluster_files(
         The address of a scheduler of Dask; without it, a cluster of this machine is made.
     force
         Replace files that are there.
+    progress
+        Show progress bars on standard error.
     """
     opened = open_points(settings)
     validation, beside = read_validation(settings, opened.columns)
@@ -101,10 +106,10 @@ def cluster_files(
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")
     source = opened.source(encoder, written=validation.written)
     with cluster(scheduler):
-        priced = _priced(settings, source, X_val, y_val)
+        priced = _priced(settings, source, X_val, y_val, progress=progress)
         scale = float(len(y_val)) if settings.mean else 1.0
         record = _record(settings, opened.table, priced, beside, encoder.describe())
-        told = _write_all(priced, names, scale, record)
+        told = _write_all(priced, names, scale, record, progress=progress)
     text = json.dumps(record, indent=1, default=str) + "\n"
     write_whole(out / RECORD, lambda path: path.write_text(text, encoding="utf-8"))
     counts: Counter[str] = Counter()
@@ -128,11 +133,14 @@ def _targets(out: Path, count: int, *, force: bool) -> list[str]:
     return names
 
 
-def _priced(settings: Settings, source: FileParts, X_val: Any, y_val: list[Any]) -> Priced:
+def _priced(
+    settings: Settings, source: FileParts, X_val: Any, y_val: list[Any], *, progress: bool
+) -> Priced:
     """The first pass; once more where labels of text turn out to mean others."""
     options: dict[str, Any] = {
         "radius": settled_radius(settings, X_val, y_val), "metric": settings.metric,
         "semivalue": check_semivalue(settings.semivalue), "classes": None, "mean": settings.mean,
+        "progress": progress,
     }  # fmt: skip
     parts = _partitions(source, {})
     keyed = source.keyed(y_val)
@@ -172,34 +180,53 @@ def read_file(source: FileParts, meaning: Mapping[Any, Any]) -> tuple[Any, Any, 
 
 
 def _write_all(
-    priced: Priced, names: list[str], scale: float, record: Mapping[str, Any]
+    priced: Priced, names: list[str], scale: float, record: Mapping[str, Any], *, progress: bool
 ) -> list[Written]:
-    """The second pass."""
+    """The second pass: what each partition is worth to block after block, then its file."""
     import dask
 
-    write = dask.delayed(write_partition, pure=False)
-    prices = dask.delayed(priced.prices, traverse=False)
+    add, write = dask.delayed(add_worth, pure=True), dask.delayed(write_partition, pure=False)
+    listed = [dask.delayed(some, traverse=False) for some in priced.prices_by_block()]
+    public = Public(priced.prices.validation.classes, classes_present(priced.prices), scale)
     about = dask.delayed({**priced.like.about(record), "format": FORMAT}, traverse=False)
     starts = np.cumsum([0, *priced.lengths]).tolist()
-    tasks = [
-        write(part.X, part.y, part.beside, prices, scale, name, first, about)
-        for part, name, first in zip(priced.parts, names, starts[:-1], strict=True)
-    ]
-    return list(dask.compute(*tasks))
+    tasks = []
+    for part, name, first in zip(priced.parts, names, starts[:-1], strict=True):
+        worth = None
+        for some in listed:
+            worth = add(part.number, part.X, part.y, some, worth)
+        tasks.append(write(part.X, part.y, part.beside, worth, public, name, first, about))
+    return outcomes(tasks, tasks, title="value", progress=progress)
+
+
+@dataclass(frozen=True)
+class Public:
+    """What a worker needs to judge, besides sums."""
+
+    classes: Classes
+    known: NDArray[np.bool_]  # classes that validation points have
+    scale: float
+
+
+def add_worth(number: int, X: Any, y: Any, prices: PriceList, before: Worth | None) -> Worth | None:
+    """What the points of a partition are worth to one block more; None where there are none."""
+    if not len(X):
+        return None
+    return Worth.of(prices, points_of(number, X, y, prices.validation, strangers=False), before)
 
 
 def write_partition(
-    X: Any, y: Any, beside: Mapping[str, Any], prices: PriceList, scale: float, name: str,
+    X: Any, y: Any, beside: Mapping[str, Any], worth: Worth | None, public: Public, name: str,
     first: int, about: Mapping[str, Any],
 ) -> Written:  # fmt: skip
     """Judge the rows of one file and write what was found, whole; `first` is their first number."""
-    if not len(X):
+    if worth is None:
         write_table(name, {"row": np.zeros(0, np.int64), "value": np.zeros(0)}, about)
         return Written({}, [])
-    points = check_points(X, y, prices.validation)
-    judged = judge(prices, points, scale)
+    codes = public.classes.encode("y", check_labels("y", y))
+    judged = judge_worth(worth, codes, public.known, public.scale)
     part = Part(first, X, y, Place(first + len(X)), name, first, beside)
-    table = piece_table(part, points.codes, judged, prices.classes)
+    table = piece_table(part, codes, judged, list(public.classes.labels))
     rows = pa.array(np.arange(first, first + len(X)))
     columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
     write_table(name, columns, about)

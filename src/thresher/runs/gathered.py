@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.engines.ranks import rank_values
+from thresher.engines.repeats import find_repeats
 from thresher.files import portable, sealed_stream
 from thresher.findings import SUGGESTIONS
 from thresher.runs.results import write_tables
@@ -47,6 +48,8 @@ class Gathered:
         self.rank = self._mapped(folder / "rank.i64", "<i8")
         self.below = self._mapped(folder / "below.i64", "<i8")
         rank_values(self.values, self.rank, self.below, room=room)
+        named = pieces and "id" in next(self._tables()).column_names
+        self.repeats = find_repeats(self._ids, rows, folder, room=room) if named else {}
         self.suggestions: dict[str, int] = dict.fromkeys(SUGGESTIONS, 0)
         self.worst: list[dict[str, Any]] = []
         self.by_owner: dict[Any, float] | None = None
@@ -111,6 +114,11 @@ class Gathered:
             with pa.memory_map(str(path)) as source:
                 table = pa.ipc.open_file(source).read_all()
                 yield table if wanted is None else table.select(wanted)
+
+    def _ids(self) -> Iterator[list[Any]]:
+        for table in self._tables(["id"]):
+            for lo in range(0, len(table), ROWS):
+                yield table.column("id").slice(lo, ROWS).to_pylist()
 
     def _value_bytes(self) -> Iterator[bytes]:
         for lo in range(0, self.rows, ROWS):

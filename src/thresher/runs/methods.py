@@ -24,7 +24,7 @@ def value_data(
         return _retrain(settings, data, owners=owners, progress=progress)
     common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
     if settings.method == "knn":
-        common |= {"k": settings.k, "utility": settings.utility}
+        common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
         return knn_shapley(*data, progress=progress, **common)
     radius = _radius(settings, data)
     if settings.method == "zero-budget":

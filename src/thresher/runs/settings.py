@@ -36,7 +36,7 @@ class Settings:
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, model
         How features become numbers; see `thresher.tables.encoding.Encoder`.
-    method, radius, metric, semivalue, mean, k, utility, evaluations
+    method, radius, metric, semivalue, mean, k, utility, error, evaluations
         How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
     memory
         The most bytes to use, such as "2GB": the points are read in parts then.
@@ -72,6 +72,7 @@ class Settings:
     mean: bool = False
     k: int = 5
     utility: str = "soft-label"
+    error: float = 0.0
     evaluations: int | None = None
     memory: str | None = None
     engine: str = "local"
@@ -82,6 +83,7 @@ class Settings:
         if check_metric(self.metric) == "precomputed":
             raise InputError("--metric must be cosine or euclidean: a table has features")
         self._check_semivalue()
+        check_number("--error", self.error, least=0, most=1)
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("--radius", self.radius)))
         if self.holdout is not None:
@@ -135,6 +137,7 @@ class Settings:
             "metric": ("tknn", "knn", "zero-budget"),
             "k": ("knn",),
             "utility": ("knn",),
+            "error": ("knn",),
             "mean": ("tknn", "knn", "zero-budget"),
             "evaluations": RETRAINING[1:],
         }

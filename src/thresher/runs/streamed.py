@@ -84,6 +84,11 @@ def stream_files(
     progress
         Show a progress bar on standard error.
     """
+    if checkpoint is not None and Path(checkpoint).resolve() in out.resolve().parents:
+        raise InputError(
+            f"--out {out} is within --checkpoint {checkpoint}, which is removed at the end: choose "
+            "another place"
+        )
     opened = open_points(settings)
     validation, beside = read_validation(settings, opened.columns)
     about = {
@@ -213,7 +218,8 @@ class _Job:
         wrote = gathered.write(out, valuation, record, force=force)
         return Streamed(
             self.settings, valuation, priced.rows, len(final), gathered.suggestions,
-            gathered.worst, gathered.by_owner, self._hints(priced, final), record, wrote,
+            gathered.worst, gathered.by_owner,
+            [*self._hints(priced, final), *self._id_hints(gathered.repeats)], record, wrote,
         )  # fmt: skip
 
     def _pieces(self) -> Iterator[str]:
@@ -221,6 +227,14 @@ class _Job:
         while (found := self.run.checkpoint.load(_piece(row))) is not None:
             yield _piece(row)
             row = found[0]["after"][0]
+
+    def _id_hints(self, repeats: Mapping[Any, list[int]]) -> list[str]:
+        if not repeats:
+            return []
+        shown = "; ".join(
+            f"{entry!r} in {rows_text(rows)}" for entry, rows in [*repeats.items()][:3]
+        )
+        return [f"column {self.settings.id!r} has ids that are not distinct: {shown}"]
 
     def _hints(self, priced: Priced, final: Validation) -> list[str]:
         labels = [final.classes.labels[code] for code in final.codes.tolist()]

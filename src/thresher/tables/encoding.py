@@ -20,6 +20,7 @@ from thresher.errors import InputError
 from thresher.tables.cells import categories, distinct_categories, numbers, says_truth
 from thresher.tables.columns import Columns
 from thresher.tables.finding import missing
+from thresher.tables.moments import Moments, moments_of_shares
 
 FORMAT = "thresher-encoder-1"
 Numbers = NDArray[np.float64]
@@ -257,7 +258,13 @@ def _fit(columns: Columns, name: str, fill: str | float | None, *, standardize: 
     block = found.raw(columns)  # refuses what cannot be used, now
     if not standardize:
         return found
-    means, spread = zip(*(_moments(column) for column in block.T), strict=True)
+    if name in columns.categorical:
+        times = np.bincount(found.codes(columns), minlength=found.width).tolist()
+        means, spread = moments_of_shares(times, len(columns))
+    else:
+        moments = Moments()
+        moments.add(block[:, 0])
+        means, spread = moments.ends()
     return dataclasses.replace(found, means=means, deviations=spread)
 
 
@@ -269,13 +276,3 @@ def _median(columns: Columns, name: str, *, truth: bool) -> float:
             f"--ignore {shlex.quote(name)}"
         )
     return float(np.nanmedian(found))
-
-
-def _moments(column: Numbers) -> tuple[float, float]:
-    """Mean and standard deviation, without overflow; the latter is 0 where all are equal."""
-    low, high = float(column.min()), float(column.max())
-    if low == high:
-        return low, 0.0
-    peak = 2.0 ** (math.frexp(max(-low, high))[1] - 1)  # a power of two: nothing is rounded
-    part = column / peak
-    return peak * float(part.mean()), peak * float(part.std())
