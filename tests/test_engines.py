@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, feather
+from peaks import WATCH
 from tabular import check_refused, put
 
 import thresher as th
@@ -495,20 +496,13 @@ def test_a_budget_that_is_too_small_says_how_much_is_needed(tmp_path):
     assert th.tknn_shapley(mapped, y, X_val, y_val, memory=least)
 
 
-CHILD = """
-import json, re, sys, threading, time
+CHILD = (
+    WATCH
+    + """
+import json
 import numpy as np
 import thresher as th
 
-most = 0
-def watch():
-    global most
-    while True:
-        status = open("/proc/self/status").read()
-        most = max(most, int(re.search(r"RssAnon:\\s+(\\d+)", status)[1]) << 10)
-        time.sleep(0.002)
-
-threading.Thread(target=watch, daemon=True).start()
 kind, path, labels, budget, neighbors, out = sys.argv[1:]
 random = np.random.default_rng(1)
 X_val, y_val = random.normal(size=(64, 100)).astype(np.float32), random.integers(0, 2, 64)
@@ -520,6 +514,7 @@ found = th.tknn_shapley(X, y, X_val, y_val, radius=0.9, memory=int(budget), neig
 np.save(out, found.values)
 print(json.dumps(most))
 """
+)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")

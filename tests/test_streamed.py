@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv
+from peaks import WATCH
 from tabular import check_refused, put, thresher
 
 import thresher as th
@@ -350,37 +351,37 @@ def test_a_run_removes_its_own_files_only():
     assert sorted(Path("run").iterdir()) == sorted(theirs)
 
 
-PEAK = """
-import re, sys, threading, time
-most = 0
-def watch():
-    global most
-    while True:
-        status = open("/proc/self/status").read()
-        most = max(most, int(re.search(r"RssAnon:\\s+(\\d+)", status)[1]) << 10)
-        time.sleep(0.002)
-threading.Thread(target=watch, daemon=True).start()
+PEAK = (
+    WATCH
+    + """
 from thresher.cli import main
 try:
     main()
 except SystemExit as stopped:
     sys.stderr.write(f"\\npeak {most} {stopped.code}\\n")
 """
+)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
-def test_the_command_stays_within_its_memory():
-    """480 MB of Parquet within 300 MB, the interpreter and all packages among these."""
+@pytest.mark.parametrize(("kind", "files"), [("parquet", 20), ("csv", 7)])
+def test_the_command_stays_within_its_memory(kind, files):
+    """480 MB of Parquet, 400 MB of CSV, within 300 MB, interpreter and packages among these."""
     random = np.random.default_rng(0)
     block = random.normal(size=(60_000, 50))
     Path("large").mkdir()
-    for number in range(20):
+    for number in range(files):
         rows = block + number / 20
         table = pa.table(
             {f"x{j}": rows[:, j] for j in range(50)}
             | {"y": number % 2 + 0 * rows[:, 0].astype(int)}
         )
-        pq.write_table(table, f"large/{number:02}.parquet", row_group_size=20_000)
+        path = f"large/{number:02}.{kind}"
+        if kind == "csv":
+            csv.write_csv(table, path)
+        else:
+            pq.write_table(table, path, row_group_size=20_000)
+    assert sum(path.stat().st_size for path in Path("large").iterdir()) > 380e6
     small = random.normal(size=(40, 50))
     pq.write_table(
         pa.table({f"x{j}": small[:, j] for j in range(50)} | {"y": [0, 1] * 20}), "v.parquet"
@@ -394,4 +395,4 @@ def test_the_command_stays_within_its_memory():
     _, peak, code = told.split()
     assert code in {"None", "0"}, done.stderr
     assert int(peak) <= 300 * 10**6, f"{int(peak) / 1e6:.0f} MB"
-    assert pq.read_metadata("o.parquet").num_rows == 1_200_000
+    assert pq.read_metadata("o.parquet").num_rows == 60_000 * files
