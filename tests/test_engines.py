@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import csv, feather
 from peaks import WATCH
+from pyarrow import csv, feather
 from tabular import check_refused, put
 
 import thresher as th

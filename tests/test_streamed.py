@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import csv
 from peaks import WATCH
+from pyarrow import csv
 from tabular import check_refused, put, thresher
 
 import thresher as th
