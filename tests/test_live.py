@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -757,6 +759,9 @@ def test_after_a_failed_write_only_opening_anew_goes_on(public, tmp_path, monkey
         live.commit()
     with pytest.raises(th.InputError, match="because an update broke off: use LiveCounts.open"):
         live.remove("p0")
+    for read in (lambda: live.ids, lambda: live.counts, live.points, live.values, live.price_list):
+        with pytest.raises(th.InputError, match="broke off"):
+            read()
     live.close()
     with th.LiveCounts.open(tmp_path / "s") as live:
         check_same(live, points, *public, radius=0.3)
@@ -780,18 +785,86 @@ def test_an_interrupted_update_is_no_half_update(public, tmp_path, monkeypatch):
         check_same(live, points, *public, radius=0.3)
 
 
-def test_a_forked_process_cannot_write(public, tmp_path, monkeypatch):
+FORKED = """
+import os, sys
+import thresher as th
+live = th.LiveCounts.create(sys.argv[1], [[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
+live.add("first", [0.5], "a")
+live.commit()
+held, free = os.pipe()
+child = os.fork()
+if child == 0:
+    refused = 0
+    for update in (live.snapshot, live.commit, lambda: live.add("x", [0.5], "a")):
+        try:
+            update()
+        except th.InputError as error:
+            refused += "belongs to the process that opened it" in str(error)
+    if sys.argv[2] == "close":
+        live.close()
+    os.read(held, 1)  # alive until the parent is through
+    os._exit(refused)
+live.add("second", [0.6], "a")
+live.commit()
+if sys.argv[2] == "close":
+    os.write(free, b"!")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+try:
+    th.LiveCounts.open(sys.argv[1])
+except th.InputError as error:
+    assert "is in use" in str(error), error  # the child has not let go of what is not its own
+else:
+    sys.exit("opened twice")
+live.close()
+with th.LiveCounts.open(sys.argv[1]) as live:
+    assert live.ids == ("first", "second")
+os.write(free, b"!")
+"""
+
+
+@pytest.mark.parametrize("child", ["close", "stay"])
+def test_a_forked_process_changes_nothing(child, tmp_path):
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "ignore", "-c", FORKED, tmp_path / "s", child],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_commit_after_opening_waits_for_what_was_never_on_the_disk(public, tmp_path, monkeypatch):
     live = create(tmp_path / "s", public)
     points = fill(live)
-    live.commit()
-    live.add("child", [1.0, 2.0, 1.0], 1)
-    with monkeypatch.context() as patch:
-        patch.setattr(live_journal.os, "getpid", lambda: 1)
-        with pytest.raises(th.InputError, match="belongs to the process that opened it"):
-            live.commit()
-    live.close()
-    with th.LiveCounts.open(tmp_path / "s") as live:
-        assert live.ids == tuple(points)
+    live._journal._write()  # by the system, not on the disk: as a killed process leaves it
+    live._journal.close()
+    live._file_lock.close()
+    synced = []
+    monkeypatch.setattr(live_journal, "sync", synced.append)
+    again = th.LiveCounts.open(tmp_path / "s")
+    assert again.ids == tuple(points)
+    again.commit()
+    again.commit()
+    assert len(synced) == 1
+    again.close()
+    with th.LiveCounts.open(tmp_path / "s") as once_more:
+        once_more.commit()
+    assert len(synced) == 1
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EINVAL])
+def test_a_folder_that_the_disk_refuses_is_no_folder(error, public, tmp_path, monkeypatch):
+    def refuse(_):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr("thresher.files.os.fsync", refuse)
+    monkeypatch.setattr("thresher.live.folder.sync", lambda _: None)
+    monkeypatch.setattr(live_journal, "sync", lambda _: None)
+    if error == errno.EINVAL:  # a system that cannot
+        create(tmp_path / "s", public).close()
+        return
+    with pytest.raises(th.InputError, match="Input/output error"):
+        create(tmp_path / "s", public)
 
 
 UPDATES = '''

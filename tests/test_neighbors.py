@@ -226,9 +226,45 @@ def test_blocks_begin_at_multiples_of_64_and_follow_the_visits(rng, small_leaves
         starts = [block.columns.start for block in blocks]
         assert all(start % 64 == 0 for start in starts)
         assert [b.columns.stop for b in blocks] == [*starts[1:], 1500]
-        sizes[radius] = max(len(block.visits) for block in blocks[1:])
-        assert sizes[radius] <= max(2 * tree.VISITS, 64 * 63)
-    assert sizes[0.01] < sizes[5.0] == 64 * 63  # every leaf, for the least of blocks
+        sizes[radius] = max(len(block.visits) for block in blocks)
+        assert sizes[radius] <= tree.VISITS + tree.thread_count() * 64 * 63
+    assert sizes[0.01] < sizes[5.0]
+    assert sizes[5.0] % (64 * 63) == 0  # every leaf, for the least of blocks
+
+
+def test_a_block_ends_after_enough_visits_whatever_the_one_before_it_made(rng, small_leaves):
+    """Validation points that touch nothing at first, and then every leaf."""
+    small_leaves.setattr(tree, "VISITS", 20_000)
+    X, V = rng.standard_normal((2000, 2)), rng.standard_normal((4000, 2))
+    V[:128] += 100
+    rows = [measure("X", A, cosine=False) for A in (X, V)]
+    groups = Groups.of(np.zeros(2000, np.int32), 1)
+    whole = Tree.of(rows[0], Space.of(*rows, "euclidean", 50.0))
+    blocks = list(tree_blocks(whole, rows[0], groups.positions, groups.starts, rows[1]))
+    assert blocks[0].columns.stop == 128
+    assert len(blocks[0].visits) == 0
+    assert max(len(block.visits) for block in blocks) <= 2 * 20_000
+    assert sum(len(block.visits) for block in blocks) == 63 * 3872
+
+
+def test_many_classes_make_small_blocks(rng, small_leaves):
+    small_leaves.setattr(tree, "CELLS", 1 << 14)
+    X, V = rng.standard_normal((500, 2)), rng.standard_normal((600, 2))
+    data = X, np.arange(500) % 100, V, np.arange(600) % 100
+    rows = [measure("X", A, cosine=False) for A in (X, V)]
+    groups = Groups.of(data[1].astype(np.int32), 100)
+    whole = Tree.of(rows[0], Space.of(*rows, "euclidean", 0.1))
+    blocks = tree_blocks(whole, rows[0], groups.positions, groups.starts, rows[1])
+    assert {block.columns.stop - block.columns.start for block in blocks} == {64, 600 % 64}
+    found = [th.tknn_shapley(*data, radius=0.1, metric="euclidean", neighbors=way)
+             for way in ("all", "tree")]  # fmt: skip
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("radius", [1e154, 1e200, 1.7e308, np.inf])
+def test_auto_takes_radii_whose_squares_are_too_large(radius, rng):
+    rows = [measure("X", rng.standard_normal((n, 3)), cosine=False) for n in (50_000, 3000)]
+    assert costs.tree_pays(*rows, "euclidean", radius) is False
 
 
 def test_the_same_bits_for_any_threads_leaves_and_blocks(rng, small_leaves):

@@ -132,7 +132,8 @@ def _near_share(space: Space, C: NDArray[np.float64], Q: NDArray[np.float64]) ->
     if space.metric == "cosine":
         return float((1 - product <= space.radius).mean())
     squares = lengths(C)[:, None] ** 2 + lengths(Q) ** 2 - 2 * product
-    return float((squares <= (space.radius * space.scale) ** 2).mean())
+    reach = space.radius * space.scale
+    return float((squares <= reach * reach).mean())
 
 
 def _touched(tree: Tree, Q: NDArray[np.float64], level: int, limit: float) -> float:

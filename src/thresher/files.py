@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -100,13 +101,16 @@ def sync(handle: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a change of names durable, where the system can."""
-    with contextlib.suppress(OSError):
+    """Make a change of names durable, where the system can; raise where the disk fails."""
+    try:
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as refused:
+        if refused.errno in {errno.EIO, errno.ENOSPC, errno.EDQUOT}:
+            raise
 
 
 def _umask() -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,14 @@ from thresher.kernels.pairs import settle_visits
 from thresher.labels import Codes
 from thresher.metrics import UNIT, Rows, aligned
 from thresher.space import Space, lengths
-from thresher.threads import cut, one_blas_thread, run
+from thresher.threads import cut, one_blas_thread, run, thread_count
 
 LEAF = 256  # points in a leaf
 FIRST_BLOCK = 512  # validation points of the first block
 MOST_BLOCK = 1 << 14  # and of any
-VISITS = 1 << 20  # visits a block is meant to make: 32 bytes of bits each
-QUERIES = 512  # validation points that walk the tree in one job
+VISITS = 1 << 19  # visits after which a block ends: 32 bytes of bits each, and as much beside them
+CELLS = 1 << 20  # numbers for each validation point and class that a block has at most
+QUERIES = 512  # validation points that walk the tree in one job, at most
 ROOM = 1 << 14  # visits that one walk has room for at first
 JOB_VISITS = 1 << 12  # visits whose words one job writes
 JOB_LEAVES = 64
@@ -101,27 +103,43 @@ class Tree:
         """The points in a leaf."""
         return int(self.columns.shape[2])
 
-    def visits(self, queries: NDArray[np.float64], limit: float) -> Visits:
-        """The leaves that each query may have near points in."""
-        pieces = cut(0, len(queries), QUERIES)
-        found: list[list[NDArray[np.uint32]]] = [[] for _ in pieces]
+    def visits(self, queries: NDArray[np.float64], limit: float) -> tuple[Visits, int]:
+        """The leaves that each query may have near points in, and for how many queries.
 
-        def walk(piece: int, lo: int, hi: int) -> None:
-            first, room = lo, max(ROOM, int(self.offsets[1]))
-            while first < hi:
-                written = np.empty((2, room), np.uint32)
-                first, used = touch(
-                    queries[:hi], first, self.low, self.high, self.offsets, limit,
-                    written[0], written[1],
-                )  # fmt: skip
-                found[piece].append(written[:, :used].copy())
+        Those after more than `VISITS` visits are left out; what is done is a multiple of 64.
+        """
+        leaves, threads = int(self.offsets[1]), thread_count()
+        step = max(64, min(QUERIES, VISITS // (leaves * threads)) // 64 * 64)
+        found: list[NDArray[np.uint32]] = []
+        done = made = 0
+        while done < len(queries) and made <= VISITS:
+            pieces = cut(done, min(len(queries), done + step * threads), step)
+            walked: list[list[NDArray[np.uint32]]] = [[] for _ in pieces]
 
-        run(walk, [(i, *piece) for i, piece in enumerate(pieces)], parallel=len(pieces) > 1)
-        written = np.concatenate([part for parts in found for part in parts], axis=1)
-        starts = np.empty(int(self.offsets[1]) + 1, np.int64)
+            def walk(piece: int, lo: int, hi: int, walked: Any = walked) -> None:
+                walked[piece] = self._walk(queries[:hi], lo, limit)
+
+            run(walk, [(i, *piece) for i, piece in enumerate(pieces)], parallel=len(pieces) > 1)
+            found += [part for parts in walked for part in parts]
+            done, made = pieces[-1][1], sum(part.shape[1] for part in found)
+        written = np.concatenate(found, axis=1)
+        starts = np.empty(leaves + 1, np.int64)
         leaf_of, query_of = np.empty_like(written)
         group_by_leaf(written[0], written[1], starts, leaf_of, query_of)
-        return Visits(starts, leaf_of, query_of)
+        return Visits(starts, leaf_of, query_of), done
+
+    def _walk(
+        self, queries: NDArray[np.float64], first: int, limit: float
+    ) -> list[NDArray[np.uint32]]:
+        """The visits (leaf, query) of the queries from `first` on, in pieces."""
+        found, room = [], max(ROOM, int(self.offsets[1]))
+        while first < len(queries):
+            written = np.empty((2, room), np.uint32)
+            first, used = touch(
+                queries, first, self.low, self.high, self.offsets, limit, written[0], written[1]
+            )
+            found.append(written[:, :used].copy())
+        return found
 
     def places(self) -> NDArray[np.int64]:
         """The point in each place of each leaf, 0 in the padding."""
@@ -209,26 +227,28 @@ def tree_blocks(
 ) -> Iterator[TreeBlock]:
     """Yield the visits of all validation points, a block of them at a time.
 
-    Blocks begin at multiples of 64, and their size follows the visits that the last one made. A
-    `reach` below 1 leaves out boxes beyond that part of the radius, and so may miss near pairs.
+    Blocks begin at multiples of 64, and end where there are enough visits: what is aimed at follows
+    the visits that the last one made. A `reach` below 1 leaves out boxes beyond that part of the
+    radius, and so may miss near pairs.
     """
     places = tree.places()
     codes = np.searchsorted(class_starts, positions, side="right").astype(np.int32) - np.int32(1)
     by_place = codes[places], positions[places]
     filler = _Filler.of(tree, points, validation)
     limit = tree.space.limit(filler.longest, filler.longest_query) * reach**2
+    most = min(MOST_BLOCK, CELLS // (2 * len(class_starts)))
     start, size = 0, FIRST_BLOCK
     while start < len(validation):
-        block = slice(start, min(len(validation), start + size))
-        coordinates = tree.space.coordinates(validation, block)
-        visits = tree.visits(tree.space.flat(coordinates), limit)
+        size = max(64, min(most, size) // 64 * 64)
+        coordinates = tree.space.coordinates(validation, slice(start, start + size))
+        visits, count = tree.visits(tree.space.flat(coordinates), limit)
+        coordinates, block = coordinates[:count], slice(start, start + count)
         words = filler.words(visits, block, coordinates)
         yield TreeBlock(block, words, visits, *by_place, class_starts)
         if advance is not None:
-            advance(len(points) * len(coordinates))
+            advance(len(points) * count)
         start = block.stop
-        size = VISITS * len(coordinates) // max(1, len(visits))
-        size = max(64, min(MOST_BLOCK, size // 64 * 64))
+        size = VISITS * count // max(1, len(visits))
 
 
 @dataclass(frozen=True)
@@ -320,7 +340,8 @@ class _Filler:
         first_rows = leaves * self.tree.leaf
         if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the leaves in question
             wanted, leaves = np.unique(leaves, return_inverse=True)
-            rows = self.tree.places()[wanted].ravel()
+            places = wanted[:, None] * self.tree.leaf + np.arange(self.tree.leaf)
+            rows = order[np.minimum(places, len(order) - 1)].ravel().astype(np.int64)
             X, squares = self.points.as_float64(rows), squares[rows]
             first_rows, order = leaves * self.tree.leaf, np.arange(len(rows), dtype=np.uint32)
         settle_visits(

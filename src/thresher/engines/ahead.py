@@ -58,8 +58,9 @@ class _Reader(Generic[Item]):
         self.thread.join()
 
     def _read(self) -> None:
-        items = iter(self.source)
+        items: Any = None
         try:
+            items = iter(self.source)
             while True:
                 self.wanted.acquire()
                 if self.stopped:

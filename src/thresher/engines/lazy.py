@@ -15,6 +15,7 @@ from thresher.files import write_table
 from thresher.valuation import Valuation
 
 FORMAT = "thresher.partition/1"
+PARTS = "part-*.parquet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +68,15 @@ class DaskValuation:
     def to_parquet(self, folder: str | Path, *, force: bool = False) -> list[str]:
         """Let the workers write a file for each partition: columns row and value.
 
-        The folder must be one that all workers see. Files are written whole or not at all, and
-        those that are there are replaced by `force` only. The names of all files are returned.
+        The folder must be one that all workers see. Files are written whole or not at all; those
+        of an earlier time are removed with `force`, and refused without. The names of all files
+        are returned.
         """
         import dask
 
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        names = [str(target / f"part-{i:05d}.parquet") for i in range(self.values.numblocks[0])]
-        there = [name for name in names if Path(name).exists()]
-        if there and not force:
-            raise InputError(f"{there[0]} is there already: name another folder, or use force")
+        check_parts(target, force=force)
+        names = free_parts(target, self.values.numblocks[0])
         starts = np.cumsum([0, *self.values.chunks[0]]).tolist()
         tasks = self.values.to_delayed().ravel().tolist()
         about = {
@@ -87,6 +86,27 @@ class DaskValuation:
         write = dask.delayed(write_part, pure=False)
         each = zip(names, tasks, starts[:-1], strict=True)
         return list(dask.compute(*(write(name, task, first, about) for name, task, first in each)))
+
+
+def check_parts(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that cannot be made, or that has files of partitions unless by `force`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        raise InputError(f"cannot create {folder}: {refused.strerror}") from None
+    there = sorted(folder.glob(PARTS))
+    if there and not force:
+        raise InputError(f"{there[0]} is there already: name another folder, or use force")
+
+
+def free_parts(folder: Path, count: int) -> list[str]:
+    """The names of files for so many partitions; those that are there are removed.
+
+    A folder is read as a whole, so nothing of an earlier run may stay.
+    """
+    for path in folder.glob(PARTS):
+        path.unlink()
+    return [str(folder.resolve() / f"part-{number:05d}.parquet") for number in range(count)]
 
 
 def write_part(name: str, values: NDArray[np.float64], first: int, about: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ class Partition:
     X: Any
     y: Any
     beside: Any = None
+    name: str = "X"  # what messages call it
 
 
 def collected(table: Any) -> Any:

@@ -1,10 +1,10 @@
 """A folder that a broken run goes on from.
 
-`run.json` says what the run is; besides it there are pieces: a file each, and beside it a
-description with the digest of that file, sealed. Pieces are written whole and renamed; one that is
-damaged, or that a crash left without description, is as if it were not there, and is computed
-again. Who goes on with other data or settings is refused, and so is a folder that holds anything
-else. A run that is through removes it.
+`run.json` says what the run is. Besides it there are arrays, in one file with their entry, and
+other pieces: a file each, and beside it a description with the digest of that file, sealed. All are
+written whole and renamed; a piece that is damaged, or that a crash left without description, is as
+if it were not there, and is computed again. Who goes on with other data or settings is refused, and
+so is a folder that holds anything else. A run that is through removes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError, ThresherWarning
-from thresher.files import check_sealed, sealed, write_whole
+from thresher.files import check_sealed, reading, sealed, write_whole
 
 FORMAT = "thresher.checkpoint/1"
 RUN, LOCK, ABOUT = "run.json", "lock", ".json"
@@ -110,29 +110,36 @@ class Checkpoint:
             return None
         about = _read(beside, FORMAT)
         if about is None or about.get("digest") != _digest(path):
-            warnings.warn(
-                f"{path} of a checkpoint is damaged, and is computed again", ThresherWarning,
-                stacklevel=3,
-            )  # fmt: skip
+            _warn_of_damage(path, stacklevel=3)
             return None
         return about["entry"], path
 
     def save_arrays(self, name: str, entry: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
-        """Keep some arrays."""
+        """Keep some arrays in one file with their entry, in place of those that were there."""
+        if self.folder is None:
+            return
+        about = np.array(json.dumps(sealed({"format": FORMAT, "entry": dict(entry)})))
 
         def write(temporary: Path) -> None:
             with temporary.open("wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
+                np.savez(stream, allow_pickle=False, about=about, **arrays)
 
-        self.save(name, entry, write)
+        write_whole(self._path(name), write)
 
     def load_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """The entry and the arrays of a piece."""
-        found = self.load(name)
-        if found is None:
+        """The entry and the arrays that were kept; None where they are not there, or not whole."""
+        if self.folder is None or not self._path(name).is_file():
             return None
-        with found[1].open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            return found[0], {key: stored[key] for key in stored.files}
+        path = self._path(name)
+        try:
+            with reading(path, "checkpoint"), path.open("rb") as stream, np.load(stream) as stored:
+                arrays = {key: stored[key] for key in stored.files}  # each has a checksum
+                about = json.loads(str(arrays.pop("about")))
+                check_sealed(about, FORMAT)
+        except InputError:
+            _warn_of_damage(path, stacklevel=3)
+            return None
+        return about["entry"], arrays
 
     def finish(self) -> None:
         """Remove all of it: the run is through."""
@@ -203,3 +210,10 @@ def _digest(path: Path) -> str:
 def _short(entry: Any) -> str:
     text = repr(entry)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _warn_of_damage(path: Path, *, stacklevel: int) -> None:
+    warnings.warn(
+        f"{path} of a checkpoint is damaged, and is computed again", ThresherWarning,
+        stacklevel=stacklevel + 1,
+    )  # fmt: skip

@@ -64,6 +64,13 @@ def lock_folder(folder: Path) -> IO[bytes]:
     return file
 
 
+def unlock_folder(file: IO[bytes], *, ours: bool) -> None:
+    """Let go of a lock; one that is not `ours` belongs to the process that this one came from."""
+    if ours and fcntl is not None and not file.closed:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)  # whoever has a copy of the handle
+    file.close()
+
+
 def new_folder(path: object) -> Path:
     """A folder in which a store can be made: new, empty, or with a start that was broken off."""
     folder = check_folder(path)
@@ -79,6 +86,7 @@ def new_folder(path: object) -> Path:
             raise InputError(f"{folder} is not empty: choose a new folder")
     try:
         folder.mkdir(exist_ok=True)
+        sync_folder(folder.absolute().parent)
     except OSError as refused:
         raise InputError(f"cannot create {folder}: {refused.strerror}") from None
     return folder
@@ -140,9 +148,9 @@ def write_snapshot(folder: Path, state: State) -> None:
 
     try:
         write_whole(folder / SNAPSHOT, write)
+        sync_folder(folder)
     except OSError as refused:
         raise InputError(f"cannot write {folder / SNAPSHOT}: {refused.strerror}") from None
-    sync_folder(folder)
 
 
 def read_snapshot(folder: Path) -> State:

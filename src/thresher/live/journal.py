@@ -8,8 +8,6 @@ behind it may be the trace of a crash: it was never committed, and is cut off.
 
 from __future__ import annotations
 
-import errno
-import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -44,16 +42,18 @@ class Record(NamedTuple):
 
 
 class Journal:
-    """An open journal to append to; records wait in memory until there are many, or a commit."""
+    """An open journal to append to; records wait in memory until there are many, or a commit.
 
-    def __init__(self, path: Path, key: bytes, number: int) -> None:
+    `committed` says whether all records of the file are known to be on the disk.
+    """
+
+    def __init__(self, path: Path, key: bytes, number: int, *, committed: bool) -> None:
         self.path = path
         self.number = number  # of the last record
         self._seed = zlib.crc32(key)
         self._waiting = bytearray()
         self._file = path.open("ab", buffering=0)
-        self._process = os.getpid()
-        self._committed = True
+        self._committed = committed
 
     @classmethod
     def create(cls, path: Path, key: bytes, number: int) -> Journal:
@@ -68,7 +68,7 @@ class Journal:
 
         write_whole(path, write)
         sync_folder(path.parent)
-        return cls(path, key, number)
+        return cls(path, key, number, committed=True)
 
     def append(self, kind: int, name: Id, code: int = 0, features: bytes = b"") -> None:
         """Add a record."""
@@ -101,8 +101,6 @@ class Journal:
         self._waiting += body
 
     def _write(self) -> None:
-        if os.getpid() != self._process:
-            raise OSError(errno.EPERM, "it belongs to the process that opened it")
         while self._waiting:
             del self._waiting[: self._file.write(self._waiting)]
 

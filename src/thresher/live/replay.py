@@ -43,17 +43,17 @@ def caught_up(path: Path, state: State) -> Journal:
         first, size = read_header(path, data, state.key), len(data)
         if first > state.number + 1:
             raise InputError(f"{path} is newer than the snapshot: put back a copy of the folder")
-        last = first - 1
+        last, kind = first - 1, MARK
         for record in read_records(path, data, state.key, row_size):
             if record.number > state.number and record.kind != MARK:
                 replay.apply(record)
-            last, end = record.number, record.end
+            last, kind, end = record.number, record.kind, record.end
     replay.finish()
     if last < state.number:  # a snapshot was made, and the journal not yet emptied
         return Journal.create(path, state.key, state.number)
     if end < size:
         _cut(path, end, size)
-    return Journal(path, state.key, last)
+    return Journal(path, state.key, last, committed=kind == MARK)
 
 
 class Replay:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import threading
 from collections import Counter
@@ -27,6 +28,7 @@ from thresher.live.folder import (
     old_folder,
     read_snapshot,
     remove_drafts,
+    unlock_folder,
     write_snapshot,
 )
 from thresher.live.journal import ADD, RELABEL, REMOVE, Journal
@@ -79,7 +81,9 @@ class LiveCounts:
         self._points, self._counts = state.points, state.counts
         self._snapshot_number = state.number
         self._lock = threading.RLock()
+        self._process = os.getpid()
         self._closed = ""  # why, if it is
+        self._broken = False  # memory may be ahead of the files
 
     @classmethod
     def create(
@@ -146,6 +150,7 @@ class LiveCounts:
     def ids(self) -> tuple[Id, ...]:
         """The ids of all points, in order."""
         with self._lock:
+            self._check_whole()
             return self._points.ids
 
     @property
@@ -157,6 +162,7 @@ class LiveCounts:
     def counts(self) -> NeighborCounts:
         """The counts as they are now: a copy, which stays as it is."""
         with self._lock:
+            self._check_whole()
             return copy(self._counts)
 
     def __len__(self) -> int:
@@ -184,6 +190,7 @@ class LiveCounts:
     def points(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The features and the labels of all points, in order; copies."""
         with self._lock:
+            self._check_whole()
             rows, codes = self._points.table()
             return rows.copy(), label_array(self._counts.validation.classes.labels)[codes]
 
@@ -203,7 +210,10 @@ class LiveCounts:
                 self._journal.append(ADD, name, code, kept.tobytes())
 
     def add_many(self, ids: Any, X: Any, y: Any) -> None:
-        """Add a table of points, all or none of them; much faster than one by one."""
+        """Add a table of points; much faster than one by one.
+
+        If one of them is refused, none is added. A crash before `commit` may leave the first ones.
+        """
         with self._lock:
             self._check_open()
             names = [check_id(id) for id in _as_list(ids)]  # noqa: A001
@@ -252,16 +262,19 @@ class LiveCounts:
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
         """The prices that follow from the counts as they are now."""
         with self._lock:
+            self._check_whole()
             return self._counts.price_list(semivalue)
 
     def values(self, semivalue: Semivalue = "shapley") -> Valuation:
         """The value of every point, in order, with `.ids`: as `tknn_shapley`, to the last bit."""
         with self._lock:
+            self._check_whole()
             return present_values(self._points, self._counts, semivalue)
 
     def verify(self) -> None:
         """Count all points afresh, and raise if these are not the counts that were kept."""
         with self._lock:
+            self._check_whole()
             validation = self._counts.validation
             fresh = NeighborCounts.restored(
                 validation, self._counts.radius, np.zeros((2, len(validation)), np.int64), None
@@ -296,13 +309,14 @@ class LiveCounts:
     def close(self) -> None:
         """Commit, and let others have the store; again is no harm."""
         with self._lock:
+            ours = self._process == os.getpid()
             try:
-                if not self._closed:
+                if ours and not self._closed:
                     self.commit()
             finally:
                 self._closed = self._closed or "closed"
                 self._journal.close()
-                self._file_lock.close()
+                unlock_folder(self._file_lock, ours=ours)
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
         """One row in float64 and a class code; what is not plain is read as a table would be."""
@@ -347,12 +361,22 @@ class LiveCounts:
     def _check_open(self) -> None:
         if self._closed:
             raise InputError(f"the store {self._folder} is {self._closed}: use LiveCounts.open")
+        if self._process != os.getpid():
+            raise InputError(
+                f"the store {self._folder} belongs to the process that opened it: close it there "
+                "before this one opens it"
+            )
+
+    def _check_whole(self) -> None:
+        """Refuse to read what an update that broke off may have left."""
+        if self._broken:
+            self._check_open()
 
     def _undivided(self) -> _Undivided:
         return _Undivided(self)
 
     def _give_up(self, why: str) -> None:
-        self._closed = why
+        self._closed, self._broken = why, True
 
 
 class _Undivided:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from thresher.engines.awaited import outcomes
 from thresher.engines.cluster import Priced, points_of, price_partitions
 from thresher.engines.files import FileParts
-from thresher.engines.lazy import FORMAT
+from thresher.engines.lazy import FORMAT, check_parts, free_parts
 from thresher.engines.partitions import Partition
 from thresher.engines.parts import Part, Place
 from thresher.engines.resume import Checkpoint
@@ -90,7 +90,7 @@ def cluster_files(
     settings
         Files, columns and method.
     out
-        The folder that gets a Parquet file for each file of points.
+        The folder that gets a Parquet file for each file of points that is not empty.
     scheduler
         The address of a scheduler of Dask; without it, a cluster of this machine is made.
     force
@@ -100,7 +100,9 @@ def cluster_files(
     """
     opened = open_points(settings)
     validation, beside = read_validation(settings, opened.columns)
-    names = _targets(out, len(opened.table.files), force=force)
+    if out.suffix:
+        raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
+    check_parts(out, force=force)
     encoder = opened.fit(Checkpoint(None, {}), None)
     X_val, y_val = encoder.transform(validation), list(validation.labels)
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")
@@ -109,6 +111,7 @@ def cluster_files(
         priced = _priced(settings, source, X_val, y_val, progress=progress)
         scale = float(len(y_val)) if settings.mean else 1.0
         record = _record(settings, opened.table, priced, beside, encoder.describe())
+        names = free_parts(out, len(priced.parts))
         told = _write_all(priced, names, scale, record, progress=progress)
     text = json.dumps(record, indent=1, default=str) + "\n"
     write_whole(out / RECORD, lambda path: path.write_text(text, encoding="utf-8"))
@@ -118,19 +121,9 @@ def cluster_files(
     worst = sorted((row for each in told for row in each.worst), key=lambda row: row["value"])
     return Clustered(
         priced.like, sum(priced.lengths), {word: counts[word] for word in SUGGESTIONS},
-        worst[:WORST], record, [Path(name) for name in names],
+        worst[:WORST], record,
+        [Path(name) for name, rows in zip(names, priced.lengths, strict=True) if rows],
     )  # fmt: skip
-
-
-def _targets(out: Path, count: int, *, force: bool) -> list[str]:
-    if out.suffix:
-        raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
-    out.mkdir(parents=True, exist_ok=True)
-    names = [str(out.resolve() / f"part-{number:05d}.parquet") for number in range(count)]
-    there = [name for name in names if Path(name).exists()]
-    if there and not force:
-        raise InputError(f"{there[0]} is there already: name another folder, or use --force")
-    return names
 
 
 def _priced(
@@ -164,7 +157,7 @@ def _partitions(source: FileParts, meaning: Mapping[Any, Any]) -> list[Partition
             source, files=(path.resolve(),)
         )  # workers have folders of their own
         X, y, beside = read(dask.delayed(one, traverse=False), dict(meaning))
-        found.append(Partition(number, X, y, beside))
+        found.append(Partition(number, X, y, beside, path.name))
     return found
 
 
@@ -195,7 +188,8 @@ def _write_all(
         worth = None
         for some in listed:
             worth = add(part.number, part.X, part.y, some, worth)
-        tasks.append(write(part.X, part.y, part.beside, worth, public, name, first, about))
+        where = (part.name, first, name)
+        tasks.append(write(part.X, part.y, part.beside, worth, public, where, about))
     return outcomes(tasks, tasks, title="value", progress=progress)
 
 
@@ -216,16 +210,19 @@ def add_worth(number: int, X: Any, y: Any, prices: PriceList, before: Worth | No
 
 
 def write_partition(
-    X: Any, y: Any, beside: Mapping[str, Any], worth: Worth | None, public: Public, name: str,
-    first: int, about: Mapping[str, Any],
+    X: Any, y: Any, beside: Mapping[str, Any], worth: Worth | None, public: Public,
+    where: tuple[str, int, str], about: Mapping[str, Any],
 ) -> Written:  # fmt: skip
-    """Judge the rows of one file and write what was found, whole; `first` is their first number."""
+    """Judge the rows of one file and write what was found, whole; of no rows, nothing.
+
+    `where` is the name of the file, the number of its first row, and the name of what is written.
+    """
     if worth is None:
-        write_table(name, {"row": np.zeros(0, np.int64), "value": np.zeros(0)}, about)
         return Written({}, [])
+    source, first, name = where
     codes = public.classes.encode("y", check_labels("y", y))
     judged = judge_worth(worth, codes, public.known, public.scale)
-    part = Part(first, X, y, Place(first + len(X)), name, first, beside)
+    part = Part(first, X, y, Place(first + len(X)), source, 0, beside)
     table = piece_table(part, codes, judged, list(public.classes.labels))
     rows = pa.array(np.arange(first, first + len(X)))
     columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
