@@ -221,6 +221,54 @@ def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
     assert table.column("suggestion").to_pylist() == list(wanted.findings.suggestion)
 
 
+@pytest.mark.parametrize("change", ["rows", "labels", "order"])
+def test_a_partition_that_changes_between_the_passes_is_refused(change, tmp_path):
+    X, y, X_val, y_val = problem(900)
+    np.savez(tmp_path / "part.npz", X=X[:300], y=y[:300])
+
+    def read(name):
+        return np.load(tmp_path / "part.npz")[name]
+
+    first = [da.from_delayed(dask.delayed(read)(name), (300, 5)[: 2 - i], np.float64)
+             for i, name in enumerate("Xy")]  # fmt: skip
+    rest = da.from_array(X[300:], chunks=(300, 5)), da.from_array(y[300:], chunks=300)
+    found = th.tknn_shapley(*map(da.concatenate, zip(first, rest)), X_val, y_val)
+    assert found.compute() == th.tknn_shapley(X, y.astype(float), X_val, y_val.astype(float))
+    other = {"rows": (X[:300] + 1e-9, y[:300]), "labels": (X[:300], y[:300][::-1]),
+             "order": (X[:300][::-1], y[:300][::-1])}[change]  # fmt: skip
+    np.savez(tmp_path / "part.npz", X=other[0], y=other[1])
+    with pytest.raises(th.InputError, match="partition 0 changed after it was counted"):
+        found.compute()
+
+
+def test_a_folder_of_results_has_nothing_of_an_earlier_run(tmp_path):
+    X, y, X_val, y_val = problem(100)
+    for chunks, force in ((10, False), (50, True)):
+        found = th.tknn_shapley(da.from_array(X, chunks=(chunks, 5)), y, X_val, y_val)
+        found.to_parquet(tmp_path / "values", force=force)
+    assert pq.read_table(tmp_path / "values").num_rows == 100
+    (tmp_path / "file").touch()
+    with pytest.raises(th.InputError, match="cannot create"):
+        found.to_parquet(tmp_path / "file")
+
+
+def test_empty_files_and_missing_ids_on_a_cluster(client, files):
+    empty = pq.read_table("parts/300.parquet").slice(0, 0)
+    pq.write_table(empty, "parts/100.parquet")
+    common = ("value", "parts/*.parquet", "--validation", "val.parquet", "--id", "name", "--radius",
+              0.1, "--engine", "dask", "--scheduler", client.scheduler.address, "--out", "v")  # fmt: skip
+    done = thresher(*common)
+    assert done.returncode == 0, done.stderr
+    assert "wrote 3 files" in done.stderr
+    assert pq.read_table("v").num_rows == 700
+    table = pq.read_table("parts/300.parquet").to_pandas()
+    table.loc[4, "name"] = None
+    table.to_parquet("parts/300.parquet", index=False)
+    done = thresher(*common, "--force")
+    assert done.returncode == 1
+    assert "300.parquet has missing ids in row 4" in done.stderr
+
+
 @pytest.mark.parametrize("where", ["threads", "cluster"])
 def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
     told = []

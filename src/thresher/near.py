@@ -47,6 +47,10 @@ class Groups:
     @classmethod
     def of(cls, codes: Codes, classes: int) -> Groups:
         """The groups of points with these class codes."""
+        if len(codes) >= 1 << 32:
+            raise InputError(
+                f"X has {len(codes)} rows, more than 2^32: value them in parts, by memory="
+            )
         positions = np.empty(len(codes), np.uint32)
         starts = np.empty(classes + 1, np.int64)
         class_positions(codes, starts, positions)

@@ -86,7 +86,7 @@ def knn_shapley(
     -------
     Valuation
         One value a point, in input order. Its `params` say how many neighbors were kept, and the
-        bound that is proven for the error of every value.
+        bound that is proven for the error of every value, in the order that `precision` sees.
 
     Raises
     ------

@@ -14,11 +14,12 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.counts import count_points
+from thresher.counts import count_points, point_prints
 from thresher.engines.awaited import outcomes
 from thresher.engines.lazy import DaskValuation
 from thresher.engines.partitions import Partition, collected, partitions
@@ -76,8 +77,8 @@ class Priced:
 
     Parameters
     ----------
-    parts, lengths
-        The partitions, and how many rows each has.
+    parts, lengths, prints
+        The partitions, how many rows each has, and what `print_of` says of each.
     prices, blocks
         The prices, and the ranges of validation points that go to workers one by one.
     neighbors
@@ -90,6 +91,7 @@ class Priced:
 
     parts: Sequence[Partition]
     lengths: list[int]
+    prints: Mapping[int, int]
     prices: PriceList
     blocks: list[slice]
     neighbors: Exact
@@ -126,7 +128,7 @@ def price_partitions(
     total = utility(same, other, len(final.classes))
     like = valuation_of(np.zeros(0), final, radius, semivalue, total, mean=mean)
     lengths = [tally.lengths[part.number] for part in parts]
-    return Priced(parts, lengths, prices, blocks, neighbors, tally.seen, like)
+    return Priced(parts, lengths, tally.prints, prices, blocks, neighbors, tally.seen, like)
 
 
 @dataclass
@@ -138,8 +140,8 @@ class Tally:
     counts, twins
         For each validation point the near points with its label and with others, and whether it
         occurs among the points.
-    lengths
-        Rows of each partition.
+    lengths, prints
+        Of each partition: its rows, and a number that follows from all that is in it.
     seen
         Labels, and the first partition and row that has each.
     """
@@ -147,6 +149,7 @@ class Tally:
     counts: NDArray[np.int64]
     twins: NDArray[np.bool_]
     lengths: dict[int, int] = field(default_factory=dict)
+    prints: dict[int, int] = field(default_factory=dict)
     seen: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -157,7 +160,8 @@ def count_part(
     """The tally of one partition."""
     size = len(validation)
     if not len(X):
-        return Tally(np.zeros((2, size), np.int64), np.zeros(size, np.bool_), {number: 0})
+        none = np.zeros((2, size), np.int64)
+        return Tally(none, np.zeros(size, np.bool_), {number: 0}, {number: 0})
     points = points_of(number, X, y, validation, strangers=strangers)
     assert isinstance(points.rows, Rows) and validation.rows is not None  # noqa: S101, PT018
     labels = check_labels("y", y)
@@ -168,27 +172,52 @@ def count_part(
             seen[label] = (number, row)
     twins = find_twins(points.rows, validation.rows)
     counts = count_points(points, validation, radius, neighbors)
-    return Tally(counts, twins, {number: len(points)}, seen)
+    prints = {number: print_of(points, entries)}
+    return Tally(counts, twins, {number: len(points)}, prints, seen)
+
+
+def print_of(points: Points, labels: Any) -> int:
+    """A number that tells whether rows, their order and their labels are the same."""
+    entries = labels if isinstance(labels, list) else labels.tolist()
+    salts = {label: crc32(repr(label).encode()) >> 1 for label in dict.fromkeys(entries)}
+    codes = np.array([salts[label] for label in entries], np.int32)
+    return int(point_prints(Points(points.rows, codes), 0).sum(dtype=np.uint64))
+
+
+def same_points(number: int, X: Any, y: Any, prices: PriceList, wanted: int | None) -> Points:
+    """The points of a partition, if they are those that were counted, where that is to be seen."""
+    points = points_of(number, X, y, prices.validation, strangers=False)
+    if wanted is not None and print_of(points, check_labels("y", y)) != wanted:
+        raise InputError(
+            f"partition {number} changed after it was counted: leave its source alone, and value "
+            "the points again"
+        )
+    return points
 
 
 def merge_tallies(tallies: list[Tally]) -> Tally:
     """One tally of them all."""
     first = tallies[0]
-    merged = Tally(first.counts.copy(), first.twins.copy(), dict(first.lengths), dict(first.seen))
+    merged = Tally(
+        first.counts.copy(), first.twins.copy(), dict(first.lengths), dict(first.prints),
+        dict(first.seen),
+    )  # fmt: skip
     for tally in tallies[1:]:
         merged.counts += tally.counts
         merged.twins |= tally.twins
         merged.lengths |= tally.lengths
+        merged.prints |= tally.prints
         for label, place in tally.seen.items():
             merged.seen[label] = min(place, merged.seen.get(label, place))
     return merged
 
 
 def add_values(
-    number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None, neighbors: Exact = "auto"
-) -> Floats:
+    number: int, X: Any, y: Any, prices: PriceList, sums: Floats | None, wanted: int,
+    neighbors: Exact = "auto",
+) -> Floats:  # fmt: skip
     """What the points of a partition, sorted by class, are worth to one block more."""
-    points = points_of(number, X, y, prices.validation, strangers=False)
+    points = same_points(number, X, y, prices, wanted if sums is None else None)
     validation = prices.validation
     groups = Groups.of(points.codes, len(validation.classes))
     total = np.zeros(len(points)) if sums is None else sums.copy()
@@ -266,7 +295,8 @@ def _value_tasks(priced: Priced, divisor: float) -> list[Any]:
     for part in priced.parts:
         sums = None
         for some in listed:
-            sums = add(part.number, part.X, part.y, some, sums, priced.neighbors)
+            wanted = priced.prints[part.number]
+            sums = add(part.number, part.X, part.y, some, sums, wanted, priced.neighbors)
         found.append(order(part.y, listed[0], sums, divisor))
     return found
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.engines.awaited import outcomes
-from thresher.engines.cluster import Priced, points_of, price_partitions
+from thresher.engines.cluster import Priced, price_partitions, same_points
 from thresher.engines.files import FileParts
 from thresher.engines.lazy import FORMAT, check_parts, free_parts
 from thresher.engines.partitions import Partition
@@ -187,7 +187,8 @@ def _write_all(
     for part, name, first in zip(priced.parts, names, starts[:-1], strict=True):
         worth = None
         for some in listed:
-            worth = add(part.number, part.X, part.y, some, worth)
+            wanted = priced.prints[part.number]
+            worth = add(part.number, part.X, part.y, some, worth, wanted)
         where = (part.name, first, name)
         tasks.append(write(part.X, part.y, part.beside, worth, public, where, about))
     return outcomes(tasks, tasks, title="value", progress=progress)
@@ -202,11 +203,14 @@ class Public:
     scale: float
 
 
-def add_worth(number: int, X: Any, y: Any, prices: PriceList, before: Worth | None) -> Worth | None:
+def add_worth(
+    number: int, X: Any, y: Any, prices: PriceList, before: Worth | None, wanted: int
+) -> Worth | None:
     """What the points of a partition are worth to one block more; None where there are none."""
     if not len(X):
         return None
-    return Worth.of(prices, points_of(number, X, y, prices.validation, strangers=False), before)
+    points = same_points(number, X, y, prices, wanted if before is None else None)
+    return Worth.of(prices, points, before)
 
 
 def write_partition(
