@@ -105,6 +105,11 @@ def test_what_does_not_fit_is_refused():
     cut = da.from_array(X, chunks=100)
     with pytest.raises(th.InputError, match="y has 299 labels but X has 300 rows"):
         th.tknn_shapley(cut, y[:-1], X_val, y_val)
+    with pytest.raises(th.InputError, match="y has 299 labels but X has 300 rows"):
+        th.tknn_shapley(cut, da.from_array(y[:-1], chunks=100), X_val, y_val)
+    for more in ({"memory": "1GB"}, {"checkpoint": "run"}):
+        with pytest.raises(th.InputError, match="memory and checkpoint go without Dask"):
+            th.tknn_shapley(cut, y, X_val, y_val, **more)
     broken = X.copy()
     broken[250, 2] = np.nan
     with pytest.raises(th.InputError, match="partition 2: X has NaN or infinite values in row 50"):
@@ -241,6 +246,29 @@ def test_a_partition_that_changes_between_the_passes_is_refused(change, tmp_path
         found.compute()
 
 
+def test_columns_of_parquet_files_that_dask_reads_in_fewer_partitions(tmp_path):
+    """Dask joins files of which a narrow column is read: labels must stay with their rows."""
+    X, y, X_val, y_val = problem(1200)
+    names = list("abcde")
+    frame = pd.DataFrame(X, columns=names).assign(y=y)
+    for part in range(6):
+        frame.iloc[200 * part : 200 * part + 200].to_parquet(tmp_path / f"{part}.parquet")
+    spread = dd.read_parquet(tmp_path)
+    found = th.tknn_shapley(spread[names], spread["y"], X_val, y_val)
+    assert found.compute() == th.tknn_shapley(X, y, X_val, y_val)
+
+
+def test_partitions_with_columns_in_another_order_are_refused():
+    X, y, X_val, y_val = problem(200)
+    frames = [pd.DataFrame(X[:100], columns=list("abcde")),
+              pd.DataFrame(X[100:], columns=list("abcde"))[list("bacde")]]  # fmt: skip
+    spread = dd.from_map(lambda i: frames[i], [0, 1], meta=frames[0], enforce_metadata=False)
+    with pytest.raises(th.InputError, match="partition 1: X has the columns .* another order"):
+        th.tknn_shapley(spread, y, X_val, y_val)
+    with pytest.raises(th.InputError, match="another order"):
+        th.tknn_shapley(spread, y, pd.DataFrame(X_val, columns=list("edcba")), y_val)
+
+
 def test_a_folder_of_results_has_nothing_of_an_earlier_run(tmp_path):
     X, y, X_val, y_val = problem(100)
     for chunks, force in ((10, False), (50, True)):
@@ -250,6 +278,15 @@ def test_a_folder_of_results_has_nothing_of_an_earlier_run(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(th.InputError, match="cannot create"):
         found.to_parquet(tmp_path / "file")
+
+
+def test_the_folder_of_the_points_is_no_place_for_results(files):
+    before = Path("parts/300.parquet").read_bytes()
+    done = thresher("value", "parts/*.parquet", "--validation", "val.parquet", "--ignore", "name",
+                    "--engine", "dask", "--out", "parts", "--force")  # fmt: skip
+    assert done.returncode == 1
+    assert "--out parts is the folder of parts/000.parquet" in done.stderr
+    assert Path("parts/300.parquet").read_bytes() == before
 
 
 def test_empty_files_and_missing_ids_on_a_cluster(client, files):
@@ -294,6 +331,7 @@ def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
      (["--validation", "val.parquet"], "needs --out"),
      (["--validation", "val.parquet", "--out", "v.parquet"], "must be a folder"),
      (["--validation", "val.parquet", "--out", "v", "--memory", "2GB"], "workers have their own"),
+     (["--validation", "val.parquet", "--out", "v", "--scheduler", ""], "--scheduler is empty"),
      (["--validation", "val.parquet", "--out", "v", "--scheduler", "tcp://127.0.0.1:9"],
       "does not answer")],
 )  # fmt: skip

@@ -29,6 +29,7 @@ from thresher.engines.ahead import read_ahead
 from thresher.engines.memory import Account, check_memory, in_use
 from thresher.engines.parts import ArrayParts, Place
 from thresher.engines.resume import Checkpoint
+from thresher.engines.stream import Run
 from thresher.engines.valuing import value_in_parts
 from thresher.tables import batches
 
@@ -774,6 +775,75 @@ def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
         times.clear()
         assert th.tknn_shapley(*data, checkpoint=tmp_path / "run") == wanted
         assert len(times) == max(0, 8 - (number - 1))  # the first write says what the run is
+
+
+def test_a_folder_of_others_is_no_checkpoint(tmp_path):
+    theirs = [
+        put(tmp_path / "run" / name, "text") for name in ("lock", "values.csv", "counts.xlsx")
+    ]
+    check_refused(
+        lambda: th.tknn_shapley(*problem(600), checkpoint=tmp_path / "run"), "other files"
+    )
+    assert all(path.read_text() == "text" for path in theirs)
+
+
+def test_owners_that_do_not_fit_are_refused_before_anything_is_read(monkeypatch):
+    monkeypatch.setattr(ArrayParts, "read", None)
+    check_refused(lambda: th.tknn_shapley(*problem(600), owners=["a"], memory="2GB"), "owners")
+
+
+def test_a_file_that_grows_meanwhile_is_refused(tmp_path, monkeypatch):
+    X, y, X_val, y_val = problem(2000)
+    folder = write_parts(tmp_path / "data", "csv", X, y)
+    last, priced = sorted(folder.iterdir())[-1], Run.count
+
+    def count_and_grow(self, advance):
+        found = priced(self, advance)
+        with last.open("a") as file:
+            file.write(last.read_text().splitlines()[1] + "\n")
+        return found
+
+    monkeypatch.setattr(Run, "count", count_and_grow)
+    check_refused(
+        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="2GB"),
+        "the points changed while they were valued",
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["01", "02"], ["01", "02"]),
+        (["1.0", "2.0"], ["1.0", "2.0"]),
+        (["1e3", "1000"], ["1e3", "1000"]),
+        (["9007199254740993", "9007199254740992"], [9007199254740993, 9007199254740992]),
+        (["1", "-2"], [1, -2]),
+    ],
+)
+def test_labels_of_a_scan_are_those_that_are_written(written, read, tmp_path):
+    points, V = [[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]
+    rows = [f"{a},{b},{label}" for (a, b), label in zip(points, written)]
+    scan = th.Scan(put(tmp_path / "a.csv", "\n".join(["a,b,y", *rows])))
+    assert scan.read()[1] == read
+    for labels in (written, read):
+        wanted = th.tknn_shapley(points, labels, V, labels, radius=0.01)
+        assert th.tknn_shapley(scan, None, V, labels, radius=0.01).values.tolist() == [0.5, 0.5]
+        assert wanted.values.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("label", [None, ["y"], 3])
+def test_a_scan_needs_the_name_of_a_column(label, tmp_path):
+    path = put(tmp_path / "a.csv", "a,y\n1,2\n")
+    check_refused(lambda: th.Scan(path, label=label), "label must be the name of a column")
+
+
+def test_the_least_memory_that_is_told_holds_for_both_passes(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((4_000_000, 1), np.float32))
+    X, y = np.load(tmp_path / "x.npy", mmap_mode="r"), np.zeros(4_000_000, np.int8)
+    data = X, y, np.ones((3, 1)), [0, 0, 0]
+    said = check_refused(lambda: th.tknn_shapley(*data, memory="1MB"), "is too little")
+    least = re.search(r"need (\d+MB) at least", said)[1]
+    assert th.tknn_shapley(*data, memory=least).values[0] == 0
 
 
 def test_checkpoints_that_are_none_are_refused(tmp_path, small_parts):

@@ -330,11 +330,19 @@ def test_a_broken_run_goes_on_to_the_same_bytes():
     other = [*COMMAND, "--mean"]
     done = thresher(*other, "--checkpoint", "run", "--out", "v.parquet")
     assert done.returncode == 1
-    assert "belongs to another run: its settings" in done.stderr
+    assert "belongs to another run: its settings mean is False, not True" in done.stderr
     done = thresher(*COMMAND, "--checkpoint", "run", "--out", "v.parquet")
     assert done.returncode == 0, done.stderr
     assert Path("v.parquet").read_bytes() == wanted
     assert not Path("run").exists()
+
+
+def test_a_run_that_is_ended_leaves_nothing_behind():
+    before = sorted(Path.cwd().iterdir())
+    done = broken("values", 2, int(signal.SIGTERM), *COMMAND, "--out", "v.parquet")
+    assert done.returncode == 143, done.stderr
+    assert "interrupted; files are whole or not there" in done.stderr
+    assert sorted(Path.cwd().iterdir()) == before
 
 
 def test_a_run_removes_its_own_files_only():
@@ -363,6 +371,30 @@ except SystemExit as stopped:
 )
 
 
+def peak_of(*arguments):
+    """The peak of a run of the command, in bytes."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, check=False
+    )
+    *_, told = done.stderr.strip().splitlines()
+    _, peak, code = told.split()
+    assert code in {"None", "0"}, done.stderr
+    return int(peak)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+def test_long_ids_are_reckoned_with():
+    random, rows = np.random.default_rng(0), 20_000
+    table = pa.table({"a": random.normal(size=rows), "b": random.normal(size=rows),
+                      "y": np.arange(rows) % 2, "id": [f"{i:05000d}" for i in range(rows)]})  # fmt: skip
+    pq.write_table(table, "long.parquet", row_group_size=500)
+    pq.write_table(table.slice(0, 50).drop_columns("id"), "v.parquet")
+    arguments = ["value", "long.parquet", "--validation", "v.parquet", "--id", "id", "--radius",
+                 "0.5", "--memory", "300MB", "--out", "o.parquet"]  # fmt: skip
+    peak = peak_of(*arguments)
+    assert peak <= 300 * 10**6, f"{peak / 1e6:.0f} MB"
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
 @pytest.mark.parametrize(("kind", "files"), [("parquet", 20), ("csv", 7)])
 def test_the_command_stays_within_its_memory(kind, files):
@@ -388,11 +420,6 @@ def test_the_command_stays_within_its_memory(kind, files):
     )
     arguments = ["value", "large", "--validation", "v.parquet", "--radius", "0.9", "--memory",
                  "300MB", "--out", "o.parquet"]  # fmt: skip
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, check=False
-    )
-    *_, told = done.stderr.strip().splitlines()
-    _, peak, code = told.split()
-    assert code in {"None", "0"}, done.stderr
-    assert int(peak) <= 300 * 10**6, f"{int(peak) / 1e6:.0f} MB"
+    peak = peak_of(*arguments)
+    assert peak <= 300 * 10**6, f"{peak / 1e6:.0f} MB"
     assert pq.read_metadata("o.parquet").num_rows == 60_000 * files

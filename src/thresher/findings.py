@@ -30,10 +30,11 @@ from thresher.inputs import Points, check_points
 from thresher.labels import Classes, Codes, check_labels, class_list
 from thresher.neighbors import Exact
 from thresher.price_list import GAIN, PriceList, label_sums
+from thresher.threads import cut
 from thresher.valuation import Valuation
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
-CHUNK = 1 << 16  # points whose values under every label are held at once
+CELLS = 1 << 22  # values under every label that are held at once
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 
@@ -122,9 +123,9 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     rows = check_features("X", X)
     scale = len(prices.validation) if valuation.params.get("mean") else 1
     parts = []
-    for lo in range(0, len(rows), CHUNK):
-        labels = [classes.labels[code] for code in codes[lo : lo + CHUNK]]
-        points = check_points(rows[lo : lo + CHUNK], labels, prices.validation, first=lo)
+    for lo, hi in cut(0, len(rows), max(1, CELLS // len(classes))):
+        labels = [classes.labels[code] for code in codes[lo:hi]]
+        points = check_points(rows[lo:hi], labels, prices.validation, first=lo)
         parts.append(judge(prices, points, scale))
     found = Judged(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
     _check_fit(valuation.values, found.value)

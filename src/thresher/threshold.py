@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_flag, check_radius, is_dask
-from thresher.errors import ReachWarning
+from thresher.errors import InputError, ReachWarning
 from thresher.inputs import (
     Points,
     Validation,
@@ -116,6 +116,11 @@ def tknn_shapley(
     radius, semivalue = check_radius(radius), check_semivalue(semivalue)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
+    if is_dask(X) and not (memory is None and checkpoint is None):
+        raise InputError(
+            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
+            "that is lost takes nothing with it"
+        )
     if memory is not None or checkpoint is not None or hasattr(X, "source_of_parts"):
         valuing = import_module("thresher.engines.valuing")  # a layer above
         return valuing.value_in_parts(

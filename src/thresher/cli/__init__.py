@@ -6,6 +6,7 @@ claim is violated.
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 
@@ -48,17 +49,20 @@ app.add_typer(ledger, name="ledger")
 for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):
     app.command()(verb)
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
     warnings.showwarning = say_warning
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # as Ctrl-C: nothing half done
     try:
         app()
     except SystemExit as stopped:
-        if stopped.code == INTERRUPTED:
-            say("thresher: interrupted; files are whole or not there")
+        if stopped.code in {INTERRUPTED, TERMINATED}:
+            beside = "; the same command goes on from its --checkpoint"
+            going_on = beside if "--checkpoint" in " ".join(sys.argv) else ""
+            say(f"thresher: interrupted; files are whole or not there{going_on}")
         raise
     except BudgetError as refused:
         say(f"thresher: {refused}")

@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.checks import check_columns, column_names
 from thresher.counts import count_points, point_prints
 from thresher.engines.awaited import outcomes
 from thresher.engines.lazy import DaskValuation
@@ -65,6 +66,7 @@ def value_on_dask(
     priced = price_partitions(
         partitions(X, y), collected(X_val), collected(y_val), radius=radius, metric=metric,
         semivalue=semivalue, classes=classes, mean=mean, neighbors=neighbors, progress=progress,
+        names=None if hasattr(X, "chunks") else column_names(X._meta),
     )  # fmt: skip
     known = check_owners(owners, sum(priced.lengths))
     tasks = _value_tasks(priced, len(priced.prices.validation) if mean else 1)
@@ -108,12 +110,14 @@ class Priced:
 def price_partitions(
     parts: Sequence[Partition], X_val: Any, y_val: Any, *, radius: float, metric: str,
     semivalue: Semivalue, classes: Any, mean: bool, neighbors: Exact = "auto",
-    progress: bool = False,
+    progress: bool = False, names: tuple[str, ...] | None = None,
 ) -> Priced:  # fmt: skip
-    """The first pass: count all partitions, and set the prices."""
+    """The first pass: count all partitions, which have these `names`, and set the prices."""
     public = check_validation(X_val, y_val, metric=metric, classes=classes)
     if public.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
+    check_columns("X", names, "X_val", public.columns)
+    public = dataclasses.replace(public, columns=public.columns or names)
     blocks = _blocks(public)
     cut = [_cut(public, block) for block in blocks]
     how = {"radius": radius, "neighbors": neighbors, "strangers": classes is None}

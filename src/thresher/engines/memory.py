@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import re
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 from thresher.errors import InputError
@@ -50,8 +51,8 @@ def check_memory(memory: object) -> int:
         found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
         if found and found[2] in UNITS:
             return check_memory(int(float(found[1]) * UNITS[found[2]]))
-    elif isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
-        return memory
+    elif isinstance(memory, Integral) and not isinstance(memory, bool) and int(memory) > 0:
+        return int(memory)
     raise InputError(f"memory must be bytes, such as 2000000000 or '2GB', got {memory!r}")
 
 
@@ -61,8 +62,10 @@ def said(size: float) -> str:
     Examples
     --------
     >>> said(1_234_567_890), said(999)
-    ('1235MB', '1MB')
+    ('1235MB', '999B')
     """
+    if size < 10**6:
+        return f"{int(size)}B"
     return f"{-int(-size // 10**6)}MB"
 
 
@@ -138,7 +141,7 @@ class Account:
         if room < FEWEST * self.row:
             least = used + self.standing + FEWEST * self.row
             raise InputError(
-                f"memory of {said(memory)} is too little: these data need {said(1.05 * least)} "
+                f"memory of {said(memory)} is too little: these data need {said(1.1 * least)} "
                 "at least"
             )
         return min(best, room // self.row)

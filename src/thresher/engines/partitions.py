@@ -51,8 +51,11 @@ def _in_rows(X: Any) -> Any:
 
 
 def _tasks(collection: Any) -> list[Any]:
-    found = collection.to_delayed()
-    return np.asarray(found, object).ravel().tolist()
+    """A task for each partition; where Dask would join some of them, as they are declared."""
+    found = np.asarray(collection.to_delayed(), object).ravel().tolist()
+    if len(found) != collection.npartitions:  # narrow columns of Parquet files, say
+        found = collection.to_delayed(optimize_graph=False)
+    return list(found)
 
 
 def _label_tasks(X: Any, y: Any, count: int) -> list[Any]:
@@ -60,6 +63,8 @@ def _label_tasks(X: Any, y: Any, count: int) -> list[Any]:
         if hasattr(X, "chunks") and hasattr(y, "chunks"):
             ours, theirs = X.chunks[0], y.chunks[0]
             if ours != theirs and not _unknown(ours) and not _unknown(theirs):
+                if sum(ours) != sum(theirs):
+                    raise InputError(f"y has {sum(theirs)} labels but X has {sum(ours)} rows")
                 return _tasks(y.rechunk((ours,)))
         return _tasks(y)
     return _cut_labels(X, y, count)

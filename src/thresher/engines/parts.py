@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -56,6 +57,11 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def text_bytes(self) -> int:
+        """What labels and other columns take, where they are objects."""
+        columns = [*self.beside.values(), *([self.y] if isinstance(self.y, list) else [])]
+        return sum(sys.getsizeof(entry) + 8 for column in columns for entry in column)
 
     def points(self, validation: Validation, *, strangers: bool) -> Points:
         """The rows, checked against a validation set."""

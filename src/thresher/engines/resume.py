@@ -82,10 +82,11 @@ class Checkpoint:
             )
         for name, ours in about.items():
             if found.get(name) != ours:
+                what, theirs, wanted = _difference(name, found.get(name), ours)
                 raise InputError(
-                    f"checkpoint {self.folder} belongs to another run: its {name} is "
-                    f"{_short(found.get(name))}, not {_short(ours)}; choose a new folder, or go on "
-                    "with the same data and arguments"
+                    f"checkpoint {self.folder} belongs to another run: its {what} is "
+                    f"{_short(theirs)}, not {_short(wanted)}; choose a new folder, or go on with "
+                    "the same data and arguments"
                 )
 
     def save(self, name: str, entry: Mapping[str, Any], write: Callable[[Path], object]) -> None:
@@ -165,7 +166,7 @@ def _checked(folder: object) -> Path:
         raise InputError(f"checkpoint must be a folder, and {path} is a file")
     if not path.parent.is_dir():
         raise InputError(f"checkpoint {path}: the folder {path.parent} does not exist")
-    if path.is_dir() and not (path / LOCK).exists() and any(path.iterdir()):
+    if path.is_dir() and not all(OURS.fullmatch(each.name) for each in path.iterdir()):
         raise InputError(f"checkpoint {path} holds other files: choose a new folder")
     return path
 
@@ -205,6 +206,19 @@ def _digest(path: Path) -> str:
         while block := file.read(BLOCK):
             state.update(block)
     return state.hexdigest()
+
+
+def _difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
+    """The first thing within two entries in which they differ, and what each has there."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys([*other, *one]):
+            if one.get(key) != other.get(key):
+                return _difference(f"{name} {key}", one.get(key), other.get(key))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for place, (theirs, ours) in enumerate(zip(one, other, strict=True)):
+            if theirs != ours:
+                return _difference(f"{name}[{place}]", theirs, ours)
+    return name, one, other
 
 
 def _short(entry: Any) -> str:

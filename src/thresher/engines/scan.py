@@ -60,6 +60,8 @@ class Scan:
         features: Sequence[str] | None = None, ignore: Sequence[str] = (),
         delimiter: str | None = None,
     ) -> None:  # fmt: skip
+        if not isinstance(label, str):
+            raise InputError(f"label must be the name of a column, got {label!r}")
         self.table = scan_table(path, delimiter=delimiter)
         chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
         self.label, self.names = label, chosen.names

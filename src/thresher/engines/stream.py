@@ -30,6 +30,7 @@ from thresher.price_list import PriceList
 from thresher.prices import Semivalue
 from thresher.progress import Advance
 
+TEXTS = 2  # times that labels, ids and owners are held while they are read, or computed on
 Meaning = Mapping[Hashable, Hashable]
 
 
@@ -84,6 +85,8 @@ class Run:
         The most bytes that this process may take.
     neighbors
         How near pairs are found, as in `tknn_shapley`.
+    held
+        Bytes for each of all rows that the run holds in the end.
     threaded
         Whether parts are read ahead.
     """
@@ -97,6 +100,7 @@ class Run:
     checkpoint: Checkpoint
     memory: int | None = None
     neighbors: Exact = "auto"
+    held: int = 0
     threaded: bool = True
 
     @property
@@ -132,15 +136,15 @@ class Run:
 
     def coded(
         self, priced: Priced, start: Place, prints: int, advance: Advance | None, *,
-        work: int = 0, fixed: int = 0,
+        work: int = 0,
     ) -> Generator[tuple[Part, Points, int], None, None]:  # fmt: skip
         """The parts of the second pass, each with the fingerprints up to its end.
 
-        `work` is what a row takes besides, and `fixed` the whole pass, in bytes. At the end all
-        points must have been those of the first pass.
+        `work` is what a row takes besides, in bytes. At the end all points must have been those of
+        the first pass.
         """
         place = start
-        with closing(self._parts(start, advance, work=work, fixed=fixed)) as parts:
+        with closing(self._parts(start, advance, work=work, rows=priced.rows)) as parts:
             for part in parts:
                 named = priced.named(part)
                 points = named.points(priced.prices.validation, strangers=False)
@@ -148,10 +152,7 @@ class Run:
                 yield named, points, prints
                 place = part.after
         if (place.row, prints) != (priced.rows, priced.counted.prints):
-            raise InputError(
-                "the points changed while they were valued: leave the files alone, remove the "
-                "checkpoint if there is one, and run it again"
-            )
+            raise points_changed()
 
     def _pass(
         self, name: str, public: Validation, meaning: Meaning, advance: Advance | None
@@ -171,16 +172,18 @@ class Run:
         return state
 
     def _parts(
-        self, start: Place, advance: Advance | None, *, work: int = 0, fixed: int = 0
+        self, start: Place, advance: Advance | None, *, work: int = 0, rows: int | None = None
     ) -> Generator[Part, None, None]:
+        """The parts; `rows` is how many there are in all, where that is known."""
+        fixed = self.held * (rows or self.source.count or 0)
         features, others = self.source.row_bytes
-        rows = self.validation.rows
-        width = len(self.validation) if rows is None else rows.width
+        public = self.validation.rows
+        width = len(self.validation) if public is None else public.width
+        if self.memory is not None:
+            others = max(others, self._rehearse())
         account = Account(
             features, others, width, work, fixed + self.source.reading, tree=self.way != "all"
         )
-        if self.memory is not None:
-            self._rehearse()
         size = account.rows(self.memory, in_use())
         with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
             for part in parts:
@@ -188,9 +191,12 @@ class Run:
                 if advance is not None:
                     advance(len(part))
 
-    def _rehearse(self) -> None:
-        """Load and compile all that a pass needs, by a few rows: then memory can be measured."""
-        public = self._public()
+    def _rehearse(self) -> int:
+        """Load and compile all that a pass needs, by a few rows: then memory can be measured.
+
+        Returns the bytes of what their labels, ids and owners take.
+        """
+        public, size = self._public(), 0
         with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
             part = next(parts, None)
             if part is not None:
@@ -201,6 +207,8 @@ class Run:
                 prices = PriceList.of_counts(public, self.radius, counts, self.semivalue)
                 known = np.minimum(points.codes, len(public.classes) - 1)
                 part_values(prices, Points(points.rows, known), 1.0, "all")
+                size = TEXTS * part.text_bytes() // len(part)
+        return size
 
     def _public(self) -> Validation:
         """The validation set as the first pass sees it, with classes as the source writes them."""
@@ -214,6 +222,14 @@ class Run:
     def _with(self, classes: Classes, labels: list[Hashable]) -> Validation:
         codes = classes.encode("y_val", labels)
         return dataclasses.replace(self.validation, classes=classes, codes=codes)
+
+
+def points_changed() -> InputError:
+    """What to say when both passes did not see the same."""
+    return InputError(
+        "the points changed while they were valued: leave the files alone, remove the checkpoint "
+        "if there is one, and run it again"
+    )
 
 
 def part_values(

@@ -13,7 +13,7 @@ from thresher.checks import check_columns
 from thresher.engines.memory import check_memory
 from thresher.engines.parts import ArrayParts, Place, Source
 from thresher.engines.resume import Checkpoint
-from thresher.engines.stream import Priced, Run, part_values
+from thresher.engines.stream import Priced, Run, part_values, points_changed
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
 from thresher.labels import check_labels, check_owners
@@ -22,6 +22,8 @@ from thresher.prices import Semivalue, semivalue_name, utility
 from thresher.progress import Advance, progress_bar
 from thresher.threshold import valuation_of, warn_of_reach
 from thresher.valuation import Valuation
+
+VALUE = 8  # bytes of a value, all of which are held
 
 
 def value_in_parts(
@@ -33,6 +35,7 @@ def value_in_parts(
     most = None if memory is None else check_memory(memory)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     source = _source(X, y, validation)
+    known_owners = None if source.count is None else check_owners(owners, source.count)
     labels = _as_list(check_labels("y_val", y_val))
     about = {
         "radius": radius, "metric": validation.metric, "semivalue": semivalue_name(semivalue),
@@ -42,7 +45,7 @@ def value_in_parts(
     with Checkpoint(checkpoint, about) as kept:
         run = Run(
             source, validation, labels, classes, radius, semivalue, kept, most, neighbors,
-            threaded=threaded,
+            held=VALUE, threaded=threaded,
         )  # fmt: skip
         passes = 2 * (source.count or 0)
         with progress_bar("tknn-shapley", passes, show=progress, unit="rows") as advance:
@@ -50,7 +53,7 @@ def value_in_parts(
             if advance is not None:
                 advance(0, total=2 * priced.rows)
             values = _values(run, priced, len(validation) if mean else 1, advance)
-        known_owners = check_owners(owners, len(values))
+        known_owners = known_owners or check_owners(owners, len(values))
         _warn(run, priced, classes)
         counts = priced.counted.counts
         final = priced.prices.validation
@@ -89,8 +92,10 @@ def _values(
         place, prints = Place(*entry["after"]), entry["prints"]
     if advance is not None:
         advance(place.row)
-    with closing(run.coded(priced, place, prints, advance, fixed=values.nbytes)) as parts:
+    with closing(run.coded(priced, place, prints, advance)) as parts:
         for part, points, total in parts:
+            if part.first + len(part) > len(values):
+                raise points_changed()
             some = part_values(priced.prices, points, divisor, run.way)
             values[part.first : part.first + len(part)] = some
             entry = {"after": list(part.after), "prints": total}

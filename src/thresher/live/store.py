@@ -253,7 +253,7 @@ class LiveCounts:
             classes = self._counts.validation.classes
             code = classes.find(label)
             if code < 0:
-                code = classes.code("label", label)
+                code = self._code(label)
             with self._undivided():
                 self._move(row, old, code)
                 self._points.relabel(name, code)
@@ -324,10 +324,21 @@ class LiveCounts:
         code = self._counts.validation.classes.find(label)
         if row is None or code < 0:
             table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
-            points = check_points(table, [label], self._counts.validation)
+            self._code(label)
+            points = check_points(table, [label], self._counts.validation, name="x")
             rows: Any = points.rows
             row, code = rows.as_float64(slice(0, 1))[0], int(points.codes[0])
         return row, code
+
+    def _code(self, label: Any) -> int:
+        classes = self._counts.validation.classes
+        try:
+            return classes.code("label", label)
+        except InputError:
+            raise InputError(
+                f"label must be a class of this store, one of {list(classes.labels)[:9]}, got "
+                f"{label!r}: a store keeps the classes that it was created with"
+            ) from None
 
     def _fitted(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Features in the dtype of the store, if nothing is rounded."""
@@ -403,5 +414,7 @@ class _Undivided:
 
 
 def _as_list(ids: Any) -> list[Any]:
+    if isinstance(ids, set | frozenset):
+        raise InputError("ids must be in order, and a set has none: use a list")
     raw = raw_labels("ids", ids)
     return raw if isinstance(raw, list) else raw.tolist()

@@ -37,6 +37,7 @@ from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, describe_files, read_validation
 from thresher.runs.streamed import piece_table, settled_radius
 from thresher.runs.valued import versions
+from thresher.tables.finding import find_files
 from thresher.tables.reading import Table
 from thresher.valuation import Valuation
 
@@ -69,6 +70,8 @@ class Written:
 def cluster(scheduler: str | None) -> Iterator[Any]:
     """A client of the scheduler at this address; without one, of a cluster of this machine."""
     require("distributed", purpose="--engine dask", extra="dask")
+    if scheduler == "":
+        raise InputError("--scheduler is empty: give an address such as tcp://host:8786")
     from distributed import Client
 
     try:
@@ -102,6 +105,9 @@ def cluster_files(
     validation, beside = read_validation(settings, opened.columns)
     if out.suffix:
         raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
+    for path in (*opened.table.files, *find_files(str(settings.validation))):
+        if path.resolve().parent == out.resolve():
+            raise InputError(f"--out {out} is the folder of {path}: name another one")
     check_parts(out, force=force)
     encoder = opened.fit(Checkpoint(None, {}), None)
     X_val, y_val = encoder.transform(validation), list(validation.labels)

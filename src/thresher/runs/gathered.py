@@ -19,7 +19,8 @@ from thresher.findings import SUGGESTIONS
 from thresher.runs.results import write_tables
 from thresher.valuation import Valuation
 
-ROWS = 1 << 16  # rows of a group in the file, however pieces were cut
+ROWS = 1 << 16  # rows of a group in the file at most, however pieces were cut
+GROUP = 1 << 24  # bytes of a group, where rows have long ids
 WORST = 5  # rows that are told in words
 ORDER = ("row", "id", "label", "value", "rank", "percentile", "near", "agree", "best_label",
          "best_value", "suggestion", "owner")  # fmt: skip
@@ -40,6 +41,8 @@ class Gathered:
 
     def __init__(self, folder: Path, pieces: list[Path], rows: int, room: int) -> None:
         self.pieces, self.rows = pieces, rows
+        size = sum(path.stat().st_size for path in pieces) // max(rows, 1)  # of a row
+        self.group = min(ROWS, 1 << max(6, (GROUP // max(size, 1)).bit_length() - 1))
         self.values = self._mapped(folder / "values.f64", "<f8")
         row = 0
         for table in self._tables(["value"]):
@@ -90,11 +93,11 @@ class Gathered:
         for table in self._tables():
             held.append(table)
             count += len(table)
-            while count >= ROWS:
+            while count >= self.group:
                 together = pa.concat_tables(held)
-                yield self._ranked(together.slice(0, ROWS), row)
-                row, count = row + ROWS, count - ROWS
-                held = [together.slice(ROWS)]
+                yield self._ranked(together.slice(0, self.group), row)
+                row, count = row + self.group, count - self.group
+                held = [together.slice(self.group)]
         if count:
             yield self._ranked(pa.concat_tables(held), row)
 
@@ -117,8 +120,8 @@ class Gathered:
 
     def _ids(self) -> Iterator[list[Any]]:
         for table in self._tables(["id"]):
-            for lo in range(0, len(table), ROWS):
-                yield table.column("id").slice(lo, ROWS).to_pylist()
+            for lo in range(0, len(table), self.group):
+                yield table.column("id").slice(lo, self.group).to_pylist()
 
     def _value_bytes(self) -> Iterator[bytes]:
         for lo in range(0, self.rows, ROWS):

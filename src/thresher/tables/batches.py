@@ -198,8 +198,8 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _parquet_batches(path: Path, _: str | None, wanted: list[str], start: int) -> Iterator[Batch]:
-    size = max(64, NUMBERS // max(1, len(wanted)))
     with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+        size = max(64, min(NUMBERS // max(1, len(wanted)), 8 * NUMBERS // _row_bytes(file, wanted)))
         groups, row = [], 0
         first = None
         for number in range(file.metadata.num_row_groups):
@@ -212,6 +212,19 @@ def _parquet_batches(path: Path, _: str | None, wanted: list[str], start: int) -
         for batch in file.iter_batches(size, row_groups=groups, columns=wanted):
             yield row, pa.Table.from_batches([batch])
             row += batch.num_rows
+
+
+def _row_bytes(file: parquet.ParquetFile, wanted: list[str]) -> int:
+    """The bytes of a row of some columns, at least 1."""
+    about, size = file.metadata, 0
+    for group in (about.row_group(number) for number in range(about.num_row_groups)):
+        columns = (group.column(place) for place in range(group.num_columns))
+        size += sum(
+            each.total_uncompressed_size
+            for each in columns
+            if each.path_in_schema.split(".")[0] in wanted
+        )
+    return max(1, size // max(1, about.num_rows))
 
 
 def _arrow_batches(path: Path, _: str | None, wanted: list[str], start: int) -> Iterator[Batch]:

@@ -8,6 +8,8 @@ import json
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from thresher.tables.finding import missing
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reading import Table
 
+MOST_DIGITS = 60  # of a label that is a number
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index
 
 
@@ -64,7 +67,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the features."""
         return tuple(self.features.column_names)
@@ -159,7 +162,7 @@ def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
     Labels of text are integers only if all of them look so, which may hold in one table and not in
     the other.
     """
-    if not set(first.labels) & set(second.labels):
+    if first.labels and second.labels and not set(first.labels) & set(second.labels):
         first, second = _whole_labels(first, second)
     kinds = [{type(label) for label in each.labels} for each in (first, second)]
     if kinds[0] == kinds[1]:
@@ -188,20 +191,28 @@ def entries_of(table: Table, name: str, option: str) -> list[Any]:
 def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
     """Labels that are whole numbers but for how they are written, such as 1 and 1.0, as integers.
 
-    So pandas writes integers once one of them is missing.
+    So pandas writes integers once one of them is missing. What one table tells apart stays apart.
     """
-    both = one, other
-    try:
-        found = [{label: float(str(label)) for label in set(each.labels)} for each in both]
-    except ValueError:
-        return both
-    if not all(number.is_integer() for names in found for number in names.values()):
-        return both
+    found = [{label: _whole(label) for label in set(each.labels)} for each in (one, other)]
+    for names in found:
+        if None in names.values() or len(set(names.values())) < len(names):
+            return one, other
     first, second = (
-        dataclasses.replace(each, labels=tuple(int(names[label]) for label in each.labels))
-        for each, names in zip(both, found, strict=True)
+        dataclasses.replace(each, labels=tuple(names[label] for label in each.labels))
+        for each, names in zip((one, other), found, strict=True)
     )
     return first, second
+
+
+def _whole(label: Hashable) -> int | None:
+    """The integer that a label is, however it is written; None where it is none."""
+    try:
+        number = Decimal(str(label))
+    except ArithmeticError:
+        return None
+    if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS:
+        return None
+    return int(number) if number == number.to_integral_value() else None
 
 
 def _unread(columns: Columns) -> Columns:
