@@ -313,7 +313,7 @@ def test_a_missing_number_is_named_by_file_column_and_row(tmp_path, kind, small_
         ("x,y\n1,a\n2\n", ["line 3 has 1"]),
         ("x,y\n1,a\n2,\n", ["column 'y' has missing labels in row 1"]),
         ('x,y\n1,a\n2,"b\n3,a\n', ["quote in line 3 that is never closed"]),
-        ("x;y\n1;a\n", ["--delimiter"]),
+        ("x;y\n1;a\n", ["delimiter="]),
         ("x,y\n", ["no rows"]),
         ("x,x\n1,2\n", ["several columns named 'x'"]),
         (b"x,y\n1,a\n2,\xe4\n", ["line 3", "UTF-8"]),
@@ -829,6 +829,22 @@ def test_labels_of_a_scan_are_those_that_are_written(written, read, tmp_path):
         wanted = th.tknn_shapley(points, labels, V, labels, radius=0.01)
         assert th.tknn_shapley(scan, None, V, labels, radius=0.01).values.tolist() == [0.5, 0.5]
         assert wanted.values.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,b,y\n1,,0\n1,2,0\n", "row 0: leave it out by ignore=b, or drop those rows"),
+        ("a,b,y\n1,red,0\n", "clean it"),
+        ("a;b;y\n1;2;0\n", "delimiter="),
+        ("a,b,z\n1,2,0\n", "label="),
+        ("a,b,y\n1,2,0.5\n", "name another label="),
+    ],
+)
+def test_a_scan_advises_its_own_arguments(content, words, tmp_path):
+    path = put(tmp_path / "a.csv", content)
+    said = check_refused(lambda: th.tknn_shapley(th.Scan(path), None, [[1.0, 2.0]], [0]), words)
+    assert "--" not in said
 
 
 @pytest.mark.parametrize("label", [None, ["y"], 3])

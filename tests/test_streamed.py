@@ -318,6 +318,7 @@ def broken(name, times, sign, *arguments):
 def test_a_broken_run_goes_on_to_the_same_bytes():
     whole = broken("never", 1, 9, *COMMAND, "--checkpoint", "a", "--out", "v.parquet")
     assert whole.returncode == 0, whole.stderr
+    assert "to act on it: thresher clean points --values v.parquet --id name" in whole.stderr
     wanted = Path("v.parquet").read_bytes()
     Path("v.parquet").unlink()
     steps = [("encoder", 1, signal.SIGKILL), ("counts", 3, signal.SIGKILL),

@@ -52,6 +52,7 @@ def value_in_parts(
     _say_suggestions(done.suggestions, done.worst)
     for path in done.wrote:
         say(f"wrote {path}")
+    _say_next(done.suggestions, settings, done.record, out)
     return {
         "method": done.valuation.method,
         "params": dict(done.valuation.params),
@@ -167,22 +168,22 @@ def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
     _say_suggestions(counts, _worst(valued))
     for path in wrote:
         say(f"wrote {path}")
-    fixable = valued.findings is not None and sum(
-        valued.findings.counts()[word] for word in ("relabel", "drop")
-    )
-    if out is not None and fixable:
-        say(f"to act on it: {_next_command(valued, out)}")
+    if counts is not None and out is not None:
+        _say_next(counts, valued.settings, valued.record, out)
 
 
-def _next_command(valued: Any, out: Path) -> str:
-    settings = valued.settings
+def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
+    """The command that acts on suggestions, if there are any to act on."""
+    if not suggestions["relabel"] + suggestions["drop"]:
+        return
     words = ["thresher", "clean", settings.file, "--values", str(out)]
     for name in ("label", "id", "delimiter"):
         if name in settings.given():
             words += [f"--{name}", getattr(settings, name)]
-    first = Path(valued.record["points"]["files"][0])
+    first = Path(record["points"]["files"][0])
     suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
-    return shlex.join([*words, "--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"])
+    words += ["--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"]
+    say(f"to act on it: {shlex.join(words)}")
 
 
 def _worst(valued: Any) -> list[dict[str, Any]]:

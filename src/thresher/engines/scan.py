@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import contextlib
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.engines.files import FileParts
-from thresher.engines.parts import Place
+from thresher.engines.parts import Part, Place
 from thresher.errors import InputError
 from thresher.tables.batches import common_schema
 from thresher.tables.columns import Columns, choose_columns
@@ -21,6 +23,8 @@ from thresher.tables.finding import TEXT_KINDS, find_files, kind_of
 from thresher.tables.reading import Table
 
 ROWS = 1 << 16  # of a part, where all of it is read at once
+ELSEWHERE = re.compile(r"fill them by --fill .*?, (?=leave)|encode it by --categorical \S+, or ")
+OPTION = re.compile(r"--(label|features|ignore|delimiter)\b ?")
 SINGLE = (pa.float16(), pa.float32(), pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
 
 
@@ -62,8 +66,9 @@ class Scan:
     ) -> None:  # fmt: skip
         if not isinstance(label, str):
             raise InputError(f"label must be the name of a column, got {label!r}")
-        self.table = scan_table(path, delimiter=delimiter)
-        chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
+        with arguments_for_options():
+            self.table = scan_table(path, delimiter=delimiter)
+            chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
         self.label, self.names = label, chosen.names
         types = {self.table.data.schema.field(name).type for name in self.names}
         self._dtype = np.float32 if types <= set(SINGLE) else np.float64
@@ -89,10 +94,36 @@ class Scan:
             return encoder.transform(columns)
 
         table = self.table
-        return FileParts(
+        return ScanParts(
             table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
             encode, plain=True, dtype=self._dtype,
         )  # fmt: skip
+
+
+class ScanParts(FileParts):
+    """The rows of files for who calls from Python."""
+
+    def read(self, start: Place, rows: int) -> Iterator[Part]:
+        """Parts of at most so many rows, from there on."""
+        with arguments_for_options():
+            yield from super().read(start, rows)
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """Labels of text as integers if all look so; and both sides as labels of one kind."""
+        with arguments_for_options():
+            return super().settle(found, labels, rows)
+
+
+@contextlib.contextmanager
+def arguments_for_options() -> Iterator[None]:
+    """Let messages of tables advise arguments of `Scan` where they mean options of the command."""
+    try:
+        yield
+    except InputError as refused:
+        text = ELSEWHERE.sub("", str(refused))
+        raise InputError(OPTION.sub(r"\1=", text)) from None
 
 
 def scan_table(path: str | PathLike[str], *, delimiter: str | None = None) -> Table:
