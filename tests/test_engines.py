@@ -31,6 +31,7 @@ from thresher.engines.parts import ArrayParts, Place
 from thresher.engines.resume import Checkpoint
 from thresher.engines.stream import Run
 from thresher.engines.valuing import value_in_parts
+from thresher.inputs import Validation
 from thresher.tables import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -483,6 +484,22 @@ def test_budgets_are_read(text, size):
 @pytest.mark.parametrize("text", ["", "lots", "2XB", "-2GB", 0, -1, True, None, 2.5])
 def test_budgets_that_are_none_are_refused(text):
     check_refused(lambda: check_memory(text), "memory must be bytes")
+
+
+def test_a_tree_is_taken_where_memory_affords_it(monkeypatch):
+    """Never at the price of small parts, nor of a refusal."""
+    ways, find = set(), Validation.search
+
+    def told(self, points, radius, neighbors="auto"):
+        ways.add(neighbors)
+        return find(self, points, radius, neighbors)
+
+    monkeypatch.setattr(Validation, "search", told)
+    data, used = problem(2000), in_use()
+    for most, wanted in (("60GB", {"auto"}), (used + (130 << 20), {"all"})):
+        ways.clear()
+        th.tknn_shapley(*data, memory=most)
+        assert ways - {"all"} == wanted - {"all"}, most
 
 
 def test_a_budget_that_is_too_small_says_how_much_is_needed(tmp_path):

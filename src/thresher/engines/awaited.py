@@ -26,11 +26,9 @@ def _on_cluster(client: Any, tasks: list[Any], steps: list[Any], advance: Advanc
 
     futures = client.compute([*tasks, *steps])  # one graph: steps are computed once
     wanted, watched = futures[: len(tasks)], futures[len(tasks) :]
-    del futures
     for future in as_completed(watched):
         advance(1)
-        if future not in wanted:
-            future.release()
+        future.release()  # who needs it on the way has it
     return list(client.gather(wanted))
 
 

@@ -30,7 +30,6 @@ THREAD = 6 << 20  # a tile, its notes, and converted rows
 FEWEST = 256  # rows of a part
 LARGEST = 64 << 20  # bytes of features in a part: larger ones gain nothing
 
-TREE_WORTH = 500 * 10**6  # bytes of memory from which on a tree is worth its room
 TREE_FIXED = 128 << 20  # its kernels, and the visits of a block of validation points
 TREE_ROW = 64  # its order, lengths, levels and classes, besides coordinates
 
@@ -134,14 +133,16 @@ class Account:
 
     def rows(self, memory: int | None, used: int) -> int:
         """The rows of a part, where so many bytes are `used` already."""
-        best = max(FEWEST, LARGEST // max(self.features + self.work, 4 * self.width))
-        if memory is None:
-            return best
-        room = memory - used - self.standing
-        if room < FEWEST * self.row:
+        rows = self.room(memory, used)
+        if memory is not None and rows < FEWEST:
             least = used + self.standing + FEWEST * self.row
             raise InputError(
                 f"memory of {said(memory)} is too little: these data need {said(1.1 * least)} "
                 "at least"
             )
-        return min(best, room // self.row)
+        return rows
+
+    def room(self, memory: int | None, used: int) -> int:
+        """For how many rows there is room, up to the number that is best."""
+        best = max(FEWEST, LARGEST // max(self.features + self.work, 4 * self.width))
+        return best if memory is None else min(best, (memory - used - self.standing) // self.row)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.engines.ahead import read_ahead
 from thresher.engines.counted import Counted, more_prints
-from thresher.engines.memory import FEWEST, TREE_WORTH, Account, in_use
+from thresher.engines.memory import FEWEST, Account, in_use
 from thresher.engines.parts import Part, Place, Source
 from thresher.engines.resume import Checkpoint
 from thresher.errors import InputError
@@ -103,12 +103,6 @@ class Run:
     held: int = 0
     threaded: bool = True
 
-    @property
-    def way(self) -> Exact:
-        """How near pairs are found: "auto" takes no tree where there is little memory."""
-        little = self.memory is not None and self.memory < TREE_WORTH
-        return "all" if self.neighbors == "auto" and little else self.neighbors
-
     def count(self, advance: Advance | None) -> Priced:
         """The first pass.
 
@@ -137,19 +131,19 @@ class Run:
     def coded(
         self, priced: Priced, start: Place, prints: int, advance: Advance | None, *,
         work: int = 0,
-    ) -> Generator[tuple[Part, Points, int], None, None]:  # fmt: skip
+    ) -> Generator[tuple[Part, Points, int, Exact], None, None]:  # fmt: skip
         """The parts of the second pass, each with the fingerprints up to its end.
 
-        `work` is what a row takes besides, in bytes. At the end all points must have been those of
-        the first pass.
+        And how its near pairs are to be found. `work` is what a row takes besides, in bytes. At the
+        end all points must have been those of the first pass.
         """
         place = start
         with closing(self._parts(start, advance, work=work, rows=priced.rows)) as parts:
-            for part in parts:
+            for part, way in parts:
                 named = priced.named(part)
                 points = named.points(priced.prices.validation, strangers=False)
                 prints = more_prints(prints, points, priced.codes[points.codes], part.first)
-                yield named, points, prints
+                yield named, points, prints, way
                 place = part.after
         if (place.row, prints) != (priced.rows, priced.counted.prints):
             raise points_changed()
@@ -163,9 +157,9 @@ class Run:
         if state.whole:
             return state
         with closing(self._parts(state.place, advance)) as parts:
-            for part in parts:
+            for part, way in parts:
                 points = _named(part, meaning).points(public, strangers=self.classes is None)
-                state.add(part, points, public, self.radius, self.way)
+                state.add(part, points, public, self.radius, way)
                 state.save(self.checkpoint, name)
         state.whole = True
         state.save(self.checkpoint, name)
@@ -173,23 +167,38 @@ class Run:
 
     def _parts(
         self, start: Place, advance: Advance | None, *, work: int = 0, rows: int | None = None
-    ) -> Generator[Part, None, None]:
-        """The parts; `rows` is how many there are in all, where that is known."""
+    ) -> Generator[tuple[Part, Exact], None, None]:
+        """The parts, and how near pairs are to be found in them.
+
+        `rows` is how many there are in all, where that is known.
+        """
+        size, way = self._plan(work, rows)
+        with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
+            for part in parts:
+                yield part, way
+                if advance is not None:
+                    advance(len(part))
+
+    def _plan(self, work: int, rows: int | None) -> tuple[int, Exact]:
+        """The rows of a part, and the way: "auto" takes no tree where parts would be half as large.
+
+        That is where memory is scarce.
+        """
         fixed = self.held * (rows or self.source.count or 0)
         features, others = self.source.row_bytes
         public = self.validation.rows
         width = len(self.validation) if public is None else public.width
         if self.memory is not None:
             others = max(others, self._rehearse())
-        account = Account(
-            features, others, width, work, fixed + self.source.reading, tree=self.way != "all"
+        without, by_tree = (
+            Account(features, others, width, work, fixed + self.source.reading, tree=tree)
+            for tree in (False, True)
         )
-        size = account.rows(self.memory, in_use())
-        with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
-            for part in parts:
-                yield part
-                if advance is not None:
-                    advance(len(part))
+        given = self.memory, in_use()
+        scarce = by_tree.room(*given) < max(FEWEST, without.room(*given) // 2)
+        if self.neighbors == "all" or (self.neighbors == "auto" and scarce):
+            return without.rows(*given), "all"
+        return by_tree.rows(*given), self.neighbors
 
     def _rehearse(self) -> int:
         """Load and compile all that a pass needs, by a few rows: then memory can be measured.

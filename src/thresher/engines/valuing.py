@@ -93,10 +93,10 @@ def _values(
     if advance is not None:
         advance(place.row)
     with closing(run.coded(priced, place, prints, advance)) as parts:
-        for part, points, total in parts:
+        for part, points, total, way in parts:
             if part.first + len(part) > len(values):
                 raise points_changed()
-            some = part_values(priced.prices, points, divisor, run.way)
+            some = part_values(priced.prices, points, divisor, way)
             values[part.first : part.first + len(part)] = some
             entry = {"after": list(part.after), "prints": total}
             run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)

@@ -171,8 +171,8 @@ class _Job:
         classes = priced.prices.classes
         work = JUDGED * len(classes) + COLUMNS
         with closing(self.run.coded(priced, place, prints, advance, work=work)) as parts:
-            for part, points, total in parts:
-                judged = judge(priced.prices, points, self.scale, self.run.way)
+            for part, points, total, way in parts:
+                judged = judge(priced.prices, points, self.scale, way)
                 table = piece_table(part, points.codes, judged, classes)
                 entry = {"after": list(part.after), "prints": total}
                 self.run.checkpoint.save(_piece(part.first), entry, partial(_write, table))
