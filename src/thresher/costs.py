@@ -34,8 +34,8 @@ class Costs:
     near: float  # a near pair
 
 
-NARROW = Costs(0.172, 0.058, 19.5, 6.15, 46.9, 46.9, 0.0555, 15.5)  # up to DIRECT_WIDTH features
-WIDE = Costs(0.781, 0.024, 94.8, 14.9, 45.9, 1040, 0.024, 15.5)
+NARROW = Costs(0.172, 0.060, 26, 4, 60, 47, 0.0555, 17)  # up to DIRECT_WIDTH features
+WIDE = Costs(0.47, 0.0275, 30, 3.3, 16, 530, 0.0275, 17)
 
 WORTH_ASKING = 5e7  # nanoseconds of looking at all pairs below which no sample is drawn
 MARGIN = 0.9  # a tree must be expected to take at most this share of the time
