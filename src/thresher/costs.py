@@ -40,6 +40,7 @@ WIDE = Costs(0.47, 0.0275, 30, 3.3, 16, 530, 0.0275, 17)
 WORTH_ASKING = 5e7  # nanoseconds of looking at all pairs below which no sample is drawn
 MARGIN = 0.9  # a tree must be expected to take at most this share of the time
 ASKING = 600.0  # nanoseconds that a point of the sample takes; 64 of them are in a leaf
+ASKING_FEATURE = 16.0  # and each of its features
 ASKING_SHARE = 0.03  # of the time of all pairs that asking may take
 POINTS = 1 << 14  # of the sample at most
 SMALL_LEAF = 64
@@ -84,7 +85,8 @@ def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> 
     if every < WORTH_ASKING or tree_cost(*sizes, Expected(1, 0)) > MARGIN * every:
         return False
     most_near = every / (costs_of(points.width).near * len(points) * len(validation))
-    count = min(POINTS, int(ASKING_SHARE * every / ASKING))
+    asking = ASKING + ASKING_FEATURE * points.width
+    count = max(SMALL_LEAF, min(POINTS, int(ASKING_SHARE * every / asking)))
     found = expect(points, validation, metric, radius, most_near, count)
     return found is not None and tree_cost(*sizes, found) <= MARGIN * every
 
