@@ -6,6 +6,7 @@ claim is violated.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import warnings
@@ -55,7 +56,8 @@ INTERRUPTED, TERMINATED = 130, 143
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
     warnings.showwarning = say_warning
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # as Ctrl-C: nothing half done
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # as Ctrl-C
     try:
         app()
     except SystemExit as stopped:
