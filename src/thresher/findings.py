@@ -34,7 +34,7 @@ from thresher.threads import cut
 from thresher.valuation import Valuation
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
-CELLS = 1 << 22  # values under every label that are held at once
+CHUNK = 1 << 16  # points whose values under every label are held at once
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 
@@ -123,7 +123,7 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     rows = check_features("X", X)
     scale = len(prices.validation) if valuation.params.get("mean") else 1
     parts = []
-    for lo, hi in cut(0, len(rows), max(1, CELLS // len(classes))):
+    for lo, hi in cut(0, len(rows), CHUNK):
         labels = [classes.labels[code] for code in codes[lo:hi]]
         points = check_points(rows[lo:hi], labels, prices.validation, first=lo)
         parts.append(judge(prices, points, scale))
