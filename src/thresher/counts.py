@@ -26,7 +26,7 @@ from thresher.inputs import (
 from thresher.kernels.pairs import fingerprint
 from thresher.labels import check_labels
 from thresher.metrics import Rows
-from thresher.near import Distances, Groups
+from thresher.near import Distances, Groups, own_counts
 from thresher.neighbors import Neighbors
 from thresher.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.price_list import PriceList, stored_validation
@@ -355,7 +355,7 @@ def count_points(
     for block in validation.search(points.rows, radius, neighbors).blocks(groups):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
-        counts[:, block.columns] = block.own_counts(segments, codes)
+        counts[:, block.columns] = own_counts(block.count(segments), segments, codes)
     return counts
 
 

@@ -24,7 +24,7 @@ from thresher.kernels.pairs import settle
 from thresher.labels import Codes
 from thresher.metrics import DIRECT_WIDTH, Rows, Score, aligned, scaled_norms, score
 from thresher.threads import cut, one_blas_thread, run, thread_count
-from thresher.tree import Advance, Counted
+from thresher.tree import Advance, Segments
 
 BLOCK = 512  # validation points whose bits are held at once
 SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
@@ -85,7 +85,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Block(Counted):
+class Block:
     """The bits of all points against one block of validation points."""
 
     columns: slice
@@ -144,6 +144,20 @@ def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tup
         for index, (lo, hi, _) in enumerate(segments)
         for piece in cut(lo, hi, max(1, size))
     ]
+
+
+def own_counts(
+    counts: NDArray[np.int64], segments: Segments, codes: Codes
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Near points with the validation point's own label, and with another: (same, other).
+
+    `counts` are those of a block, by segment; `codes` are the classes of its validation points,
+    each of which has its segment.
+    """
+    same = np.zeros(counts.shape[1], np.int64)
+    for (_, _, code), row in zip(segments, counts, strict=True):
+        same += np.where(codes == code, row, 0)
+    return same, counts.sum(axis=0) - same
 
 
 def near_blocks(

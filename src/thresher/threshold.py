@@ -23,7 +23,7 @@ from thresher.inputs import (
     warn_of_twins,
 )
 from thresher.labels import check_owners
-from thresher.near import Groups
+from thresher.near import Groups, own_counts
 from thresher.neighbors import Neighbors, Search, check_exact, check_neighbors
 from thresher.prices import Semivalue, check_semivalue, member_prices, semivalue_name, utility
 from thresher.progress import progress_bar
@@ -232,7 +232,8 @@ def _sum_of_prices(
     for block in way.blocks(groups, advance):
         codes = validation.codes[block.columns]
         segments = groups.segments(np.unique(codes))
-        counts[:, block.columns] = same, other = block.own_counts(segments, codes)
+        same, other = own_counts(block.count(segments), segments, codes)
+        counts[:, block.columns] = same, other
         gain, loss = member_prices(same, other, classes, semivalue)
         weights = [np.where(codes == code, gain, loss) for _, _, code in segments]
         block.add(segments, np.array(weights), sums)

@@ -20,7 +20,6 @@ from thresher.kernels.bits import add_visits, count_visits
 from thresher.kernels.boxes import fill_leaves, fill_parents, group_by_leaf, split_nodes, touch
 from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
-from thresher.labels import Codes
 from thresher.metrics import UNIT, Rows, aligned
 from thresher.space import Space, lengths
 from thresher.threads import cut, one_blas_thread, run, thread_count
@@ -37,27 +36,6 @@ JOB_LEAVES = 64
 
 Segments = list[tuple[int, int, int]]
 Advance = Callable[[int], None]
-
-
-class Counted:
-    """What blocks of near pairs have in common, however they keep them."""
-
-    def count(self, segments: Segments) -> NDArray[np.int64]:
-        """Near points in each segment, for each validation point of the block."""
-        raise NotImplementedError
-
-    def own_counts(
-        self, segments: Segments, codes: Codes
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Near points with the validation point's own label, and with another: (same, other).
-
-        `codes` are the classes of the block's validation points, each of which has its segment.
-        """
-        counts = self.count(segments)
-        same = np.zeros(counts.shape[1], np.int64)
-        for (_, _, code), row in zip(segments, counts, strict=True):
-            same += np.where(codes == code, row, 0)
-        return same, counts.sum(axis=0) - same
 
 
 @dataclass(frozen=True)
@@ -168,7 +146,7 @@ class Visits:
 
 
 @dataclass(frozen=True)
-class TreeBlock(Counted):
+class TreeBlock:
     """The bits of the visits of one block of validation points: one row a visit."""
 
     columns: slice
