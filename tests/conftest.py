@@ -46,3 +46,9 @@ def dataset():
             return {key: stored[key] for key in stored.files}
 
     return load
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts of 256 rows, so that small data have many."""
+    monkeypatch.setattr("thresher.engines.memory.LARGEST", 1)
