@@ -52,3 +52,11 @@ def dataset():
 def small_parts(monkeypatch):
     """Parts of 256 rows, so that small data have many."""
     monkeypatch.setattr("thresher.engines.memory.LARGEST", 1)
+
+
+@pytest.fixture
+def public(rng):
+    """A validation set of three classes, on a grid."""
+    from stores import validation
+
+    return validation(rng)
