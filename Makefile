@@ -38,6 +38,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/knn_scale.py
 	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/suggestions.py
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \

@@ -22,12 +22,12 @@ from scipy.optimize import nnls
 from tqdm import tqdm
 
 import thresher as th
-from thresher import costs
 from thresher.metrics import DIRECT_WIDTH, measure
-from thresher.near import Groups
-from thresher.neighbors import search
-from thresher.space import Space
-from thresher.tree import LEAF, Tree
+from thresher.neighbors import costs
+from thresher.neighbors.ball import search
+from thresher.neighbors.coordinates import Space
+from thresher.neighbors.groups import Groups
+from thresher.neighbors.tree import LEAF, Tree
 
 sys.path.insert(0, str(Path(__file__).parent))
 from run import machine
@@ -129,7 +129,7 @@ def trees(repeats):
 
 
 def wide(repeats):
-    """Many features: ours, exact and approximate, and faiss, asked for the same pairs without sums."""
+    """Many features: ours, and faiss, asked for the same pairs without sums."""
     try:
         import faiss
     except ImportError:
@@ -138,10 +138,7 @@ def wide(repeats):
     for name, d in WIDE:
         free = int(name.split()[2]) if "free" in name else None
         case = Case(10_000, 10_000, d, 1e-3, free)
-        ways = {
-            way: lambda way=way, case=case: case.value(way)
-            for way in ("all", "tree", "approximate")
-        }
+        ways = {way: lambda way=way, case=case: case.value(way) for way in ("all", "tree")}
         if faiss is not None:
             index = faiss.IndexFlatL2(d)
             index.add(case.X)
@@ -157,7 +154,7 @@ def wide(repeats):
                 case.V, case.radius**2
             )
         pays = costs.tree_pays(*case.rows, "euclidean", case.radius)
-        row = {"name": name, **interleaved(ways, repeats), "recall": case.value("approximate").params["recall"],
+        row = {"name": name, **interleaved(ways, repeats),
                "choice": "tree" if pays else "all"}  # fmt: skip
         if faiss is not None:
             pairs = [len(ways[key]()[2]) for key in ("faiss flat", "faiss cells")]
@@ -319,7 +316,7 @@ def tree_lines(rows):
 
 
 def wide_lines(rows):
-    names = ["tree", "approximate", "faiss flat", "faiss cells"]
+    names = ["tree", "faiss flat", "faiss cells"]
     lines = [
         "## Many features",
         "",
@@ -327,17 +324,15 @@ def wide_lines(rows):
         "pairs (`IndexFlatL2` all of them, `IndexIVFFlat` those in 16 of 128 cells) in float32, without the pair rule and without sums, "
         "and its time to build is left out.",
         "",
-        "| data | auto takes | tree | approximate (recall) | faiss `IndexFlatL2` | faiss `IndexIVFFlat` (recall) |",
-        "|---|---|---|---|---|---|",
+        "| data | auto takes | tree | faiss `IndexFlatL2` | faiss `IndexIVFFlat` (recall) |",
+        "|---|---|---|---|---|",
     ]
     for row in rows:
-        tree, some, flat, cells = (
+        tree, flat, cells = (
             f"{row[k] / row['all']:.2f}" if k in row else "not installed" for k in names
         )
         recall = f" ({row['faiss recall']:.2f})" if "faiss recall" in row else ""
-        lines.append(
-            f"| {row['name']} | {row['choice']} | {tree} | {some} ({row['recall']:.2f}) | {flat} | {cells}{recall} |"
-        )
+        lines.append(f"| {row['name']} | {row['choice']} | {tree} | {flat} | {cells}{recall} |")
     return lines
 
 

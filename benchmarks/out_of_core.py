@@ -36,7 +36,7 @@ import json, re, sys, threading, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 import thresher as th
-from thresher.engines.valuing import value_in_parts
+from thresher.passes.in_parts import value_in_parts
 
 folder, kind, points, memory, ahead = sys.argv[1:6]
 width = int(sys.argv[6])

@@ -15,8 +15,9 @@ os.environ["THRESHER_THREADS"] = "1"
 import numpy as np
 
 import thresher as th
-from thresher import nearest, order
+from thresher import knn as nearest
 from thresher.kernels import order as kernels
+from thresher.neighbors import sorting as order
 
 SHAPES = [(100_000, 200, 10), (1_000_000, 20, 10), (50_000, 256, 1024)]
 seconds: dict[str, float] = defaultdict(float)

@@ -61,8 +61,10 @@ def _targets(shapes) -> list[str]:
         if shape in shapes and contender in shapes[shape]:
             ratio = shapes[shape][contender] / shapes[shape][against]
             verdict = "yes" if ratio <= most else "no"
-            rows.append((contender, shape, against, f"{ratio:.2f}", f"{most:g}", verdict))
-    head = ("work", "(N, M, d)", "against", "ratio", "at most", "reached")
+            seen = shapes[shape].get("ranges", {}).get(contender, {}).get(against)
+            runs = f"{seen[0]:.2f} to {seen[1]:.2f}" if seen else ""
+            rows.append((contender, shape, against, f"{ratio:.2f}", runs, f"{most:g}", verdict))
+    head = ("work", "(N, M, d)", "against", "best", "five runs", "at most", "reached")
     return ["## Targets", "", *table(head, rows)]
 
 
@@ -72,6 +74,7 @@ def _shapes(shapes) -> list[str]:
         rows = [
             (name, f"{s:.5f}", f"{s / seconds['product']:.2f}", f"{s / seconds['argsort']:.3f}")
             for name, s in seconds.items()
+            if name != "ranges"
         ]
         lines += [f"## {shape}", "", *table(("contender", "s", "/ product", "/ argsort"), rows)]
     return lines

@@ -34,17 +34,37 @@ from report import render
 HERE = Path(__file__).parent
 
 
-def interleaved(contenders, repeats):
-    """Seconds of the best turn of each contender; they take turns."""
-    best = dict.fromkeys(contenders, float("inf"))
+def turns(contenders, repeats):
+    """Seconds of every turn of each contender; they take turns."""
+    found = {name: [] for name in contenders}
     for turn in range(repeats + 1):
         for name, call in contenders.items():
             start = time.perf_counter()
             call()
-            seconds = time.perf_counter() - start
             if turn:  # the first turn warms up: compiles, touches memory
-                best[name] = min(best[name], seconds)
-    return best
+                found[name].append(time.perf_counter() - start)
+    return found
+
+
+def interleaved(contenders, repeats):
+    """Seconds of the best turn of each contender."""
+    return {name: min(seconds) for name, seconds in turns(contenders, repeats).items()}
+
+
+def ranges(seconds, runs=5):
+    """The lowest and the highest ratio of each contender to each limit, over several runs.
+
+    The turns are cut in runs, and a ratio is that of the best turns of one run.
+    """
+    parts = {name: np.array_split(all_turns, runs) for name, all_turns in seconds.items()}
+    best = {
+        name: np.array([part.min() for part in cut if len(part)]) for name, cut in parts.items()
+    }
+    return {
+        name: {limit: [float(f((own / best[limit]).tolist())) for f in (min, max)]
+               for limit in ("product", "argsort")}
+        for name, own in best.items()
+    }  # fmt: skip
 
 
 def limits(case):
@@ -117,11 +137,12 @@ def measure_shape(shape, repeats):
     contenders = {**limits(case), "argsort": argsort, **ours(case, many=many)}
     if not many:
         contenders |= plain_numpy(case)
-    repeats = 3 if many else repeats if pairs * shape[2] > 1e8 else 8 * repeats
-    seconds = interleaved(contenders, repeats)
-    seconds["argsort"] *= times
-    seconds["product"] = min(seconds["product, BLAS threads"], seconds["product, one thread"])
-    return seconds
+    repeats = max(5, 2 * repeats) if pairs * shape[2] > 1e8 else 8 * repeats
+    found = {name: np.array(all_turns) for name, all_turns in turns(contenders, repeats).items()}
+    found["argsort"] = found["argsort"] * times
+    found["product"] = np.minimum(found["product, BLAS threads"], found["product, one thread"])
+    best = {name: float(all_turns.min()) for name, all_turns in found.items()}
+    return {**best, "ranges": ranges(found)}
 
 
 def differences(shapes):

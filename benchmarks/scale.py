@@ -1,11 +1,14 @@
 """What tknn_shapley costs as points, validation points and features grow; and a projection.
 
-Usage: python benchmarks/scale.py [--quick]. Writes results/scale.md, scale.json and scale.svg.
+Usage: python benchmarks/scale.py [--quick]. Writes results/scale.md, scale.json and scale.svg, and
+the fitted costs into docs/scale.md. The costs are two lines, since up to `DIRECT_WIDTH` features
+distances are summed directly and from there on come from a matrix product.
 """
 
 import argparse
 import json
 import math
+import re
 import sys
 import time
 from pathlib import Path
@@ -13,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import thresher as th
+from thresher.metrics import DIRECT_WIDTH
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
@@ -23,8 +27,13 @@ BASE = {"N": 200_000, "M": 1000, "d": 10}
 GRID = {
     "N": [50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000],
     "M": [250, 500, 1000, 2000, 4000, 8000],
-    "d": [2, 5, 10, 20, 50, 100, 200],
+    "d": [2, 5, 10, 16, 20, 50, 100, 200],
 }
+OTHERS = [  # shapes that the fit does not see
+    (300_000, 1000, 3), (100_000, 3000, 8), (150_000, 1500, 14), (200_000, 1000, 17),
+    (100_000, 1000, 35), (100_000, 2000, 75), (100_000, 1000, 150), (50_000, 2000, 300),
+]  # fmt: skip
+DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
 
 
 def seconds(N, M, d, turns):
@@ -45,12 +54,49 @@ def slope(sizes, times):
 
 
 def fit(found):
-    """Nanoseconds a pair, and a pair and feature: time = N M (a + b d), by least squares."""
-    rows = [(N, M, d, t) for N, M, d, t in found if N * M >= 5e7]
-    A = np.array([[1.0, d] for _, _, d, _ in rows])
+    """Nanoseconds a pair, and a pair and feature, for few features and for many: N M (a + b d)."""
+    return [
+        _line([row for row in found if row[0] * row[1] >= 5e7 and (row[2] > DIRECT_WIDTH) == wide])
+        for wide in (False, True)
+    ]
+
+
+def _line(rows):
+    """By least squares on relative errors."""
     t = np.array([t / (N * M) * 1e9 for N, M, _, t in rows])
-    weights = 1 / t
-    return np.linalg.lstsq(A * weights[:, None], t * weights, rcond=None)[0]
+    A = np.array([[1.0, d] for _, _, d, _ in rows])
+    return np.linalg.lstsq(A / t[:, None], np.ones(len(t)), rcond=None)[0].tolist()
+
+
+def expected(N, M, d, lines):
+    """Seconds by the fitted costs."""
+    constant, each = lines[d > DIRECT_WIDTH]
+    return N * M * (constant + each * d) * 1e-9
+
+
+def formulas(lines):
+    """The fitted costs, as docs/scale.md prints them."""
+    limits = (f"up to {DIRECT_WIDTH} features", "more features")
+    return [
+        f"    seconds = N M ({a:.3f} + {b:.4f} d) 1e-9          {limit}"
+        for (a, b), limit in zip(lines, limits)
+    ]
+
+
+def accuracy(checked):
+    """How far the fitted costs are from shapes that they were not fitted to."""
+    low, high = (100 * (edge - 1) for edge in (min(checked), max(checked)))
+    return f"off by {low:+.0f} % to {high:+.0f} % at {len(checked)} shapes that were not fitted"
+
+
+def into_docs(lines, checked):
+    """Replace the formulas and their accuracy in docs/scale.md."""
+    text = DOCS.read_text()
+    text = re.sub(r"    seconds = N M .*\n    seconds = N M .*", "\n".join(formulas(lines)), text)
+    text = re.sub(
+        r"off by \S+ % to \S+ % at \d+ shapes that were not fitted", accuracy(checked), text
+    )
+    DOCS.write_text(text)
 
 
 def draw(series, path):
@@ -85,7 +131,9 @@ def main():
             times.append(seconds(**shape, turns=3 if quick else 5))
             found.append((shape["N"], shape["M"], shape["d"], times[-1]))
         series[name] = (some, times)
-    constant, each = fit(found)
+    costs = fit(found)
+    others = [(N // 10 if quick else N, M, d) for N, M, d in OTHERS]
+    checked = [expected(*shape, costs) / seconds(*shape, turns=5) for shape in others]
     about = machine()
     told = (
         f"{about['processor']}, {about['cores']} cores, commit {about['commit']}, {about['date']}."
@@ -112,13 +160,22 @@ def main():
     lines += [
         "![Seconds over N, M and d](scale.svg)",
         "",
-        f"Fitted: N M ({constant:.3f} + {each:.4f} d) nanoseconds on these cores.",
+        "Fitted:",
+        "",
+        *formulas(costs),
+        "",
+        f"Predictions are {accuracy(checked)}.",
         "",
     ]
     RESULTS.joinpath("scale.md").write_text("\n".join(lines))
-    about = {"machine": about, "found": found, "nanoseconds": [constant, each]}
+    about = {
+        "machine": about, "found": found, "nanoseconds": costs,
+        "others": others, "expected over measured": checked,
+    }  # fmt: skip
     RESULTS.joinpath("scale.json").write_text(json.dumps(about, indent=1, default=float) + "\n")
     draw(series, RESULTS / "scale.svg")
+    if not quick:
+        into_docs(costs, checked)
     print("\n".join(lines))
 
 

@@ -1,10 +1,13 @@
 """How often the suggestion `relabel` is right, and whether the report foretells it.
 
 Labels of real tables are flipped, the tables are written as .csv and valued by the command's own
-functions. Usage: python benchmarks/suggestions.py [FOLDER OF .npz]; else THRESHER_DATA.
+functions. Usage: python benchmarks/suggestions.py [FOLDER OF .npz]; else THRESHER_DATA. Writes
+results/suggestions.json and results/suggestions.md; where data sets are missing it says so and
+leaves them as they are.
 """
 
 import csv
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -14,10 +17,12 @@ from sklearn.metrics import roc_auc_score
 
 import thresher as th
 from thresher.paper import Shelf
+from thresher.paper.datasets import MissingSetError
 from thresher.report import gather
 from thresher.report.verdict import count_right
 from thresher.runs import Settings, value_files
 
+FOLDER = Path(__file__).parent / "results"
 SETS = ("phoneme", "wind", "pol", "cpu", "creditcard")
 POINTS, VALIDATION, FLIPPED = 2000, 500, 0.08
 
@@ -54,16 +59,26 @@ def measure(data, folder):
     }
 
 
+def render(table):
+    columns = list(table[SETS[0]])
+    lines = [f"| data set | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    for name, row in table.items():
+        lines.append(f"| {name} | {' | '.join(str(row[column]) for column in columns)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     shelf = Shelf(*sys.argv[1:2], fetch=False)
-    table = {}
+    try:
+        sets = {name: shelf.get(name) for name in SETS}
+    except MissingSetError as missing:
+        print(f"suggestions.py was skipped, its results are kept: {missing}")
+        return
     with tempfile.TemporaryDirectory() as folder:
-        for name in SETS:
-            table[name] = measure(shelf.get(name), Path(folder))
-    columns = list(table[SETS[0]])
-    print(f"| data set | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
-    for name, row in table.items():
-        print(f"| {name} | {' | '.join(str(row[column]) for column in columns)} |")
+        table = {name: measure(data, Path(folder)) for name, data in sets.items()}
+    (FOLDER / "suggestions.json").write_text(json.dumps(table, indent=1) + "\n")
+    (FOLDER / "suggestions.md").write_text("# Suggestions\n\n" + render(table))
+    print(render(table))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def dataset():
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of 256 rows, so that small data have many."""
-    monkeypatch.setattr("thresher.engines.memory.LARGEST", 1)
+    monkeypatch.setattr("thresher.passes.memory.LARGEST", 1)
 
 
 @pytest.fixture

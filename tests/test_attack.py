@@ -300,7 +300,10 @@ def test_the_command(rng, tmp_path, run_command):
     ("arguments", "message"),
     [
         (["--plot", "x.xyz"], "a figure is a file that ends in .svg, .png or .pdf, got x.xyz"),
-        (["--plot", "/nowhere/x.svg"], "cannot write /nowhere/x.svg: its folder does not exist"),
+        (
+            ["--plot", "/nowhere/x.svg"],
+            "cannot write /nowhere/x.svg: the folder /nowhere does not exist",
+        ),
         (["--seed", "-1"], "--seed must be an integer >= 0, got -1"),
         (["--held-out", "500"], "--held-out must be less than the 300 rows of the table, got 500"),
         (["--epsilon", "1"], "--epsilon goes with --method dp-tknn, got tknn"),

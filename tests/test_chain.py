@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import math
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,8 +16,9 @@ from ledgers import make, raw, untie
 from thresher.errors import BudgetError, InputError
 from thresher.privacy.accountants import Cost
 from thresher.privacy.cap import SCALE
-from thresher.privacy.chain import ALL, INSERT, Entry
-from thresher.privacy.ledger import Ledger
+from thresher.privacy.chain import ALL, INSERT
+from thresher.privacy.entries import Entry, _digest
+from thresher.privacy.ledger import Ledger, Receipt
 
 
 @pytest.fixture
@@ -84,11 +88,110 @@ def test_changes_behind_its_back_are_found(path, change):
         ledger.release(request, Cost(epsilon=0.3), {}, lambda _: {"noisy": 17})
     untie(path)
     raw(path, *statements.split(";"))
-    with pytest.raises(BudgetError, match=message):
-        ledger.verify()
-    if change not in {"answer", "bytes"}:  # an answer that was changed has no part in a charge
-        with pytest.raises(BudgetError):
-            ledger.charge("c", Cost(epsilon=0.1), {})
+    check_all_refuse(ledger, message)
+
+
+def check_all_refuse(ledger, message):
+    """Whatever a ledger is asked, it looks at all entries first."""
+    for use in (
+        ledger.verify,
+        ledger.spent,
+        ledger.remaining,
+        ledger.entries,
+        ledger.__len__,
+        lambda: ledger.stored("a"),
+        lambda: ledger.charge("c", Cost(epsilon=0.01), {}),
+        lambda: ledger.complete("a", Receipt(1, ""), {}),
+        lambda: ledger.release("a", Cost(epsilon=0.01), {}, pytest.fail),
+    ):
+        with pytest.raises(BudgetError, match=message):
+            use()
+    with pytest.raises(InputError, match=message):
+        Ledger.open(ledger.path)
+
+
+REDONE = {  # entries 1 to 4 are a charge and a release of "ask a", and of "ask b"
+    "cost": (3, '"epsilon":300000000000000000000000', '"epsilon":1'),
+    "kind": (3, "charge", "cap"),
+    "request": (2, "ask a", "ask c"),
+    "answer": (2, "17", "18"),
+}
+
+
+@pytest.mark.parametrize("change", REDONE)
+@pytest.mark.parametrize("witness", [True, False], ids=["witness", "no witness"])
+def test_a_changed_entry_is_found_though_its_hash_was_redone(path, change, witness):
+    seq, old, new = REDONE[change]
+    ledger = make(path)
+    for request in ("ask a", "ask b"):
+        ledger.release(request, Cost(epsilon=0.3), {}, lambda _: {"noisy": 17})
+    untie(path)
+    if not witness:
+        Path(f"{path}.witness").unlink()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        row = connection.execute(ALL).fetchall()[seq]
+        fields = (seq, *(field.replace(old, new) for field in row[1:5]), row[5])
+        assert fields != row[:-1]
+        connection.execute("DELETE FROM entry WHERE seq = ?", [seq])
+        connection.execute(INSERT, (*fields, _digest(fields)))
+    check_all_refuse(ledger, f"entry {seq + 1} .* does not follow entry {seq}")
+
+
+SCHEMAS = {
+    "a trigger less": ["DROP TRIGGER no_delete"],
+    "no index": ["DROP INDEX one_release"],
+    "a trigger more": [
+        "CREATE TRIGGER gift AFTER INSERT ON entry BEGIN UPDATE entry SET time = 'now'; END"
+    ],
+    "a table more": ["CREATE TABLE entries (seq)"],
+    "a view": [
+        "ALTER TABLE entry RENAME TO hidden",
+        "CREATE VIEW entry AS SELECT * FROM hidden",
+    ],
+    "another check": [
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET sql = replace(sql, 'time TEXT NOT NULL', 'time TEXT')",
+    ],
+}
+
+
+@pytest.mark.parametrize("change", SCHEMAS)
+def test_a_table_that_is_not_ours_is_found_though_its_entries_are_right(path, change):
+    ledger = make(path)
+    ledger.release("a", Cost(epsilon=0.3), {}, lambda _: {"noisy": 17})
+    raw(path, *SCHEMAS[change])
+    check_all_refuse(ledger, "the tables or triggers of .* were changed")
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        {"epsilon": -SCALE},
+        {"epsilon": 0.5},
+        {"epsilon": True},
+        {"epsilon": "1"},
+        {"gift": 1},
+        [],
+        None,
+    ],
+    ids=repr,
+)
+def test_a_cost_that_no_charge_can_have_is_found_though_its_hash_is_right(path, cost):
+    ledger = make(path)
+    ledger.charge("a", Cost(epsilon=0.8), {})
+    forge(path, "charge", "b", {"cost": cost, "about": {}})
+    for use in (ledger.verify, ledger.spent, lambda: ledger.charge("c", Cost(epsilon=0.5), {})):
+        with pytest.raises(BudgetError, match="entry 2 has a cost that cannot be read"):
+            use()
+
+
+def test_a_second_cap_is_found_though_its_hash_is_right(path):
+    ledger = make(path)
+    ledger.charge("a", Cost(epsilon=0.8), {})
+    forge(path, "cap", "", {**ledger.entries()[0]["about"], "epsilon": 9.0})
+    for use in (ledger.verify, ledger.spent, lambda: ledger.charge("c", Cost(epsilon=0.5), {})):
+        with pytest.raises(BudgetError, match="entry 2 is neither a charge nor a first release"):
+            use()
 
 
 def forge(path, kind, request, content):
@@ -215,3 +318,67 @@ def test_a_link_and_its_file_are_one_ledger(path):
     Ledger.open(link).charge("a", Cost(epsilon=0.1), {})
     assert Ledger.open(path).verify() == Ledger.open(link).verify()
     assert Ledger.open(path).verify().witnessed
+
+
+# --- what could go wrong after a charge is tried before it
+
+
+def test_a_step_that_was_left_behind_is_not_taken_for_one_of_a_new_ledger(path):
+    left = path.with_name(f"{path.name}.witness.1")
+    left.write_text("{}")
+    with pytest.raises(InputError, match=rf"{left.name} says that there was a ledger here"):
+        make(path)
+    left.unlink()
+    make(path).charge("a", Cost(epsilon=0.1), {})
+
+
+def test_a_name_that_leaves_no_room_for_steps_is_refused_before_there_is_a_ledger(tmp_path):
+    path = tmp_path / ("l" * 240)
+    with pytest.raises(InputError, match="shorter name"):
+        make(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_witness_that_cannot_be_renewed_costs_nothing(path, monkeypatch):
+    ledger = make(path)
+    ledger.charge("a", Cost(epsilon=0.1), {})
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "touch", full)
+        with pytest.raises(InputError, match="nothing was spent"):
+            ledger.charge("b", Cost(epsilon=0.1), {})
+    assert ledger.spent().epsilon == 0.1
+    ledger.charge("b", Cost(epsilon=0.1), {})
+
+
+def test_a_ledger_may_be_read_by_those_who_may_read_other_new_files(path):
+    mask = os.umask(0o022)
+    try:
+        make(path)
+    finally:
+        os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize(
+    ("kind", "cost", "wanted"),
+    [("gaussian", Cost(mu_squared=0.1), Cost(mu_squared=0.3)),
+     ("basic", Cost(epsilon=0.1, delta=1e-6), Cost(epsilon=0.2, delta=(1 + math.exp(0.1)) * 1e-6))],
+)  # fmt: skip
+def test_charges_of_owners_that_were_too_low_count_for_what_is_proved(path, kind, cost, wanted):
+    terms = {"delta": 1e-4, "epsilon": 3.0, "adjacency": "replace-one", "filter": kind}
+    ledger = make(path, **terms)
+    about = {"unit": "owner", "mechanism": "table"}
+    ledger.charge("old", cost, about)
+    spent = ledger.spent()
+    for name in ("mu_squared", "epsilon", "delta"):
+        assert getattr(spent, name) == pytest.approx(getattr(wanted, name), rel=1e-9)
+        assert getattr(spent, name) >= getattr(wanted, name) * (1 - 1e-15)
+    ledger.charge("new", cost, about | {"epsilon_replace_one_point": 1.0})
+    ledger.charge("points", cost, {"unit": "point", "mechanism": "table"})
+    more = ledger.spent()
+    for name in ("mu_squared", "epsilon", "delta"):
+        assert getattr(more, name) - getattr(spent, name) == pytest.approx(2 * getattr(cost, name))

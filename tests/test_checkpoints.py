@@ -13,10 +13,11 @@ from parted import problem, write_parts
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.engines import counted, resume
-from thresher.engines.memory import Account
-from thresher.engines.parts import ArrayParts
-from thresher.engines.resume import Checkpoint
+from thresher.passes import checkpoint as resume
+from thresher.passes import tally as counted
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.memory import Account
+from thresher.passes.parts import ArrayParts
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -25,7 +26,8 @@ BROKEN = """
 import os, signal, sys
 import numpy as np
 import thresher as th
-from thresher.engines import memory, resume
+from thresher.passes import memory
+from thresher.passes import checkpoint as resume
 
 memory.LARGEST = 1
 folder, name, times, whole = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "whole"
@@ -204,8 +206,8 @@ def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
     data, whole = problem(2000), resume.write_whole
     monkeypatch.setattr(Account, "rows", lambda *_: 256)  # eight parts
     wanted = th.tknn_shapley(*data)
-    counting, times = counted.count_points, []
-    monkeypatch.setattr(counted, "count_points", lambda *given: times.append(1) or counting(*given))
+    counting, times = counted.count, []
+    monkeypatch.setattr(counted, "count", lambda *given: times.append(1) or counting(*given))
     for number in range(1, 11):
         writes = []
 
@@ -256,7 +258,7 @@ def test_checkpoints_that_are_none_are_refused(tmp_path, small_parts):
 
 def test_progress_is_told_in_rows_of_both_passes(capfd, small_parts):
     X, y, X_val, y_val = problem(2000)
-    th.tknn_shapley(X, y, X_val, y_val, memory="1GB", progress=True)
+    th.tknn_shapley(X, y, X_val, y_val, memory="64GB", progress=True)
     told = capfd.readouterr().err
     assert "4.00k/4.00k" in told
     assert "rows" in told

@@ -425,7 +425,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(cutting, "edited", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(th.InputError, match="cannot write b.csv: disk full"):
         cleaned("a.csv", "b.csv", drop=[0], force=True)
     assert Path("b.csv").read_text() == "before"
     assert sorted(path.name for path in Path().iterdir()) == ["a.csv", "b.csv"]
@@ -498,6 +498,7 @@ def test_rows_are_named_by_id():
     [
         ("rows:x", None, ["--drop must name rows as in rows:3,17,20-29, got 'x'"]),
         ("rows:-1", None, ["got '-1'"]),
+        ("rows:7-5", None, ["--drop names rows 7-5, but 7-5 runs backwards"]),
         ("rows:10", None, ["--drop names rows 10, but there are rows 0 to 9"]),
         ("rows:5-3", None, ["names rows 5-3"]),
         ("rows:8-12", None, ["names rows 8-12"]),
@@ -753,3 +754,12 @@ def test_help_has_examples():
 @example(rows=[0, 0, 1])
 def test_rows_come_sorted_and_once(rows):
     assert rows_to_drop("rows:" + ",".join(map(str, rows)), 100) == sorted(set(rows))
+
+
+def test_the_only_row_of_a_table_stays():
+    put("a.csv", "x,y\n1,a\n")
+    table = read_table("a.csv")
+    check_refused(
+        lambda: write_cleaned(table, Path("b.csv"), drop=[0], label="y"),
+        "dropping the only row of a.csv would leave nothing",
+    )

@@ -59,9 +59,11 @@ def test_a_budget_is_created_spent_refused_and_verified(folder):
     assert "nothing was charged" in repeated.stderr
     assert (folder / "r.json").read_bytes() == (folder / "p.json").read_bytes()
     verified = thresher("ledger", "verify", "l.db", "--head", head, cwd=folder)
-    assert verified.returncode == 0
+    assert (verified.returncode, verified.stdout) == (0, "")
+    assert "3 entries in order" in verified.stderr
+    verified = thresher("ledger", "verify", "l.db", "--head", head, "--json", cwd=folder)
     assert json.loads(verified.stdout)["entries"] == 3
-    shown = json.loads(thresher("ledger", "show", "l.db", cwd=folder).stdout)
+    shown = json.loads(thresher("ledger", "show", "l.db", "--json", cwd=folder).stdout)
     assert [entry["kind"] for entry in shown["entries"]] == ["cap", "charge", "release"]
 
 
@@ -90,11 +92,58 @@ def test_owners_come_from_a_column(folder):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["unit"] == "owner"
+    nameless = thresher(
+        "release", "owned.csv", *RELEASE, "--epsilon", 0.2, "--out-prices", "q.json",
+        "--owner", "who", cwd=folder,
+    )  # fmt: skip
+    assert (nameless.returncode, nameless.stdout) == (2, "")
+    assert "--points-per-owner" in nameless.stderr
+    assert not (folder / "q.json").exists()
+    assert len(th.Ledger.open(folder / "l.db")) == 1  # nothing was charged
     missing = thresher(
         "release", "owned.csv", *RELEASE, "--epsilon", 0.5, "--out-prices", "no/p.json", cwd=folder
     )
     assert missing.returncode == 1
     assert "nothing was charged" in missing.stderr
+
+
+def test_a_ledger_is_shown_to_people_in_lines_and_to_programs_as_json(folder):
+    ledger = th.Ledger.create(folder / "l.db", epsilon=1, delta=0, data_set="clinic\x1b[31m")
+    ledger.release("r" * 64, th.privacy.accountants.Cost(epsilon=0.25), {}, lambda _: {"n": 1})
+    shown = thresher("ledger", "show", "l.db", cwd=folder)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert shown.stdout.isascii()
+    assert "\x1b" not in shown.stdout
+    assert lines[0] == ["data", "set", "clinic?[31m"]
+    assert lines[1][:3] == ["cap", "epsilon=1,", "delta=0"]
+    assert lines[2] == ["spent", "epsilon=0.25,", "delta=0"]
+    assert lines[3][:2] == ["remaining", "epsilon=0.75"]
+    assert lines[4] == ["entries", "3"]
+    entries = ledger.entries()
+    assert [(line[0], line[1], line[2]) for line in lines[-3:]] == [
+        (str(entry["seq"]), entry["kind"], entry["time"]) for entry in entries
+    ]
+    assert lines[-2][3:] == ["rrrrrrrrrrrrr...", "epsilon=0.25,", "delta=0"]
+    document = json.loads(thresher("ledger", "show", "l.db", "--json", cwd=folder).stdout)
+    assert document["remaining"] == 0.75
+    assert document["entries"] == [
+        entry | {"cost": entry["cost"] and vars(entry["cost"])} for entry in entries
+    ]
+
+
+def test_the_command_refuses_what_points_foretell_to_be_noise(folder):
+    pytest.importorskip("opendp")
+    ledger = th.Ledger.create(folder / "l.db", epsilon=1, delta=1e-6)
+    noise = ("release", "points.csv", *RELEASE, "--epsilon", 0.01, "--out-prices", "p.json")
+    refused = thresher(*noise, "--points", 3, cwd=folder)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "would be noise: 3 points" in refused.stderr
+    assert "--anyway" in refused.stderr
+    assert len(ledger) == 0
+    assert not (folder / "p.json").exists()
+    assert thresher(*noise, "--points", 3, "--anyway", cwd=folder).returncode == 0
+    assert len(ledger) == 1
 
 
 def test_a_ledger_that_was_tampered_with_is_refused(folder):
@@ -132,6 +181,54 @@ def test_what_cannot_be_done_has_its_exit_code(folder, arguments, code, words):
     assert found.returncode == code
     assert words in found.stderr
     assert found.stdout == ""
+
+
+def test_the_command_speaks_of_options_not_of_arguments(folder):
+    for name, terms in (("l.db", ()), ("o.db", ("--unit", "owner"))):
+        made = ("ledger", "create", name, "--epsilon", "1", "--delta", "1e-6", *terms)
+        assert thresher(*made, cwd=folder).returncode == 0
+    points = (folder / "points.csv").read_text().splitlines()
+    clinic = [points[0] + ",clinic", *(f"{line},1" for line in points[1:])]
+    (folder / "clinics.csv").write_text("\n".join(clinic) + "\n")
+    start = ("points.csv", *RELEASE, "--epsilon", "1", "--out-prices", "p.json")
+    owned = ("clinics.csv", *start[1:], "--owner", "clinic")
+    cases = [
+        ((*start, "--ledger", "none.db"), 1, "thresher ledger create makes a new one"),
+        ((*start, "--ledger", "o.db"), 1, "the ledger protects owners: pass --owner"),
+        ((*start, "--points-per-owner", "4"), 1, "--points-per-owner goes with --owner"),
+        ((*start, "--anyway"), 1, "--anyway goes with --points: "),
+        ((*start, "--points", "2"), 1, "or release it anyway (--anyway)"),
+        ((*start, "--delta", "0"), 1, "got 0: use --mechanism cells"),
+        (("clinics.csv", *start[1:]), 1,
+         "only the points have the column 'clinic': leave it out by --ignore clinic"),
+        (owned, 2, "Missing --points-per-owner: with --owner, say about how many"),
+        ((*start[:-1], "-"), 1, "--out-prices must be a file, got -; nothing was charged"),
+        ((*start, "--report", "-"), 1, "--report must be a file, got -"),
+        ((*start, "--unusable", "-"), 1, "--unusable must be a file, got -"),
+        ((*start, "--mechanism", "cells"), 3, "epsilon=1 was asked for; a release without delta, "
+         "of --mechanism cells, counts as more in a ledger with --filter gaussian: use one with "
+         "--filter basic; or ask for a smaller epsilon"),
+        ((*owned, "--points-per-owner", "4"), 3, "epsilon=1.4547 does not fit: the ledger of l.db"),
+        ((*owned, "--points-per-owner", "4"), 3, "(T9 of docs/privacy.md): use one with --unit o"),
+    ]  # fmt: skip
+    for arguments, code, words in cases:
+        found = thresher("release", *arguments, cwd=folder)
+        assert words in found.stderr, found.stderr
+        assert (found.returncode, found.stdout) == (code, "")
+    assert th.Ledger.open(folder / "l.db").remaining() == 1  # nothing was charged
+    assert not {"-", "p.json"} & {path.name for path in folder.iterdir()}
+    again = thresher("ledger", "create", "l.db", "--epsilon", "1", "--delta", "0", cwd=folder)
+    assert "fixed forever: use it by --ledger, or another path for other data" in again.stderr
+
+
+def test_the_command_says_what_was_charged_where_more_was(folder):
+    pytest.importorskip("opendp")
+    th.Ledger.create(folder / "l.db", epsilon=9, delta=1e-6).close()
+    start = ("release", "points.csv", *RELEASE, "--epsilon", "1", "--out-prices")
+    cells = thresher(*start, "p.json", "--mechanism", "cells", cwd=folder)
+    assert "charged epsilon=6.2073, delta=1e-06: epsilon=1 was asked for; " in cells.stderr
+    usual = thresher(*start, "q.json", cwd=folder)
+    assert (usual.returncode, "charged" in usual.stderr) == (0, False)
 
 
 def test_help_has_examples(folder):

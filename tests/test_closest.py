@@ -10,15 +10,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import thresher as th
-from thresher import closest as closest_module
-from thresher import nearest
-from thresher import order as order_module
-from thresher.closest import closest
+from thresher import knn as nearest
 from thresher.inputs import check_pair
 from thresher.kernels.distances import direct_keys, direct_tile
 from thresher.kernels.pairs import pair_keys
 from thresher.kernels.select import collect, merge, shrink, shrink_row, smallest
-from thresher.tiles import ProductTiles, tiles
+from thresher.neighbors import closest as closest_module
+from thresher.neighbors import sorting as order_module
+from thresher.neighbors.closest import closest
+from thresher.neighbors.tiles import ProductTiles, tiles
 
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
 METRICS = pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -256,7 +256,7 @@ import sys, threading
 import numpy as np
 import thresher as th
 from pathlib import Path
-from thresher import order
+from thresher.neighbors import sorting as order
 
 def anonymous():
     line = next(l for l in Path("/proc/self/status").read_text().splitlines() if "RssAnon" in l)
@@ -305,3 +305,18 @@ def test_memory_beyond_a_table_on_disk_is_a_few_numbers_a_point(width, error, pe
     )  # fmt: skip
     used = int(done.stdout)
     assert 8 * n < used <= per_point * n + (16 << 20)
+
+
+def test_a_bar_shows_on_a_terminal_without_a_width():
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()  # 0 columns
+    code = (
+        "from thresher.progress import progress_bar\n"
+        "with progress_bar('counting', 10, show=True) as advance: advance(10)"
+    )
+    subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)  # noqa: S603
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert "counting" in shown
+    assert "10.0/10.0" in shown

@@ -15,7 +15,7 @@ import pytest
 from tabular import thresher
 
 import thresher as th
-from thresher.engines.cluster import Priced
+from thresher.passes.on_dask import PricedPartitions
 from thresher.runs import Settings, cluster_files, value_files
 
 dask = pytest.importorskip("dask")
@@ -60,7 +60,7 @@ def test_arrays_give_the_same_bits_however_they_are_cut(chunks, dtype):
 @pytest.mark.parametrize("block_bytes", [1, 64 * 5 * 8 * 2, 1 << 20])
 @pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", th.Beta(4, 1)], ids=str)
 def test_validation_sets_may_be_cut_in_blocks(block_bytes, semivalue, monkeypatch):
-    monkeypatch.setattr("thresher.engines.cluster.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("thresher.passes.on_dask.BLOCK_BYTES", block_bytes)
     X, y, X_val, y_val = problem(1500)
     about = {"semivalue": semivalue, "mean": True}
     found = th.tknn_shapley(da.from_array(X, chunks=400), y, X_val, y_val, **about)
@@ -204,18 +204,32 @@ def test_the_command_values_files_on_a_cluster(client, files, kind):
     assert "is there already" in again.stderr
 
 
+def test_hints_of_a_cluster_are_those_of_one_machine(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y, X_val, y_val = problem(80, 40, width=2)
+    words = np.array(["cat", "Dog", "NULL"])
+    for name, rows, labels in (("p.csv", X, words[y]), ("v.csv", X_val, words[y_val])):
+        lines = [f"{i},{a},{b},{x}" for i, ((a, b), x) in enumerate(zip(rows.tolist(), labels))]
+        Path(name).write_text("\n".join(["nr,a,b,y", *lines]) + "\n")
+    settings = Settings("p.csv", validation="v.csv", metric="euclidean", radius=30.0)
+    done = cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    assert done.hints == value_files(settings).hints()
+    assert "'NULL'" in done.hints[0]
+    assert "column 'nr' looks like an id" in done.hints[1]
+
+
 def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
     """Blocks of 64 validation points, 200 of them: the bits are those of one machine."""
-    monkeypatch.setattr("thresher.engines.cluster.BLOCK_BYTES", 1)
+    monkeypatch.setattr("thresher.passes.on_dask.BLOCK_BYTES", 1)
     settings = Settings("parts/*.parquet", validation="val.parquet", ignore=("name",), radius=0.1)
     blocks = []
-    whole = Priced.prices_by_block
+    whole = PricedPartitions.prices_by_block
 
     def told(priced):
         blocks.extend(priced.blocks)
         return whole(priced)
 
-    monkeypatch.setattr(Priced, "prices_by_block", told)
+    monkeypatch.setattr(PricedPartitions, "prices_by_block", told)
     cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
     assert len(blocks) == 4
     wanted = value_files(settings)
@@ -315,7 +329,7 @@ def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
         told.append((title, total, unit))
         yield told.append if show else None
 
-    monkeypatch.setattr("thresher.engines.awaited.progress_bar", bar)
+    monkeypatch.setattr("thresher.passes.tasks.progress_bar", bar)
     if where == "cluster":
         request.getfixturevalue("client")
     X, y, X_val, y_val = problem()
@@ -381,3 +395,20 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(client, tmp_path, phase):
     assert found == wanted
     marks = [mark.name.split("-") for mark in tmp_path.iterdir()]
     assert len(marks) > 60  # some partitions had to be read again
+
+
+def test_values_on_dask_have_the_face_of_a_valuation(tmp_path):
+    X, y, X_val, y_val = problem(300)
+    owners = ["ann" if i % 3 else "bob" for i in range(300)]
+    wanted = th.tknn_shapley(X, y, X_val, y_val, owners=owners)
+    lazy = th.tknn_shapley(da.from_array(X, chunks=(100, -1)), y, X_val, y_val, owners=owners)
+    assert isinstance(lazy, th.DaskValuation)
+    assert lazy.suspects(7).tolist() == wanted.suspects(7).tolist()
+    assert lazy.suspects(fraction=0.1).tolist() == wanted.suspects(fraction=0.1).tolist()
+    assert lazy.by_owner() == wanted.by_owner()
+    assert lazy.to_frame("pandas").equals(wanted.to_frame("pandas"))
+    assert lazy.efficiency_gap() == wanted.efficiency_gap()
+    lazy.save(tmp_path / "values.parquet")
+    assert th.Valuation.load(tmp_path / "values.parquet") == wanted
+    lazy.report(tmp_path / "page.html")
+    assert "<!doctype html>" in (tmp_path / "page.html").read_text()

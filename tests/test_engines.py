@@ -16,11 +16,11 @@ from parted import problem, table_of, write_parts
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.engines.ahead import read_ahead
-from thresher.engines.memory import Account
-from thresher.engines.parts import ArrayParts, Place
-from thresher.engines.stream import Run
-from thresher.engines.valuing import value_in_parts
+from thresher.passes.in_parts import value_in_parts
+from thresher.passes.memory import Account
+from thresher.passes.parts import ArrayParts, Place
+from thresher.passes.read_ahead import read_ahead
+from thresher.passes.streaming import Run
 from thresher.tables import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -66,10 +66,10 @@ def test_a_memmap_is_valued_as_the_array_is(tmp_path, small_parts):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     owners = y % 2
     wanted = th.tknn_shapley(X, y, X_val, y_val, owners=owners)
-    assert th.tknn_shapley(mapped, y, X_val, y_val, owners=owners, memory="1GB") == wanted
+    assert th.tknn_shapley(mapped, y, X_val, y_val, owners=owners, memory="64GB") == wanted
     assert len(list(ArrayParts(mapped, y).read(Place(), 256))) == 8
     fortran = np.asfortranarray(X)
-    assert th.tknn_shapley(fortran, y, X_val, y_val, owners=owners, memory="1GB") == wanted
+    assert th.tknn_shapley(fortran, y, X_val, y_val, owners=owners, memory="64GB") == wanted
 
 
 def test_distances_come_in_parts_too(tmp_path, small_parts):
@@ -78,7 +78,7 @@ def test_distances_come_in_parts_too(tmp_path, small_parts):
     np.save(tmp_path / "d.npy", D)
     mapped = np.load(tmp_path / "d.npy", mmap_mode="r")
     wanted = th.tknn_shapley(D, y, None, y_val, metric="precomputed", radius=0.2)
-    got = th.tknn_shapley(mapped, y, None, y_val, metric="precomputed", radius=0.2, memory="1GB")
+    got = th.tknn_shapley(mapped, y, None, y_val, metric="precomputed", radius=0.2, memory="64GB")
     assert got == wanted
     D[700, 3] = np.nan
     refused = {"metric": "precomputed", "memory": "1GB"}
@@ -92,11 +92,11 @@ def test_frames_and_lists_are_taken_with_a_budget(small_parts):
 
     X, y, X_val, y_val = problem(600)
     wanted = th.tknn_shapley(X, y, X_val, y_val)
-    assert th.tknn_shapley(X.tolist(), list(y), X_val, y_val, memory="1GB") == wanted
+    assert th.tknn_shapley(X.tolist(), list(y), X_val, y_val, memory="64GB") == wanted
     frame, frame_val = (pd.DataFrame(rows, columns=list("abcdef")) for rows in (X, X_val))
-    assert th.tknn_shapley(frame, pd.Series(y), frame_val, y_val, memory="1GB") == wanted
+    assert th.tknn_shapley(frame, pd.Series(y), frame_val, y_val, memory="64GB") == wanted
     check_refused(
-        lambda: th.tknn_shapley(frame[list("fedcba")], y, frame_val, y_val, memory="1GB"),
+        lambda: th.tknn_shapley(frame[list("fedcba")], y, frame_val, y_val, memory="64GB"),
         "in another order",
     )
 
@@ -107,7 +107,7 @@ def test_labels_that_come_last_count(small_parts):
     y = y.astype(object)
     y[-1] = 77
     wanted = th.tknn_shapley(X, y, X_val, y_val)
-    got = th.tknn_shapley(X, y, X_val, y_val, memory="1GB")
+    got = th.tknn_shapley(X, y, X_val, y_val, memory="64GB")
     assert got == wanted
     assert got.params["classes"] == [0, 1, 2, 77]
     assert got.utility_none == len(y_val) / 4
@@ -120,7 +120,7 @@ def test_given_classes_refuse_others_by_their_row(small_parts):
     check_refused(lambda: th.tknn_shapley(X, y, X_val, y_val, **about), "row 1111", "is 9")
     y[1111] = 0
     wanted = th.tknn_shapley(X, y, X_val, y_val, classes=range(7))
-    assert th.tknn_shapley(X, y, X_val, y_val, classes=range(7), memory="1GB") == wanted
+    assert th.tknn_shapley(X, y, X_val, y_val, classes=range(7), memory="64GB") == wanted
 
 
 @pytest.mark.filterwarnings("default::thresher.ThresherWarning")
@@ -129,12 +129,12 @@ def test_warnings_are_those_of_all_points(small_parts):
     X_val[3], X_val[5] = X[20], X[1400]
     X_val[6:] += 0.01
     with pytest.warns(th.TwinWarning, match="^2 of 200") as caught:
-        th.tknn_shapley(X, y, X_val, y_val, memory="1GB")
+        th.tknn_shapley(X, y, X_val, y_val, memory="64GB")
     assert caught[0].filename == __file__
     with pytest.warns(th.LabelWarning, match="no label in common"):
-        th.tknn_shapley(X, y, X_val[6:], [str(label) for label in y_val[6:]], memory="1GB")
+        th.tknn_shapley(X, y, X_val[6:], [str(label) for label in y_val[6:]], memory="64GB")
     with pytest.warns(th.ReachWarning):
-        th.tknn_shapley(X, y, X_val[6:] + 99, y_val[6:], metric="euclidean", memory="1GB")
+        th.tknn_shapley(X, y, X_val[6:] + 99, y_val[6:], metric="euclidean", memory="64GB")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_errors_name_the_row_among_all(spoil, words, small_parts):
     X, y, X_val, y_val = problem(2000)
     y = y.astype(object)
     spoil(X, y)
-    check_refused(lambda: th.tknn_shapley(X, y, X_val, y_val, memory="1GB"), *words)
+    check_refused(lambda: th.tknn_shapley(X, y, X_val, y_val, memory="64GB"), *words)
 
 
 # Files
@@ -168,7 +168,7 @@ def test_files_are_valued_as_arrays_are(tmp_path, kind, names, small_parts, monk
     folder = write_parts(tmp_path / "data", kind, X, y)
     wanted = th.tknn_shapley(X, y, X_val, y_val)
     scan = th.Scan(folder)
-    assert th.tknn_shapley(scan, None, X_val, y_val, memory="1GB") == wanted
+    assert th.tknn_shapley(scan, None, X_val, y_val, memory="64GB") == wanted
     assert repr(scan).endswith(".parquet and 2 more, 6 features, label 'y')") or kind != "parquet"
     parts = list(scan.source_of_parts().read(Place(), 256))
     assert [part.first for part in parts[:3]] == [0, 256, parts[1].after.row]
@@ -245,14 +245,14 @@ def test_a_missing_number_is_named_by_file_column_and_row(tmp_path, kind, small_
     folder = write_parts(tmp_path / "data", kind, X, y)
     inside = 2600 - int((2 / 3) ** 1.5 * 4000)
     said = check_refused(
-        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="1GB"),
+        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="64GB"),
         f"part-2.{kind} column 'x3' has missing numbers in row {inside}:",
     )
     assert "part-0" not in said
     X[2600] = 0
     folder = write_parts(tmp_path / "zero", kind, X, y)
     check_refused(
-        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="1GB"),
+        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="64GB"),
         f"part-2.{kind} has zero rows", f"row {inside};",
     )  # fmt: skip
 
@@ -378,7 +378,7 @@ def test_a_file_that_grows_meanwhile_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Run, "count", count_and_grow)
     check_refused(
-        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="2GB"),
+        lambda: th.tknn_shapley(th.Scan(folder), None, X_val, y_val, memory="64GB"),
         "the points changed while they were valued",
     )
 
@@ -453,10 +453,10 @@ def test_no_thread_is_left_behind():
 def test_no_thread_is_left_behind_by_a_run_that_fails(small_parts, monkeypatch):
     X, y, X_val, y_val = problem(2000)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("thresher.engines.valuing.part_values", fail)
+    monkeypatch.setattr("thresher.passes.priced.pay", fail)
     with pytest.raises(MemoryError) as caught:
         th.tknn_shapley(X, y, X_val, y_val, memory="1TB", checkpoint=None)
     assert caught.value.__traceback__ is not None  # which holds all frames

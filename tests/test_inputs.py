@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from collections import Counter, OrderedDict, deque
 from decimal import Decimal
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -103,6 +105,11 @@ def test_labels_of_any_hashable_type(method, pair):
         lambda y: [np.datetime64("2020-01-01") + np.timedelta64(int(i), "D") for i in y],
         lambda y: [np.int8(i) for i in y],
         lambda y: np.array([2**64 - 1 if i else 0 for i in y], np.uint64),
+        lambda y: pd.Categorical(np.array(["cat", "dog"])[y]),
+        lambda y: pd.Index(np.array(["cat", "dog"])[y]),
+        lambda y: pd.CategoricalIndex(np.array(["cat", "dog"])[y]),
+        lambda y: pd.MultiIndex.from_arrays([y, y + 1]),
+        lambda y: deque(y.tolist()),
     ],
 )
 def test_label_containers_of_every_kind(convert):
@@ -125,6 +132,119 @@ def test_the_class_list_is_given_or_read_off_both_sides():
     given = th.tknn_shapley(X, Y, V, YV, classes=[1, 0, 2])
     assert given.params["classes"] == [1, 0, 2]
     assert given.utility_none == 2 / 3
+
+
+def test_a_type_that_cannot_be_hashed_is_a_type_of_labels():
+    class Unhashable(type):
+        __hash__ = None
+
+    class Label(metaclass=Unhashable):
+        pass
+
+    pair = Label(), np.datetime64(1, "ns")
+    got = th.tknn_shapley(X, [pair[i] for i in Y], V, [pair[i] for i in YV])
+    np.testing.assert_array_equal(got.values, WANT)
+
+
+UNORDERED = [
+    (set, "a set has none"),
+    (frozenset, "a frozenset has none"),
+    (dict.fromkeys, "got dict"),
+    (Counter, "got Counter"),
+    (OrderedDict.fromkeys, "got OrderedDict"),
+    (lambda entries: dict.fromkeys(entries).keys(), "got dict_keys"),
+    (lambda entries: dict(enumerate(entries)).values(), "got dict_values"),
+    (lambda entries: dict(enumerate(entries)).items(), "got dict_items"),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(("convert", "message"), UNORDERED, ids=[entry[1] for entry in UNORDERED])
+def test_what_has_no_order_is_refused(method, convert, message):
+    rows, names = [tuple(row) for row in X.tolist()], ["a", "b", "c", "d"]
+    known = {"X": X, "y": names, "X_val": V, "y_val": names[:2]}
+    for name, entries in [("X", rows), ("y", names), ("X_val", rows[:2]), ("y_val", names[:2])]:
+        with pytest.raises(th.InputError, match=f"{name} must (have|be) .*{message}"):
+            method(**{**known, name: convert(entries)})
+    with pytest.raises(th.InputError, match=f"owners must (have|be) .*{message}"):
+        method(**known, owners=convert(names))
+    if "set" not in message:
+        with pytest.raises(th.InputError, match=f"classes must be .*{message}"):
+            method(**known, classes=convert(names))
+    private = {"epsilon": 1, "delta": 1e-5, "classes": names, "seed": 0}
+    for name, entries in [("X", rows), ("y", names)]:
+        with pytest.raises(th.InputError, match=f"{name} must (have|be) .*{message}"):
+            th.dp_tknn_shapley(**{**known, name: convert(entries)}, **private)
+    for name in ("owners", "ids"):
+        with pytest.raises(th.InputError, match=f"{name} must (have|be) .*{message}"):
+            th.Valuation(np.zeros(4), "m", {}, 0.0, 0.0, **{name: convert(names)})
+
+
+LONG = 2**53 + 1  # the first integer that float64 does not have
+LONG_ROWS = [
+    [[0.5, 1], [LONG, 2], [3, 4], [5, 6]],
+    [[1, 1], [-LONG, 2], [3, 4], [5, 6]],
+    [(1.5, 1), (True, LONG), (3, 4), (5, 6)],
+    [[NAN, 1], [LONG, 2], [3, 4], [5, 6]],
+    [[2**63, 1], [-1, 2], [3, 4], [5, 6]],
+    [[2**70, 1], [-1, 2], [3, 4], [5, 6]],
+    [[2**70, 1.5], [-1, 2], [3, 4], [5, 6]],
+    [np.array([LONG, 1]), np.array([0.5, 1]), np.array([1, 1]), [1, 1]],
+    deque([[np.int64(LONG), 0.5]] * 4),
+    np.array([[LONG, 1]] * 4, ">i8"),
+    np.array([[LONG, 1]] * 4, np.uint64),
+    pd.DataFrame({"a": [LONG, 1, 1, 1], "b": [0.5] * 4}),
+    pd.DataFrame({"a": pd.array([LONG, None, 1, 1]), "b": [0.5] * 4}),
+    pl.DataFrame({"a": [-LONG, 1, 1, 1], "b": [0.5] * 4}),
+    pa.table({"a": [LONG, None, 1, 1], "b": [0.5] * 4}),
+]
+
+
+@pytest.mark.parametrize("rows", LONG_ROWS, ids=range(len(LONG_ROWS)))
+def test_integers_that_no_float_holds_are_refused_wherever_they_stand(rows):
+    for call in (
+        lambda: th.tknn_shapley(rows, Y, V, YV),
+        lambda: th.knn_shapley(X, Y, rows, Y),
+        lambda: th.NeighborCounts(V, YV).add(rows, Y),
+        lambda: th.tknn_shapley(rows, Y, None, YV, metric="precomputed"),
+        lambda: th.tknn_shapley(Blocks(rows), Y, None, YV, metric="precomputed"),
+        lambda: th.knn_shapley(Blocks(X[:, :1], rows), Y, None, [0, 1, 1], metric="precomputed"),
+        lambda: th.tknn_shapley(rows, Y, V, YV, memory="1GB"),
+    ):
+        with pytest.raises(th.InputError, match=r"X.* has integers beyond 2\*\*53"):
+            call()
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_so_they_are_on_disk_on_a_cluster_and_by_the_classifier(kind, tmp_path):
+    mapped = np.memmap(tmp_path / "x", kind, "w+", shape=(4, 2))
+    mapped[:] = [[LONG, 1], [2, 3], [4, 5], [6, 7]]
+    known = th.TKNNClassifier().fit(X, Y)
+    for call in (
+        lambda: th.tknn_shapley(mapped, Y, V, YV),
+        lambda: th.tknn_shapley(mapped, Y, V, YV, memory="1GB"),
+        lambda: th.tknn_shapley(mapped, Y, None, YV, metric="precomputed", memory="1GB"),
+        lambda: th.tknn_shapley(da.from_array(np.array(mapped), chunks=(2, 2)), Y, V, YV),
+        lambda: th.TKNNClassifier().fit(mapped, Y),
+        lambda: known.predict(pd.DataFrame(mapped).assign(b=0.5)[[0, "b"]].to_numpy(object)),
+    ):
+        with pytest.raises(th.InputError, match=r"X has integers beyond 2\*\*53"):
+            call()
+
+
+def test_integers_that_a_float_holds_and_long_floats_are_taken():
+    whole = [[2**53, 0.5], [-(2**53), 1], [3, 4], [5.0, 6]]
+    floats = np.array(whole, np.float64)
+    want = th.tknn_shapley(floats, Y, V, YV).values
+    np.testing.assert_array_equal(th.tknn_shapley(whole, Y, V, YV).values, want)
+    long = [[float(2**60), 0.5], *whole[1:]]
+    np.testing.assert_array_equal(
+        th.tknn_shapley(long, Y, V, YV).values, th.tknn_shapley(np.array(long), Y, V, YV).values
+    )
+    distances = [[2**53, 0.5], [1, 2], [3, 4], [5, 6]]
+    got = th.tknn_shapley(Blocks(distances), Y, None, YV, metric="precomputed", radius=2)
+    whole = th.tknn_shapley(distances, Y, None, YV, metric="precomputed", radius=2)
+    np.testing.assert_array_equal(got.values, whole.values)
 
 
 def bad(**changes):
@@ -154,6 +274,7 @@ WRONG = [
     (bad(X_val=with_row(V, 1, 0, NAN)), "X_val has NaN or infinite values in row 1"),
     (bad(X=[*X.tolist()[:3], [None, 1.0]]), "X is an object array"),
     (bad(X=X.astype(object)), "X is an object array.*astype"),
+    (bad(X=np.array([[LONG, 1]] * 4, object)), r"X has integers beyond 2\*\*53"),
     (bad(X=[["a", "b"]] * 4), "X must hold real numbers, got dtype <U1"),
     (bad(X=X.astype(complex)), "X must hold real numbers, got dtype complex"),
     (bad(X=X.astype(np.longdouble)), "X must hold real numbers"),
@@ -199,6 +320,7 @@ WRONG = [
     (bad(y=pd.DataFrame({"y": Y})), "y is a table: pass one column"),
     (bad(y="abab"), "y must be a sequence of labels, got str"),
     (bad(y=3), "y must be a sequence of labels, got int"),
+    (bad(y=iter([0, 1])), "y must be a sequence of labels, got list_iterator: use a list"),
     (bad(y=[0, 1, 5, 6], classes=[0, 1]), r"y has labels not in classes in rows 2, 3 \(the first is 5\)"),
     (bad(y=np.array([0, 1, -9, 6]), classes=[0, 1]), r"y has labels not in classes in rows 2, 3 \(the first is -9\)"),
     (bad(y_val=["x", "y"], y=["x"] * 4, classes=["x"]), r"y_val has labels not in classes in row 1 .*'y'"),
@@ -214,6 +336,7 @@ WRONG = [
     (bad(X_val=None, metric="precomputed", X=Blocks(X[:, :1])), "X has 1 columns of distances but y_val has 2"),
     (bad(X_val=None, metric="precomputed", X=Blocks(X[:3])), "X block 0 has 3 rows of distances but y has 4"),
     (bad(X_val=None, metric="precomputed", X=Blocks(X[0])), "X block 0 must be a two-dimensional array"),
+    (bad(X_val=None, metric="precomputed", X=Blocks(X.astype(np.longdouble))), "array of distances, got (float|long)"),
     (bad(owners=["a"]), "owners has 1 entries but there are 4 points"),
     (bad(owners=["a", None, "b", "c"]), "owners has missing owners in row 1"),
     (bad(owners=["a", [], "b", "c"]), "owners has owners that are not hashable in row 1"),

@@ -140,7 +140,10 @@ def test_what_is_refused_changes_nothing(public, tmp_path):
             (lambda: live.remove("p1"), "no point with the id 'p1'"),
             (lambda: live.relabel("p1", 1), "no point with the id 'p1'"),
             (lambda: live.relabel("p0", 7), "label must be a class of this store, one of"),
-            (lambda: live.add_many({"q"}, [[1.0, 2.0, 3.0]], [0]), "a set has none"),
+            (
+                lambda: live.add_many({"q"}, [[1.0, 2.0, 3.0]], [0]),
+                "ids must have an order, and a set has none",
+            ),
             (lambda: live.relabel("p0", None), "missing labels|label must be a class"),
             (lambda: live.add(True, [1, 2, 3], 1), "id must be a string or an integer"),
             (lambda: live.add(1.0, [1, 2, 3], 1), "id must be a string or an integer"),

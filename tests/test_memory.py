@@ -16,9 +16,9 @@ from peaks import WATCH
 from tabular import check_refused
 
 import thresher as th
-from thresher.engines.memory import check_memory, in_use
-from thresher.engines.parts import ArrayParts
-from thresher.inputs import Validation
+from thresher.neighbors.ball import Ball
+from thresher.passes.memory import check_memory, in_use
+from thresher.passes.parts import ArrayParts
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -38,13 +38,13 @@ def test_budgets_that_are_none_are_refused(text):
 
 def test_a_tree_is_taken_where_memory_affords_it(monkeypatch):
     """Never at the price of small parts, nor of a refusal."""
-    ways, find = set(), Validation.search
+    ways, find = set(), Ball.search
 
-    def told(self, points, radius, neighbors="auto"):
-        ways.add(neighbors)
-        return find(self, points, radius, neighbors)
+    def told(self, points):
+        ways.add(self.neighbors)
+        return find(self, points)
 
-    monkeypatch.setattr(Validation, "search", told)
+    monkeypatch.setattr(Ball, "search", told)
     data, used = problem(2000), in_use()
     for most, wanted in (("60GB", {"auto"}), (used + (130 << 20), {"all"})):
         ways.clear()
@@ -150,3 +150,47 @@ def test_the_least_memory_that_is_told_holds_for_both_passes(tmp_path):
 def test_owners_that_do_not_fit_are_refused_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(ArrayParts, "read", None)
     check_refused(lambda: th.tknn_shapley(*problem(600), owners=["a"], memory="2GB"), "owners")
+
+
+GROWTH = """
+import re, sys
+import numpy as np
+import thresher as th
+
+def status(key):
+    return int(re.search(key + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+
+way, features = sys.argv[1], int(sys.argv[2])
+random = np.random.default_rng(0)
+plane = random.normal(size=(10, features)) if features > 10 else np.eye(10)
+X, V = (random.normal(size=(n, 10)) @ plane for n in (50_000, 24_000))
+y, y_val = (X[:, 0] > 0).astype(np.int8), (V[:, 0] > 0).astype(np.int8)
+radius = float(np.quantile(np.linalg.norm(X[:1000, None] - V[:20], axis=2), 0.001))
+
+def value(m, way):
+    th.tknn_shapley(X, y, V[:m], y_val[:m], radius=radius, metric="euclidean", neighbors=way)
+
+value(200, "all"), value(200, "tree")  # what is compiled is no memory of the work
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+value(len(V), way)
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.parametrize(
+    ("way", "features", "most"),
+    [("all", 10, 120), ("auto", 10, 8 * 10 + 64), ("tree", 64, 8 * 16 + 64)],
+)
+def test_memory_does_not_grow_with_the_validation_set(way, features, most):
+    """`most` bytes a point, and 30 MB for the block of validation points that a tree holds."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", GROWTH, way, str(features)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    bound = 50_000 * most + 24_000 * 64 + ((4 if way == "all" else 30) << 20)
+    assert int(done.stdout) <= bound

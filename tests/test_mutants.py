@@ -10,6 +10,7 @@ from oracles import discrete_gaussian_delta
 from releases import X_VAL, release
 
 import thresher as th
+from thresher.games.semivalues import prices_between
 from thresher.price_list import CARRIES, LACKS
 from thresher.privacy import Paper, Table
 from thresher.privacy import release as release_module
@@ -48,7 +49,7 @@ def check_own_point_is_subtracted_once(found):
     same, other = table_module.priceable(posterior.mean, deviation)
     rests = {CARRIES: (np.maximum(same - 1, 0), other), LACKS: (same, np.maximum(other - 1, 0))}
     for kind, rest in rests.items():
-        gain, loss = th.prices.prices_between(*rest, 2, "shapley")
+        gain, loss = prices_between(*rest, 2, "shapley")
         np.testing.assert_allclose(found.price_list.table[kind], [gain, loss])
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import is_near
 
-from thresher import near as near_module
+import thresher as th
 from thresher.checks import check_features
 from thresher.kernels.bits import (
     add_by_bits,
@@ -18,8 +18,11 @@ from thresher.kernels.bits import (
 )
 from thresher.kernels.masks import direct_words, distance_words, product_words
 from thresher.kernels.pairs import settle
-from thresher.metrics import measure, scaled_norms, score
-from thresher.near import Distances, Groups, near_blocks
+from thresher.metrics import Scaled, measure, score
+from thresher.neighbors import blocks as near_module
+from thresher.neighbors.blocks import near_blocks
+from thresher.neighbors.groups import Groups
+from thresher.precomputed import Distances
 
 METRICS = ["cosine", "euclidean"]
 
@@ -153,9 +156,9 @@ def test_mask_kernels_equal_the_oracle(kernel, metric, data):
     radius = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
     points, validation = (measure("X", A, cosine=False) for A in (X, V))
     lanes = 64
-    s = score(validation, slice(0, m), lanes, metric, radius, points.largest_norm())
-    norms, positions = scaled_norms(points, s.scale), np.arange(n)[::-1].copy()
-    tile = points.as_float32(0, n, s.scale)
+    s = score(validation, lanes, metric, radius, points.largest_norm())
+    scaled, positions = Scaled.of(points, s, metric), np.arange(n)[::-1].copy()
+    norms, tile = scaled.norms, scaled.tile(0, n)
     for direct in (True, False):
         words = np.full((n, lanes // 32), 7, np.uint32)
         notes = np.empty((n * lanes // 32, 3), np.uint32)
@@ -273,3 +276,29 @@ def test_distances_in_blocks_equal_the_whole(rng):
     want = (D <= 0.5).sum(axis=0)
     np.testing.assert_array_equal(counts(D), want)
     np.testing.assert_array_equal(counts(D[:, lo : lo + 130] for lo in range(0, 1100, 130)), want)
+
+
+@pytest.mark.parametrize("count", [1, 100, 200, 241, 700])
+@pytest.mark.parametrize("method", [th.tknn_shapley, th.knn_shapley], ids=["tknn", "knn"])
+def test_no_bit_of_a_value_depends_on_how_distances_are_cut(method, count, rng):
+    """Blocks of any width, of one width or of many, in an array that is filled again and again."""
+    D = rng.random((61, count))
+    y, y_val = rng.integers(0, 3, 61), rng.integers(0, 3, count)
+
+    def values(X):
+        return method(X, y, None, y_val, metric="precomputed").values.tobytes()
+
+    def in_turn(ends):
+        buffer = np.empty(D.shape)
+        for part in np.split(D, ends, axis=1):
+            block = buffer[:, : part.shape[1]]
+            block[:] = part
+            yield block
+
+    want = values(D)
+    for width in (1, 13, 50, 63, 64, 65, 127, 500, 513):
+        assert values(D[:, lo : lo + width] for lo in range(0, count, width)) == want
+    for _ in range(5):
+        assert values(in_turn(np.sort(rng.integers(0, count + 1, 6)))) == want
+    mixed = [D[:, : count // 2], D[:, count // 2 :].astype(np.float32)]
+    assert values(mixed) == values(np.concatenate(mixed, axis=1))

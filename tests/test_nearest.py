@@ -8,7 +8,8 @@ from oracles import nearest_values
 from sklearn.neighbors import KNeighborsClassifier
 
 import thresher as th
-from thresher import nearest
+from thresher import knn as nearest
+from thresher.kernels import order as kernels
 from thresher.kernels.distances import direct_keys, product_keys
 from thresher.kernels.order import (
     fill_patterns,
@@ -171,11 +172,14 @@ def test_float32_precision_is_close(width, rng):
     assert abs(fast.efficiency_gap()) < 1e-11
 
 
-@BOTH
-@pytest.mark.parametrize("spread", [0, 1, 12, 24, 31])
-def test_keys_sort_stably_for_any_span_of_bits(plain, spread, rng):
-    n = 500
-    patterns = (rng.integers(0, 2**spread, n) + 5).astype(np.uint32)
+@pytest.mark.parametrize(
+    ("plain", "n", "spread"),
+    [(plain, 500, spread) for plain in (False, True) for spread in (0, 1, 12, 24, 31)]
+    + [(False, kernels.MANY + 77, spread) for spread in (26, 28, 29, 30, 31, 32)],
+)
+def test_keys_sort_stably_for_any_span_of_bits(plain, n, spread, rng):
+    patterns = (rng.integers(0, 2**spread - 5 * (spread == 32), n) + 5).astype(np.uint32)
+    patterns[n // 2 :] = rng.choice(patterns[:9], n - n // 2)  # many are equal
     codes = rng.integers(0, 2, n).astype(np.int32)
     keys, spare = np.empty(n, np.uint64), np.empty(n, np.uint64)
     ends = patterns.min(), patterns.max()

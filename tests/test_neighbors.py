@@ -1,4 +1,4 @@
-"""A tree gives the bits that all pairs give; an approximate one says what it missed."""
+"""A tree gives the bits that all pairs give."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher as th
-from thresher import costs, neighbors, tree
 from thresher.findings import explain
 from thresher.kernels.bits import add_by_bits, add_visits, count_visits
 from thresher.kernels.boxes import (
@@ -26,10 +25,13 @@ from thresher.kernels.boxes import (
 from thresher.kernels.masks import visit_words
 from thresher.kernels.pairs import distance, settle_visits, similarity
 from thresher.metrics import measure
-from thresher.near import Groups, near_blocks
-from thresher.neighbors import search
-from thresher.space import Space, bent
-from thresher.tree import Tree, tree_blocks
+from thresher.neighbors import ball as neighbors
+from thresher.neighbors import costs, tree
+from thresher.neighbors.ball import search
+from thresher.neighbors.blocks import near_blocks
+from thresher.neighbors.coordinates import Space, bent
+from thresher.neighbors.groups import Groups
+from thresher.neighbors.tree import Tree, tree_blocks
 
 METRICS = ["cosine", "euclidean"]
 SETTINGS = ["leaf of 32", "leaf of 256"]
@@ -334,53 +336,11 @@ def test_a_sample_says_how_many_leaves_are_touched_and_pairs_near(metric, width,
     assert costs.expect(*rows, metric, radius, most_near=near / 100) is None
 
 
-@pytest.mark.parametrize("width", [3, 20])
-def test_an_approximate_search_tells_its_recall(width, small_leaves):
-    small_leaves.setattr(tree, "LEAF", 64)
-    X, y, V, y_val, radius = big_problem(width, 2e-3, n=6000, m=3000)
-    kept = {"radius": radius, "metric": "euclidean"}
-    valuation = th.tknn_shapley(X, y, V, y_val, neighbors="approximate", **kept)
-    about = valuation.params
-    assert about["neighbors"] == "approximate"
-    assert about["recall_validation_points"] == 128
-    rows = [measure("X", A, cosine=False) for A in (X, V)]
-    groups = Groups.of(np.zeros(len(X), np.int32), 1)
-
-    def found(way):
-        blocks = search(*rows, neighbors=way, **kept).blocks(groups)
-        return np.concatenate([block.count([(0, len(X), 0)])[0] for block in blocks])
-
-    some, every = found("approximate"), found("all")
-    assert (some <= every).all()
-    recall = some.sum() / every.sum()
-    assert 0.8 < recall < 1
-    # ratio estimate from 128 of 3000 clusters; at 5 standard errors it errs once in 10^6
-    error = (some - recall * every).std() / every.mean() / np.sqrt(128)
-    assert abs(about["recall"] - recall) < 5 * error
-    assert valuation.params["recall_pairs"] > 100
-    exact = th.tknn_shapley(X, y, V, y_val, neighbors="all", **kept)
-    assert "recall" not in exact.params
-    assert valuation.values.tobytes() != exact.values.tobytes()
-    assert abs(valuation.efficiency_gap()) < 1e-9
-
-
-def test_an_approximate_search_that_meets_no_near_pair_says_so(rng):
-    X, V = rng.standard_normal((100, 2)), rng.standard_normal((1, 2)) + 50
-    found = th.tknn_shapley(
-        X, X[:, 0] > 0, V, [True], radius=0.1, metric="euclidean", neighbors="approximate"
-    )
-    assert found.params["recall"] is None
-    assert found.params["recall_pairs"] == found.params["recall_validation_points"] == 0
-
-
 def test_names_of_ways_are_checked(rng):
     X, y = rng.random((4, 2)), [0, 1, 0, 1]
-    with pytest.raises(th.InputError, match="neighbors must be one of 'auto', 'all', 'tree', 'app"):
-        th.tknn_shapley(X, y, X + 1, y, neighbors="brute")
-    with pytest.raises(th.InputError, match="'approximate' needs all points at once"):
-        th.tknn_shapley(X, y, X + 1, y, neighbors="approximate", memory="1GB")
-    with pytest.raises(th.InputError, match="'approximate' needs all points at once"):
-        th.tknn_shapley(da.from_array(X), y, X + 1, y, neighbors="approximate")
+    for name in ("brute", "approximate"):
+        with pytest.raises(th.InputError, match="neighbors must be one of 'auto', 'all', 'tree'"):
+            th.tknn_shapley(X, y, X + 1, y, neighbors=name)
     with pytest.raises(th.InputError, match="neighbors='tree' needs features"):
         th.tknn_shapley(X, y, None, [0, 1], metric="precomputed", neighbors="tree")
 
@@ -421,17 +381,6 @@ def test_whatever_is_computed_from_near_pairs_is_the_same_by_a_tree(rng, tmp_pat
     assert want["live utility"] == np.array(valuation.utility_all).tobytes()
     for name in want:
         assert got[name] == want[name], name
-
-
-def test_an_approximate_valuation_is_not_explained_but_reported(rng, tmp_path):
-    X, V = rng.standard_normal((400, 3)), rng.standard_normal((300, 3))
-    data = X, rng.integers(0, 2, 400), V, rng.integers(0, 2, 300)
-    valuation = th.tknn_shapley(*data, metric="euclidean", radius=1.0, neighbors="approximate")
-    with pytest.raises(th.InputError, match="explain needs an exact valuation"):
-        explain(valuation, *data)
-    page = tmp_path / "report.html"
-    valuation.report(page, *data)
-    assert "the valuation is approximate" in page.read_text()
 
 
 def test_counts_removed_through_a_tree_leave_no_trace(rng):

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,6 +60,55 @@ def test_a_newcomer_is_worth_what_adding_it_makes_it_worth(seed, label, semivalu
     for i in range(4):
         X2, y2 = np.concatenate([X, new[i : i + 1]]), np.append(y, label)
         np.testing.assert_allclose(got[i], fresh(X2, y2, V, y_val, semivalue)[-1], atol=1e-13)
+
+
+class Animal(Enum):
+    CAT = "cat"
+    DOG = "dog"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (("a", 1), ("b", 2)),
+        (date(2020, 1, 1), date(2020, 1, 2)),
+        (Decimal("1.5"), Decimal(2)),
+        tuple(Animal),
+        (b"a", b"b"),
+        (None.__class__, 3),
+    ],
+    ids=lambda pair: type(pair[0]).__name__,
+)
+def test_labels_of_any_kind_are_priced_with_and_without_y(pair):
+    X, y, V, y_val = make(4, classes=2)
+    prices, want = (
+        th.NeighborCounts(V, [names[i] for i in y_val], classes=list(names))
+        .add(X, [names[i] for i in y])
+        .price_list()
+        for names in (pair, (0, 1))
+    )
+    np.testing.assert_array_equal(prices.label_values(X), want.label_values(X))
+    labels = [pair[i] for i in y]
+    np.testing.assert_array_equal(prices.label_values(X, labels), want.label_values(X, y))
+    np.testing.assert_array_equal(
+        prices.values(X, labels, label=pair[1]), want.values(X, y, label=1)
+    )
+    np.testing.assert_array_equal(
+        prices.newcomer_values(X, [pair[1]] * len(X)), want.newcomer_values(X, 1)
+    )
+    if not isinstance(pair[1], tuple):  # which might as well be the labels of two rows
+        np.testing.assert_array_equal(
+            prices.newcomer_values(X, pair[1]), want.newcomer_values(X, 1)
+        )
+
+
+def test_newcomers_may_be_distances_in_blocks(rng):
+    D, y, y_val = rng.random((30, 100)), rng.integers(0, 2, 30), rng.integers(0, 2, 100)
+    counts = th.NeighborCounts(None, y_val, metric="precomputed", classes=[0, 1])
+    prices = counts.add(D, y).price_list()
+    blocks = [D[:, :7], D[:, 7:]]
+    np.testing.assert_array_equal(prices.label_values(blocks), prices.label_values(D))
+    np.testing.assert_array_equal(prices.newcomer_values(blocks, 1), prices.newcomer_values(D, 1))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

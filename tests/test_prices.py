@@ -8,7 +8,7 @@ from mpmath import digamma, exp, expm1, loggamma, mpf
 from oracles import exact_weights, semivalues, threshold_utility
 
 from thresher import Beta, InputError
-from thresher.prices import (
+from thresher.games.semivalues import (
     check_semivalue,
     member_prices,
     rest_prices,
@@ -142,7 +142,11 @@ def test_names_come_back_as_the_semivalue(name):
     assert check_semivalue(semivalue_name(name)) == name
 
 
-@pytest.mark.parametrize("wrong", ["Shapley", "", None, 3, ("beta", 1, 1)])
+@pytest.mark.parametrize(
+    "wrong",
+    ["Shapley", "", None, 3, ("beta", 1, 1), "beta(1e, 2)", "beta(1, --2)", "beta(., 1)", "beta(1e1e1, 2)",
+     "beta(1)", "beta(, 1)", "beta(1-2, 3)"],
+)  # fmt: skip
 def test_an_unknown_semivalue_is_refused(wrong):
     with pytest.raises(InputError, match=r"semivalue must be 'shapley'.*got"):
         check_semivalue(wrong)

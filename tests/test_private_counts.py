@@ -21,8 +21,9 @@ from thresher.privacy.accountants import Budget
 from thresher.privacy.bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
+from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
-from thresher.privacy.points import read_owners, read_points
+from thresher.privacy.points import read_points
 from thresher.privacy.prior import Public
 
 NOISE = Seeded(0)
@@ -281,7 +282,9 @@ def test_owners_that_are_missing_or_no_names_are_none():
 @pytest.mark.parametrize(("labels", "kind"), [(np.array(["0", "1"]), int), (np.array([0, 1]), str)])
 def test_an_array_of_another_kind_of_labels_is_refused(labels, kind):
     validation = check_validation(V, [kind(i % 2) for i in range(4)], metric="cosine", classes=None)
-    with pytest.raises(InputError, match="y has dtype .* use one kind for both"):
+    with pytest.raises(
+        InputError, match="y holds (text|numbers) by its type.* use one kind for both"
+    ):
         read_points([[1, 2]] * 2, labels, validation)
 
 

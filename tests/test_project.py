@@ -17,153 +17,62 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "thresher"
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 
-LAYERS = [
-    {"errors", "kernels", "progress"},
-    {"checks", "files", "threads"},
-    {"labels", "metrics", "valuation", "prices"},
-    {"space"},
-    {"tree"},
-    {"costs", "near"},
-    {"neighbors"},
-    {"inputs"},
-    {"tiles", "truncation"},
-    {"panels", "price_list", "closest", "order", "threshold", "classifier", "radius", "corrupt"},
-    {"counts", "nearest"},
-    {"findings"},
-    {"demo", "embed", "live", "privacy", "retrain"},
-    {"attack", "report", "tables"},
-    {"engines"},
-    {"paper", "plots", "runs"},
-    {"cli"},
-    {"__init__", "__main__"},
-]
-INNER_LAYERS = {
-    "privacy": [
-        {"accountants", "chain", "noise", "points"},
-        {"cap", "contributions"},
-        {"design", "ledger", "prior"},
-        {"bounds"},
-        {"cells", "paper", "table"},
-        {"mechanisms", "outcome"},
-        {"release"},
-        {"knn", "plan"},
-        {"__init__"},
-    ],
-    "attack": [
-        {"roc", "targets", "curves", "verdict"},
-        {"bounds", "membership"},
-        {"sampled", "plots"},
-        {"canaries"},
-        {"audit"},
-        {"__init__"},
-    ],
-    "live": [
-        {"points"},
-        {"journal", "values"},
-        {"folder"},
-        {"replay"},
-        {"store"},
-        {"__init__"},
-    ],
-    "retrain": [
-        {"coalitions", "moments"},
-        {"utility"},
-        {"journal", "logistic", "plans"},
-        {"engine"},
-        {"valuing"},
-        {"methods"},
-        {"__init__"},
-    ],
-    "paper": [
-        {"datasets", "printed"},
-        {"draws"},
-        {"cells"},
-        {"consistency", "detection", "records"},
-        {"ablation", "figures", "grids", "runtime", "tradeoff"},
-        {"membership", "neighbor", "pages"},
-        {"reproduce"},
-        {"__init__"},
-    ],
-    "tables": [
-        {"classes", "finding", "labeled", "moments"},
-        {"delimited"},
-        {"label_files", "text"},
-        {"reading"},
-        {"batches", "columns"},
-        {"cells", "changes"},
-        {"encoding", "holdout", "relabeling"},
-        {"cutting"},
-        {"writing"},
-        {"__init__"},
-    ],
-    "engines": [
-        {"ahead", "awaited", "fitting", "lazy", "memory", "partitions", "parts", "ranks", "resume"},
-        {"cluster", "counted", "files", "repeats"},
-        {"scan", "stream"},
-        {"valuing"},
-        {"__init__"},
-    ],
-    "report": [
-        {"charts", "payout", "subject", "words"},
-        {"narrow", "reach", "spread", "suggested", "worst"},
-        {"doubt", "models", "plane", "private"},
-        {"crosscheck", "removal"},
-        {"cautions", "figures", "verdict"},
-        {"evidence"},
-        {"gathering", "tables", "told"},
-        {"render"},
-        {"__init__"},
-    ],
-    "runs": [
-        {"settings"},
-        {"hints", "methods", "sources"},
-        {"valued"},
-        {"opened", "results"},
-        {"appraisal", "gathered"},
-        {"streamed"},
-        {"clustered"},
-        {"__init__"},
-    ],
-    "cli": [
-        {"words"},
-        {"valuing"},
-        {"appraise", "attack", "clean", "demo", "embed", "ledger", "release", "reproduce", "value"},
-        {"__init__"},
-    ],
-}
+LAYERS = {
+    "bottom": {"drafts", "errors", "hooks", "kernels", "progress", "version"},
+    "inputs": {
+        "arrays", "checks", "files", "inputs", "labels", "metrics", "precomputed", "spelling",
+        "threads", "times",
+    },
+    "mathematics": {"games", "neighbors"},
+    "valuation": {
+        "classifier", "corrupt", "counts", "knn", "live", "passes", "price_list", "privacy", "radius",
+        "retrain", "tknn", "valuation",
+    },
+    "findings": {"attack", "embed", "findings", "paper", "plots", "report", "tables"},
+    "face": {"__init__", "__main__", "cli", "demo", "runs"},
+}  # fmt: skip
+LEVELS = {module: level for level, names in enumerate(LAYERS.values()) for module in names}
+
+
+def name_of(path):
+    return ".".join(("thresher", *path.relative_to(SOURCE).with_suffix("").parts))
 
 
 def modules():
     for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        yield path, parts[0]
+        yield path, path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+NAMES = {name_of(path).removesuffix(".__init__"): path for path, _ in modules()}
 
 
 def imports(path):
+    """Every module that a file imports: also late, and by name."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in NAMES else node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (entry.value for entry in node.args if isinstance(entry, ast.Constant))
 
 
-def levels(layers):
-    return {name: i for i, names in enumerate(layers) for name in names}
-
-
-def test_a_module_imports_only_from_layers_below():
-    level = levels(LAYERS)
-    inner = {package: levels(layers) for package, layers in INNER_LAYERS.items()}
+def test_a_module_imports_only_from_its_own_layer_or_below():
     for path, module in modules():
         for name in imports(path):
-            _, *target = name.split(".")
-            if not name.startswith("thresher."):
-                continue
-            if module == target[0] and module in inner:
-                below = inner[module]
-                assert below[target[1]] < below[path.stem], f"{path.name} imports {name}"
-            else:
-                assert level[target[0]] < level[module], f"{path.name} imports {name}"
+            if name.split(".")[0] == "thresher":
+                target = [*name.split("."), "__init__"][1]
+                assert LEVELS[target] <= LEVELS[module], f"{path.name} imports {name}"
+
+
+def test_no_module_imports_itself_in_a_circle():
+    below = {name: set(imports(path)) & set(NAMES) - {name} for name, path in NAMES.items()}
+    below["thresher"] = set()  # the face, which imports everything
+    while leaves := {name for name, names in below.items() if not names}:
+        below = {name: names - leaves for name, names in below.items() if name not in leaves}
+    assert not below
 
 
 def test_kernels_call_kernels_of_their_own_file_only():

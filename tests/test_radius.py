@@ -69,6 +69,33 @@ def test_pairs_at_the_suggested_radius_are_near(metric, width, rng):
                 assert np.mean(counts.same + counts.other > 1) == coverage
 
 
+@pytest.mark.filterwarnings("ignore::thresher.TwinWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("width", [2, 3, 10, 200])
+def test_parallel_rows_are_within_the_suggested_radius_in_spite_of_rounding(dtype, width, rng):
+    y = np.arange(40) % 2
+    for _ in range(5):
+        directions = rng.standard_normal((2, width))
+        X, V = ((directions[y] * rng.uniform(0.1, 10, (40, 1))).astype(dtype) for _ in ("X", "V"))
+        found = th.suggest_radius(V, y)
+        assert 0 < found < 1e-5
+        counts = th.NeighborCounts(V, y, radius=found).add(X, y)
+        assert (counts.same == 20).all()
+        assert (counts.other == 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e-149, 1e-150, 1e-152, 1e-160, 1e-170, 1e-300])
+def test_a_radius_for_tiny_numbers_is_accepted_and_reaches_what_it_covers(scale, rng):
+    X, y = rng.standard_normal((30, 3)) * scale, rng.integers(0, 2, 30)
+    found = th.suggest_radius(X, y, metric="euclidean")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", th.TwinWarning)
+        th.tknn_shapley(X, y, X, y, radius=found, metric="euclidean")
+        for radius, coverage in zip(found.radii, found.coverage, strict=True):
+            counts = th.NeighborCounts(X, y, radius=radius, metric="euclidean").add(X, y)
+            assert np.mean(counts.same + counts.other > 1) == coverage
+
+
 def test_it_is_a_float_that_can_be_computed_with_and_pickled(rng):
     found = th.suggest_radius(rng.standard_normal((20, 2)), [0, 1] * 10)
     assert isinstance(found, float)

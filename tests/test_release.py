@@ -34,6 +34,7 @@ def test_a_table_without_clipping_and_noise_is_the_exact_one(monkeypatch):
 
 
 @pytest.mark.parametrize("mechanism", ["table", "cells", FAST], ids=["table", "cells", "paper"])
+@pytest.mark.filterwarnings("ignore::thresher.errors.ScaleWarning")  # of the paper's
 def test_values_are_those_of_the_public_prices(mechanism):
     found = release(mechanism=mechanism)
     np.testing.assert_array_equal(found.values, found.price_list.values(X, Y))
@@ -173,7 +174,7 @@ def test_a_ledger_of_points_is_charged_for_owners_as_for_their_replacement(tmp_p
     owners, spent = np.arange(800) // 2, []
     for unit in ("owner", "point"):
         ledger = th.Ledger.create(tmp_path / f"{unit}.db", epsilon=3, delta=1e-4, unit=unit)
-        release(epsilon=0.5, ledger=ledger, seed=None, owners=owners)
+        release(epsilon=0.5, ledger=ledger, seed=None, owners=owners, points_per_owner=2)
         spent.append(ledger.spent().mu_squared)
     assert spent[1] == pytest.approx(2 * spent[0], rel=1e-6)
 
@@ -186,7 +187,8 @@ def test_values_of_owners_have_the_right_size_if_theirs_is_public(size, mechanis
     known = release(points_per_owner=size, **options)
     assert relative(known.values, truth) < 0.5
     assert known.error.relative < 1
-    unknown = release(**options)
+    with pytest.warns(th.ScaleWarning, match="pass about how many points an owner has"):
+        unknown = release(**options)
     taken_for_one = relative(unknown.values, truth)
     assert taken_for_one > 2 * relative(known.values, truth)
     assert math.isnan(unknown.error.relative)
@@ -241,7 +243,7 @@ def test_a_plan_where_nothing_is_near_tells_nothing():
 
 def test_points_without_an_owner_count_for_nothing():
     owners = [None if i % 2 else "one" for i in range(800)]
-    found = release(owners=owners)
+    found = release(owners=owners, points_per_owner=400)
     assert np.all(found.values[1::2] == 0)
     assert np.any(found.values[::2] != 0)
 
@@ -280,7 +282,7 @@ def test_a_crash_between_charge_and_release_wastes_budget_and_stores_nothing(tmp
 
 def test_owners_are_protected_as_a_whole_and_told_their_own():
     owners = np.repeat([f"owner {i}" for i in range(200)], 4)
-    found = release(owners=owners)
+    found = release(owners=owners, points_per_owner=4)
     assert found.record["unit"] == "owner"
     np.testing.assert_array_equal(found.values_of("owner 3"), found.values[12:16])
     assert len(set(found.personal_epsilon[12:16])) == 1
@@ -394,7 +396,7 @@ def test_cells_have_no_delta():
 def test_the_variants_of_the_paper_give_their_counts(counts, sample, rescale, monkeypatch):
     """With next to no noise and nearly all points sampled, they are the counts of all points."""
     monkeypatch.setattr(PaperDesign, "multiplier", 1e-6)
-    monkeypatch.setattr(PaperDesign, "epsilon", lambda self, adjacency: 1.0)
+    monkeypatch.setattr(PaperDesign, "epsilon", lambda self, adjacency, unit: 1.0)
     monkeypatch.setattr("thresher.privacy.paper.discrete_sigma", lambda length, mu: 1e-3)
     options = Paper(rate=0.999, counts=counts, sample=sample, rescale=rescale)
     found = release(mechanism=options)

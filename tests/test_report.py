@@ -131,6 +131,18 @@ def test_removal_curves_equal_a_plain_recomputation(evidence):
             assert curve.accuracy[gone] == logistic.score(scaler.transform(X_val), y_val)
 
 
+def test_a_bar_moves_with_every_model_that_is_trained(capsys):
+    """Removal trains some 70 models, and takes most of the time."""
+    X, y, X_val, y_val, _ = blobs(60, 30)
+    data = X, y, X_val, y_val
+    valuation = th.tknn_shapley(*data, radius=1.8, metric="euclidean")
+    for found, given, steps in (
+        (valuation, data, "87.0"), (th.knn_shapley(*data, k=3), data, "80.0"), (valuation, (), "9.00")
+    ):  # fmt: skip
+        gather(found, *given, progress=True)
+        assert f" {steps}/{steps} " in capsys.readouterr().err
+
+
 def test_random_removal_is_neither_the_best_nor_the_worst(evidence):
     removal = evidence.removal
     for model in removal.models:

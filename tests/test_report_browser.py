@@ -13,6 +13,7 @@ from pages import EVIL, blobs
 
 import thresher as th
 from thresher.report import gather, write_report
+from thresher.tables.formulas import harmless_text
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
@@ -49,7 +50,10 @@ def evidence():
     options = {"radius": 1.8, "metric": "euclidean", "owners": owners}
     valuation = th.tknn_shapley(X, y, X_val, y_val, **options)
     ids = [f"id-{i * 7 % 400:03d}" for i in range(400)]
-    return gather(valuation, X, y, X_val, y_val, ids=ids, record={"command": "thresher value"})
+    text = ["-1.5", "-2e-3", "+3", "-x", "=2+2", "'@a", "7", "\u202eabc"]  # as a .csv has them
+    show = {"text": [text[i % 8] for i in range(400)], "number": (-X[:, 0]).tolist()}
+    record = {"command": "thresher value"}
+    return gather(valuation, X, y, X_val, y_val, ids=ids, record=record, show=show)
 
 
 @pytest.fixture(scope="module")
@@ -217,11 +221,14 @@ def test_the_download_holds_the_rows_shown_in_their_order(page, evidence, folder
     known = {str(row[0]): row for row in evidence.worst.rows}
     for row in rows:
         assert row == [written(cell) for cell in known[row[0]]]
+    downloaded = {row[names.index("text")] for row in rows}
+    assert downloaded == {"-1.5", "-2e-3", "+3", "'-x", "'=2+2", "''@a", "7", "\\u202eabc"}
+    assert any(row[names.index("number")].startswith("-") for row in rows)
 
 
 def written(cell):
     """A cell of the download; text that a spreadsheet would compute is made text."""
-    return f"'{cell}" if str(cell).startswith("=") else "" if cell is None else str(cell)
+    return "" if cell is None else str(harmless_text(cell)).replace("\u202e", "\\u202e")
 
 
 def centers(page):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import os
@@ -23,6 +24,7 @@ import thresher as th
 from thresher.attack import DPTKNN, KNN, TKNN
 from thresher.paper import (
     EXPERIMENTS,
+    dependencies,
     detection,
     membership,
     neighbor,
@@ -266,14 +268,61 @@ def test_curves_show_ours_and_the_printed_ones():
     assert figure.axes[0].get_ylabel() == "AUROC"
 
 
-def test_the_key_of_a_cell_knows_its_rows_its_settings_and_the_source(monkeypatch):
-    cell = Cell("noisy", "fraud", "paper", "knn", 5.0)
-    keys = {cell.key("noisy", "a"), cell.key("noisy", "b"), cell.key("mislabel", "a")}
-    keys |= {dataclasses.replace(cell, **{name: entry}).key("noisy", "a") for name, entry in
+def test_the_key_of_a_cell_knows_its_rows_and_its_settings():
+    cell = Cell("noisy", "fraud", "paper", "knn")
+    key = detection.NOISY.key
+    keys = {
+        key(cell, "a"),
+        key(cell, "b"),
+        dataclasses.replace(detection.NOISY, name="x").key(cell, "a"),
+    }
+    keys |= {key(dataclasses.replace(cell, **{name: entry}), "a") for name, entry in
              {"draw": 1, "step": 6.0, "set": "wind", "options": (("subsets", 3),), "fixed": True}.items()}  # fmt: skip
-    monkeypatch.setattr("thresher.paper.cells.source_digest", lambda: "changed")
-    keys.add(cell.key("noisy", "a"))
-    assert len(keys) == 9
+    assert len(keys) == 8
+
+
+@pytest.mark.parametrize(
+    ("module", "changed"),
+    [
+        ("kernels.logistic", {"data-shapley", "leave-one-out", "data-banzhaf"}),
+        ("retrain.plans", {"data-shapley", "leave-one-out", "data-banzhaf"}),
+        ("tknn", {"tknn"}),
+        ("knn", {"knn", "knn k=11"}),
+        ("paper.draws", set(detection.FUNCTIONS)),
+        ("paper.pages", set()),
+        ("findings", set()),
+    ],
+)
+def test_the_key_of_a_cell_changes_with_the_code_that_makes_it_and_no_other(
+    module, changed, monkeypatch
+):
+    def keys():
+        dependencies.module_digest.cache_clear()
+        return {
+            m: detection.NOISY.key(Cell("noisy", "fraud", "paper", m), "")
+            for m in detection.FUNCTIONS
+        }
+
+    before, source = keys(), dependencies._source
+
+    def edited(name):
+        return source(name) + ("\nEDITED = True\n" if name == f"thresher.{module}" else "")
+
+    monkeypatch.setattr(dependencies, "_source", edited)
+    after = keys()
+    monkeypatch.undo()
+    assert {m for m in before if before[m] != after[m]} == changed
+    assert keys() == before
+
+
+def test_comments_docstrings_and_imports_are_not_code():
+    def plain(text):
+        return dependencies._plain_code(ast.parse(text))
+
+    code = "def f(x):\n    return x + 1\n"
+    same = 'from a import b\n"""Words."""\nimport c\ndef f(x):\n    """More."""\n    from d import e\n    # why\n    return x + 1\n'
+    assert plain(same.replace("from a import b\n", "")) == plain(code) == plain('"""W."""\n' + code)
+    assert plain(code.replace("1", "2")) != plain(code)
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,14 @@ from pyarrow import csv
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.engines import memory, ranks, resume
-from thresher.engines.fitting import fit_encoder
-from thresher.engines.ranks import rank_values
-from thresher.engines.repeats import find_repeats
-from thresher.runs import Settings, stream_files, value_files, write_results
+from thresher.passes import checkpoint as resume
+from thresher.passes import memory
+from thresher.runs import Settings, ranks, stream_files, value_files, write_results
+from thresher.runs.ranks import rank_values
+from thresher.runs.repeats import find_repeats
 from thresher.tables import batches
 from thresher.tables.columns import Columns
+from thresher.tables.encoder_fit import fit_encoder
 from thresher.tables.encoding import Encoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -198,12 +199,12 @@ def test_repeats_are_found_however_many_and_equal_prints_are_no_repeats(
 ):
     entries = [*range(10_000), *[str(i) for i in range(10_000)], *range(count)]
     cut = [entries[lo : lo + 999] for lo in range(0, len(entries), 999)]
-    monkeypatch.setattr("thresher.engines.ranks.CHUNK", 1000)
+    monkeypatch.setattr("thresher.runs.ranks.CHUNK", 1000)
     found = find_repeats(lambda: iter(cut), len(entries), tmp_path, room=0)
     assert 0 < len(found) <= count
     for entry, rows in found.items():
         assert rows == [entry, 20_000 + entry]
-    monkeypatch.setattr("thresher.engines.repeats._print", lambda entry: len(str(entry)))
+    monkeypatch.setattr("thresher.runs.repeats._print", lambda entry: len(str(entry)))
     distinct = [["a", "bb"], ["b", 1]]
     assert find_repeats(lambda: iter(distinct), 4, tmp_path) == {}
 
@@ -291,7 +292,8 @@ def test_missing_ids_and_labels_without_a_partner_are_refused():
 
 BREAKING = """
 import os, signal, sys
-from thresher.engines import memory, resume
+from thresher.passes import memory
+from thresher.passes import checkpoint as resume
 from thresher.cli import main
 
 memory.LARGEST = 1

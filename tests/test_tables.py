@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pyarrow import feather, ipc
+from pyarrow import csv, feather, ipc
 from tabular import check_refused, put
 
 import thresher as th
@@ -577,6 +578,10 @@ def encoded(found, **arguments):
         (pa.array(["1", "2", "1"]).dictionary_encode(), [1, 2, 1]),
         (pa.array(["1", "2", "1"], pa.large_string()), [1, 2, 1]),
         (pa.array([1, 2, 3]).cast(pa.decimal128(21, 2)), [1, 2, 3]),
+        ([2**53, -(2**53), 0], [2**53, -(2**53), 0]),
+        (["9007199254740992", "-9007199254740992", "0"], [2**53, -(2**53), 0]),
+        (["9007199254740993.0", "1e20", "9.5e15"], [2.0**53, 1e20, 9.5e15]),
+        ([2.0**60, 1e20, 0.5], [2.0**60, 1e20, 0.5]),
     ],
 )
 def test_numbers_of_every_kind_are_float64(entries, numbers):
@@ -601,6 +606,13 @@ def test_numbers_of_every_kind_are_float64(entries, numbers):
         ([1.0, float("inf")], ["infinite numbers in row 1"]),
         (["1e999", "1"], ["infinite numbers in row 0"]),
         ([2**53 + 2, 1], ["integers beyond 2**53 in row 0"]),
+        ([1, 2**53 + 1, None], ["integers beyond 2**53 in row 1"]),
+        ([-(2**53) - 1, 1], ["integers beyond 2**53 in row 0"]),
+        (np.array([1, 2**64 - 1], np.uint64), ["integers beyond 2**53 in row 1"]),
+        ([Decimal(1), Decimal(2**53 + 1)], ["integers beyond 2**53 in row 1"]),
+        (["1", "9007199254740993", ""], ["integers beyond 2**53 in row 1"]),
+        (["0.5", " -9007199254740993 ", "NA"], ["integers beyond 2**53 in row 1"]),
+        (["1" + "0" * 400, "1"], ["integers beyond 2**53 in row 0"]),
         (["1", None, "2"], ["missing numbers in row 1", "--fill median", "--ignore x"]),
         ([1.0, None, float("nan")], ["missing numbers in rows 1, 2"]),
         (["1", "NA", "n/a", "NaN", "null", "None", "", " "], ["missing numbers in rows 1, 2, 3"]),
@@ -610,6 +622,20 @@ def test_numbers_of_every_kind_are_float64(entries, numbers):
 )
 def test_cells_that_are_no_numbers_are_refused(entries, words):
     check_refused(lambda: Encoder.fit(columns(x=entries)), "a.csv column 'x'", *words)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.arrow"])
+def test_files_have_one_rule_for_long_integers(name, tmp_path):
+    """Whole or in parts: 2**53 + 1 is refused before it is rounded to a number that would pass."""
+    table = pa.table({"a": [2**53 + 1, 2, 3], "b": [0.5] * 3, "y": ["u", "v", "u"]})
+    path = tmp_path / name
+    {"p.csv": csv.write_csv, "p.parquet": pq.write_table, "p.arrow": feather.write_feather}[name](
+        table, path
+    )
+    whole = choose_columns(read_table(path), label="y")
+    check_refused(lambda: Encoder.fit(whole), "column 'a' has integers beyond 2**53 in row 0")
+    with pytest.raises(th.InputError, match=r"column 'a' has integers beyond 2\*\*53 in row 0"):
+        th.tknn_shapley(th.Scan(path, label="y"), None, [[1.0, 2.0]], ["u"])
 
 
 def test_what_is_true_must_stay_so():

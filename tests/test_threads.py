@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_info
 
 import thresher as th
@@ -27,6 +28,22 @@ def test_the_number_of_threads_is_set_by_the_environment(monkeypatch):
         monkeypatch.setenv("THRESHER_THREADS", wrong)
         with pytest.raises(th.InputError, match="THRESHER_THREADS must be an integer >= 1"):
             thread_count()
+
+
+def test_workers_of_joblib_share_the_cores_among_them(monkeypatch):
+    monkeypatch.delenv("THRESHER_THREADS", raising=False)
+    for share in ("1", "2", "", "none", "100000"):
+        monkeypatch.setenv("NUMBA_NUM_THREADS", share)
+        assert thread_count() == min(
+            len(os.sched_getaffinity(0)), {"1": 1, "2": 2}.get(share, 1 << 30)
+        )
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("THRESHER_THREADS", "3")
+    assert thread_count() == 3
+    monkeypatch.delenv("NUMBA_NUM_THREADS")
+    monkeypatch.delenv("THRESHER_THREADS")
+    counts = Parallel(n_jobs=2)(delayed(thread_count)() for _ in range(2))
+    assert counts == [max(1, cpu_count() // 2)] * 2
 
 
 @pytest.mark.parametrize("parallel", [False, True])
@@ -51,6 +68,7 @@ def test_every_piece_is_run_and_errors_come_out(parallel, monkeypatch):
 
 
 def test_blas_gets_its_threads_back_however_users_overlap():
+    values(3)  # loads every BLAS that is used
     before = blas_threads()
     assert set(before) != {1} or os.cpu_count() == 1
 

@@ -8,7 +8,7 @@ from oracles import threshold_values
 from sklearn.neighbors import NearestNeighbors, RadiusNeighborsClassifier
 
 import thresher as th
-from thresher.prices import semivalue_name
+from thresher.games.semivalues import semivalue_name
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", ("beta", 4, 1), ("beta", 0.5, 3)]
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles import nearest_utility, nearest_values, semivalues
 
 import thresher as th
-from thresher import nearest
-from thresher.truncation import Truncation, error_bound, neighbors_kept
+from thresher import knn as nearest
+from thresher.games.truncation import Truncation, error_bound, neighbors_kept
 
 UTILITIES = ["soft-label", "jia2019"]
 ROUNDING = 1e-12

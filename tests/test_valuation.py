@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import datetime
+import enum
 import pickle
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -174,12 +177,98 @@ def test_settings_are_stored_as_plain_values():
 def test_owners_of_mixed_types_cannot_be_saved(tmp_path):
     valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0, (1, "a"))
     assert valuation.by_owner() == {1: 0.0, "a": 0.0}
-    with pytest.raises(th.InputError, match="columns cannot be saved"):
+    with pytest.raises(
+        th.InputError,
+        match="owners of different types cannot be saved in one column, got int and str",
+    ):
         valuation.save(tmp_path / "x")
     valuation = th.Valuation(np.zeros(2), "m", {}, 0.0, 0.0)
     with pytest.raises(th.InputError, match="the folder .* does not exist"):
         valuation.save(tmp_path / "no" / "x")
     assert list(tmp_path.iterdir()) == []
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Odd(str):
+    """A string that equals none."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return isinstance(other, Odd) and str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+Color = enum.Enum("Color", {"RED": "red", "BLUE": "blue"})
+Name = enum.Enum("Name", {"RED": "red", "BLUE": "blue"}, type=str)
+Number = enum.IntEnum("Number", {"ONE": 1, "TWO": 2})
+DAY = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+SAVED = [
+    ("a", "b"), ("", "\0"), ("é", "e\u0301"), (1, -(2**63) + 1), (1.5, -0.0), (True, False),
+    tuple(Name), tuple(Number), (Word("a"), "b"), tuple(np.array([1, 2])), [1, 2],
+    np.array(["a", "b"]), np.array([0.1, 0.2], np.float32), tuple(np.array([True, False])),
+]  # fmt: skip
+UNSAVED = [
+    (1, 2.5), (1, 2.0), (True, 2), (False, 2.5), (2**53 + 1, 2.5), (1, "a"), tuple(Color),
+    (Odd("a"), Odd("b")), (Decimal(1), Decimal(2)), (DAY, DAY), (DAY.date(), DAY.date()),
+    (DAY - DAY, DAY - DAY), (pd.Timestamp(1), pd.Timestamp(2)), (pd.Timestamp(DAY), "a"),
+    tuple(np.array([1, 2], "M8[ns]")), ((1, 2), (3, 4)), (b"a", b"b"), (1.0, float("inf")),
+    (float("nan"), 1.0), (None, None), (2**63, 1), ("a\ud800", "b"), (1j, 2j),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ["owners", "ids"])
+@pytest.mark.parametrize("entries", SAVED, ids=repr)
+def test_what_is_saved_is_loaded_equal(role, entries, tmp_path):
+    valuation = th.Valuation(np.array([0.5, 0.25]), "m", {}, 1.0, 0.0, **{role: entries})
+    valuation.save(tmp_path / "values.parquet")
+    again = th.Valuation.load(tmp_path / "values.parquet")
+    assert again == valuation
+    assert getattr(again, role) == tuple(entries)
+    if role == "owners":
+        assert again.by_owner() == valuation.by_owner()
+
+
+@pytest.mark.parametrize("role", ["owners", "ids"])
+@pytest.mark.parametrize("entries", UNSAVED, ids=repr)
+def test_what_could_not_be_loaded_is_not_saved(role, entries, tmp_path, valuation):
+    path = tmp_path / "values.parquet"
+    valuation.save(path)
+    other = th.Valuation(np.array([0.5, 0.25]), "m", {}, 1.0, 0.0, **{role: entries})
+    with pytest.raises(th.InputError, match=f"{role[:-1]}.* cannot be saved"):
+        other.save(path)
+    assert th.Valuation.load(path) == valuation
+    assert [entry.name for entry in tmp_path.iterdir()] == ["values.parquet"]
+
+
+@pytest.mark.parametrize("entries", [*SAVED, *UNSAVED], ids=repr)
+def test_classes_are_saved_equal_or_not_at_all(entries, tmp_path):
+    """JSON has room for classes of several types, a column has not."""
+    try:
+        counts = th.NeighborCounts([[0.0], [1.0]], list(entries), metric="euclidean")
+    except th.InputError:
+        return
+    for each in (counts, counts.price_list()):
+        path = tmp_path / type(each).__name__
+        with contextlib.suppress(th.InputError):
+            each.save(path)
+            assert type(each).load(path).classes == each.classes
+    mixed = th.NeighborCounts([[0.0], [1.0]], [1, 2.5], metric="euclidean").price_list()
+    mixed.save(tmp_path / "mixed")
+    assert th.PriceList.load(tmp_path / "mixed").classes == [1, 2.5]
+
+
+@pytest.mark.parametrize("name", ["owner", "standard_error"])
+def test_a_column_of_the_caller_is_not_taken_for_ours(name, tmp_path):
+    valuation = th.Valuation(np.array([0.5, 0.25]), "m", {}, 1.0, 0.0)
+    with pytest.raises(th.InputError, match=f"columns has '{name}', a name that is taken"):
+        valuation.save(tmp_path / "x", columns={name: [1.0, 2.0]})
+    valuation.save(tmp_path / "x", columns={"note": ["a", "b"]})
+    assert th.Valuation.load(tmp_path / "x") == valuation
 
 
 def test_a_parquet_file_of_something_else_is_refused(tmp_path):
@@ -235,3 +324,14 @@ def test_a_changed_id_is_refused(tmp_path):
     pq.write_table(table.set_column(where, "id", pa.array(["b", "a"])), tmp_path / "named")
     with pytest.raises(th.InputError, match="does not hold a valuation"):
         th.Valuation.load(tmp_path / "named")
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.TSV", "v.json", "v.xlsx", "v.npz", "v.html"])
+def test_a_valuation_is_saved_under_no_name_of_another_kind(name, tmp_path):
+    valuation = th.Valuation(np.array([0.5]), "example", {}, 0.5, 0.0)
+    with pytest.raises(th.InputError, match=r"must end in \.parquet, .* got .*v\."):
+        valuation.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    for fine in ("v.parquet", "v", "v.values"):
+        valuation.save(tmp_path / fine)
+        assert th.Valuation.load(tmp_path / fine).values.tolist() == [0.5]

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pages import Page
 from pyarrow import csv, feather
 from tabular import check_refused, put, thresher
 
@@ -419,7 +420,7 @@ def test_labels_that_differ_in_kind_are_told():
 
 @pytest.mark.parametrize(
     ("labels", "words"),
-    [(["cat", "Cat", "dog"], "capitals or spaces only: 'cat', 'Cat'"), (["NA", "cat"], "'NA'"),
+    [(["cat", "Cat", "dog"], "different classes: 'cat', 'Cat'"), (["NA", "cat"], "'NA'"),
      (["cat", "cat"], "one class only"), (["cat", "dog"], "")],
 )  # fmt: skip
 def test_odd_labels_are_pointed_out(labels, words):
@@ -578,13 +579,13 @@ def test_help_shows_the_way_and_shells_complete(monkeypatch):
 
 
 def test_the_documents_show_what_the_command_does():
-    """Every console block of docs/command.md, line by line."""
+    """Every console block of docs/command.md, line by line, and what it quotes of the report."""
     text = (Path(__file__).parent.parent / "docs" / "command.md").read_text()
     source = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
     code = "\n".join(line[4:] for line in source.splitlines() if line[:4] in {">>> ", "... "})
     names = {}
     exec(code, names)  # noqa: S102
-    assert names["write_tables"]().sum() == 40
+    wrong = names["write_tables"]()
     steps = [
         block.split("\n$ ") for block in re.findall(r"```console\n(.*?)\n```", text, re.DOTALL)
     ]
@@ -592,8 +593,17 @@ def test_the_documents_show_what_the_command_does():
         command, *wanted = step.splitlines()
         words = command.split()
         run = subprocess.run(words, capture_output=True, text=True, check=True, env=PATH)  # noqa: S603
-        for line in wanted:
-            assert line in (run.stdout + run.stderr).splitlines(), command
+        assert wanted == (run.stdout + run.stderr).splitlines(), command
+    page = Page(Path("report.html").read_text())
+    quoted = re.findall(r'report says "([^"]+)"', text)
+    assert quoted
+    for words in quoted:
+        assert words in page.said("verdict")
+    marked, right = re.search(
+        r"Of the (\d+) rows that the example above marks, (\d+) are wrong", text
+    ).groups()
+    suggested = pq.read_table("values.parquet").column("suggestion").to_numpy() == "relabel"
+    assert (suggested.sum(), (suggested & wrong).sum()) == (int(marked), int(right))
 
 
 def test_a_warning_is_told_once_and_in_words(data):
@@ -604,3 +614,49 @@ def test_a_warning_is_told_once_and_in_words(data):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("warning: 30 of 30 validation rows are exact copies") == 1
     assert "TwinWarning" not in done.stderr
+
+
+def test_one_delimiter_is_for_all_files():
+    put("semi.csv", "a;b;y\n1;2;0\n2;1;1\n")
+    put("val.csv", "a,b,y\n1,2,0\n2,1,1\n")
+    release = ("--epsilon", 1, "--delta", 1e-6, "--ledger", "l.db", "--out-prices", "p.json")
+    for command in (("value", "semi.csv"), ("release", "semi.csv", *release)):
+        start = (*command, "--validation", "val.csv")
+        first, second = thresher(*start), thresher(*start, "--delimiter", ";")
+        assert first.stderr.startswith("thresher: semi.csv has one column"), first.stderr
+        assert first.stderr.endswith("use --delimiter ';'\n")
+        assert second.stderr.startswith("thresher: val.csv has one column"), second.stderr
+        assert "--delimiter is one for all files: write this one with the same" in second.stderr
+
+
+def test_a_column_that_only_the_points_have_is_named_with_the_ways_out():
+    put("ids.csv", "id,a,y\n1,2,0\n2,1,1\n")
+    put("v.csv", "a,y\n2,0\n1,1\n")
+    settings = {"file": "ids.csv", "validation": "v.csv"}
+    said = check_refused(
+        lambda: value_files(Settings(**settings)),
+        "v.csv has no column 'id', which is a feature of ids.csv: leave it out by --ignore id, or "
+        "name it by --id id or --owner id",
+    )
+    assert "--features" not in said
+    named = Settings(**settings, features=("id", "a"))
+    check_refused(lambda: value_files(named), "v.csv has no column 'id' (--features)")
+
+
+def test_one_point_is_one_point():
+    put("one.csv", "a,y\n1,0\n")
+    put("v.csv", "a,y\n2,0\n")
+    done = thresher("value", "one.csv", "--validation", "v.csv", "--radius", 1)
+    assert "valued 1 point by 1 validation point: " in done.stderr
+    said = thresher("value", "one.csv", "--validation", "v.csv", "--semivalue", "beta(0,1)").stderr
+    assert "'beta(4, 1)' with two positive numbers" in said
+
+
+def test_an_appraisal_names_the_column_that_a_price_list_wants():
+    V = pa.table({"a": [1.0, 2.0], "b": [2.0, 1.0]})
+    th.NeighborCounts(V, ["x", "y"]).price_list().save("prices.json")
+    put("mine.csv", "a,y\n1,x\n")
+    check_refused(
+        lambda: appraise_files("mine.csv", Path("prices.json")),
+        "mine.csv has no column 'b' (a feature of the price list): it has 'a', 'y'",
+    )

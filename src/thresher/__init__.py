@@ -6,10 +6,7 @@ Start with `tknn_shapley`; its result is a `Valuation`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from thresher.corrupt import add_feature_noise, flip_labels
-from thresher.counts import NeighborCounts
 from thresher.errors import (
     BudgetError,
     ExtraError,
@@ -17,38 +14,48 @@ from thresher.errors import (
     InputError,
     LabelWarning,
     ReachWarning,
+    ScaleWarning,
     ThresherError,
     ThresherWarning,
     TwinWarning,
 )
-from thresher.nearest import knn_shapley
-from thresher.price_list import PriceList
-from thresher.prices import Beta
-from thresher.radius import RadiusSuggestion, suggest_radius
-from thresher.threshold import tknn_shapley, zero_budget_score
-from thresher.valuation import Valuation
+from thresher.hooks import lend_pages as _lend_pages
+from thresher.version import __version__ as __version__
 
+TYPE_CHECKING = False  # without the time that it takes to import `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from thresher.attack.audit import Audit, audit_mechanism, audit_runs
     from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
-    from thresher.engines.scan import Scan
+    from thresher.corrupt import add_feature_noise, flip_labels
+    from thresher.counts import NeighborCounts
+    from thresher.findings import Findings, explain
+    from thresher.games.semivalues import Beta
+    from thresher.knn import knn_shapley
     from thresher.live.store import LiveCounts
+    from thresher.passes.dask_valuation import DaskValuation
+    from thresher.price_list import PriceList
     from thresher.privacy.knn import KNNRelease, dp_knn_shapley
     from thresher.privacy.ledger import Ledger
-    from thresher.privacy.outcome import Release, SeededRelease
     from thresher.privacy.plan import Plan, plan_release
     from thresher.privacy.release import dp_tknn_shapley
+    from thresher.privacy.released import Release, SeededRelease
+    from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
-
-__version__ = "0.1.0"
+    from thresher.tables.scan import Scan
+    from thresher.tknn import tknn_shapley, zero_budget_score
+    from thresher.valuation import Valuation
 
 __all__ = [
     "Attack",
     "Audit",
     "Beta",
     "BudgetError",
+    "DaskValuation",
     "ExtraError",
+    "Findings",
     "FitWarning",
     "InputError",
     "KNNRelease",
@@ -61,6 +68,7 @@ __all__ = [
     "RadiusSuggestion",
     "ReachWarning",
     "Release",
+    "ScaleWarning",
     "Scan",
     "SeededRelease",
     "TKNNClassifier",
@@ -76,6 +84,7 @@ __all__ = [
     "data_shapley",
     "dp_knn_shapley",
     "dp_tknn_shapley",
+    "explain",
     "flip_labels",
     "knn_shapley",
     "leave_one_out",
@@ -86,18 +95,26 @@ __all__ = [
     "zero_budget_score",
 ]
 
-# slow to import, or not needed by all: only when asked for
+# slow to import: only when asked for, so that the command is there at once
 _LATER = {
     "Attack": "thresher.attack.membership",
     "Audit": "thresher.attack.audit",
+    "Beta": "thresher.games.semivalues",
+    "DaskValuation": "thresher.passes.dask_valuation",
+    "Findings": "thresher.findings",
     "KNNRelease": "thresher.privacy.knn",
     "Ledger": "thresher.privacy.ledger",
     "LiveCounts": "thresher.live.store",
+    "NeighborCounts": "thresher.counts",
     "Plan": "thresher.privacy.plan",
-    "Release": "thresher.privacy.outcome",
-    "Scan": "thresher.engines.scan",
-    "SeededRelease": "thresher.privacy.outcome",
+    "PriceList": "thresher.price_list",
+    "RadiusSuggestion": "thresher.radius",
+    "Release": "thresher.privacy.released",
+    "Scan": "thresher.tables.scan",
+    "SeededRelease": "thresher.privacy.released",
     "TKNNClassifier": "thresher.classifier",
+    "Valuation": "thresher.valuation",
+    "add_feature_noise": "thresher.corrupt",
     "audit_mechanism": "thresher.attack.audit",
     "audit_runs": "thresher.attack.audit",
     "beta_shapley": "thresher.retrain.methods",
@@ -105,14 +122,32 @@ _LATER = {
     "data_shapley": "thresher.retrain.methods",
     "dp_knn_shapley": "thresher.privacy.knn",
     "dp_tknn_shapley": "thresher.privacy.release",
+    "explain": "thresher.findings",
+    "flip_labels": "thresher.corrupt",
+    "knn_shapley": "thresher.knn",
     "leave_one_out": "thresher.retrain.methods",
     "membership_attack": "thresher.attack.membership",
     "plan_release": "thresher.privacy.plan",
+    "suggest_radius": "thresher.radius",
+    "tknn_shapley": "thresher.tknn",
+    "zero_budget_score": "thresher.tknn",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
     message = f"module 'thresher' has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _write_page(*subject: Any, **options: Any) -> None:
+    import_module("thresher.report").report_valuation(*subject, **options)
+
+
+_lend_pages(_write_page)

@@ -1,7 +1,74 @@
-"""`python -m thresher` is the command `thresher`."""
+"""The command `thresher`, or `python -m thresher`; it answers Ctrl-C from the first moment on."""
 
 from __future__ import annotations
 
-from thresher.cli import main
+import errno
+import io
+import os
+import signal
+import sys
 
-main()
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Closed(io.TextIOBase):
+    """Standard output where the caller has closed it."""
+
+    def write(self, _: str, /) -> int:
+        """Refuse."""
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def main() -> None:
+    """Run the command; an interruption while it is imported is one line and an exit code, too."""
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        if heeded:  # else whoever started it wants it ignored
+            signal.signal(signal.SIGINT, _leave)  # KeyboardInterrupt is lost in some imports
+        signal.signal(signal.SIGTERM, _leave)
+        _open_streams()
+        from thresher.cli import main as run
+
+        sys.unraisablehook = _interrupt_again
+        if heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
+    except KeyboardInterrupt:
+        _leave(signal.SIGINT)
+    finally:
+        if heeded:  # the outcome is known
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        exec("")  # noqa: S102 - Python forgets interruptions within exec, else it dies of one
+
+
+def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Send Ctrl-C once more where Python had to ignore it, as in callbacks of imports."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    from threading import Timer
+
+    again = Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))  # not here: it would be lost, too
+    again.daemon = True
+    again.start()
+
+
+def _leave(number: int, *_: object) -> None:
+    """End at once: nothing was begun, or nothing is left to do."""
+    os.write(2, b"thresher: interrupted; files are whole or not there\n")
+    os._exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)
+
+
+def _open_streams() -> None:
+    """Take the places of closed standard streams, which the next file would get otherwise."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stdout is None:
+        sys.stdout = Closed()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+
+
+if __name__ == "__main__":
+    main()

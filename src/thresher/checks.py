@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, MappingView, Sequence, Set
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -89,6 +89,22 @@ def check_text(name: str, text: object, *, empty: bool = True) -> str:
     raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
 
 
+def check_ordered(name: str, entries: object) -> None:
+    """Raise if `entries` are a set, which has no order, or a mapping, which is not a list.
+
+    Examples
+    --------
+    >>> check_ordered("owners", {"ann", "bob"})
+    Traceback (most recent call last):
+    thresher.errors.InputError: owners must have an order, and a set has none: use a list
+    """
+    kind = type(entries).__name__
+    if isinstance(entries, Mapping | MappingView):
+        raise InputError(f"{name} must be a list or an array, got {kind}: use a list of entries")
+    if isinstance(entries, Set):
+        raise InputError(f"{name} must have an order, and a {kind} has none: use a list")
+
+
 def is_dask(table: Any) -> bool:
     """Whether a table is a collection of Dask; Dask is not imported to find out.
 
@@ -100,7 +116,7 @@ def is_dask(table: Any) -> bool:
     return type(table).__module__.split(".")[0] == "dask" and hasattr(table, "__dask_graph__")
 
 
-def check_features(name: str, table: object, *, width: int | None = None) -> Features:
+def check_features(name: str, table: object, *, exact: bool = True) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 
     NumPy arrays and memmaps, pandas and polars frames, Arrow tables and nested lists are taken.
@@ -108,20 +124,20 @@ def check_features(name: str, table: object, *, width: int | None = None) -> Fea
     long integers float64, always exactly. NaN and infinity are found later, in the one pass over
     the rows that computes their norms (`metrics.measure`).
 
-    With a `width` each row is read for itself: long integers are rounded, entries that are missing
-    or no numbers become NaN, and so do rows of a list that have another width.
+    With `exact` false what a row holds is never refused: long integers are rounded. Nor is a table
+    without rows.
     """
-    exact = width is None
-    if _is_frame(table):
+    check_ordered(name, table)
+    if is_frame(table):
         array = _frame_to_array(name, table, exact=exact)
     else:
-        array = _plain_array(name, table) if width is None else _row_by_row(table, width)
+        array = _plain_array(name, table, exact=exact)
     if array.ndim != 2:
         hint = f"; for one feature use {name}.reshape(-1, 1)" if array.ndim == 1 else ""
         raise InputError(
             f"{name} must have two dimensions (rows, features), got {array.ndim}{hint}"
         )
-    if array.shape[0] == 0:
+    if array.shape[0] == 0 and exact:
         raise InputError(f"{name} is empty: at least one row is needed")
     if array.shape[1] == 0:
         raise InputError(f"{name} has no columns: at least one feature is needed")
@@ -136,7 +152,7 @@ def check_width(name: str, array: Features, reference: str, width: int) -> None:
 
 def column_names(table: object) -> tuple[str, ...] | None:
     """The names of a data frame's columns; None for arrays, and for frames that number them."""
-    if not _is_frame(table) or type(table).__name__ == "LazyFrame":
+    if not is_frame(table) or type(table).__name__ == "LazyFrame":
         return None
     arrow = getattr(getattr(table, "schema", None), "names", None)
     names: list[Any] = list(
@@ -176,56 +192,24 @@ def check_number(name: str, value: object, *, least: float, most: float = math.i
     return number
 
 
-def _is_frame(table: object) -> bool:
+def is_frame(table: object) -> bool:
     """Whether `table` is a data frame (pandas, polars, Arrow), judged without importing one."""
     package = type(table).__module__.split(".")[0]
     return package in {"pandas", "polars", "pyarrow", "modin", "cudf"}
 
 
-def _plain_array(name: str, table: object) -> NDArray[Any]:
+def _plain_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         raise InputError(f"{name} is a masked array with masked entries: fill or drop them first")
     if type(table).__module__.startswith("scipy.sparse"):
         raise InputError(f"{name} is a sparse matrix, which is not supported: use {name}.toarray()")
     try:
-        return np.asarray(table)
+        array = np.asarray(table)
     except ValueError as ragged:
         raise InputError(f"{name} is not a rectangular table of numbers: {ragged}") from ragged
-
-
-def _row_by_row(table: Any, width: int) -> NDArray[Any]:
-    """A plain table in which what one row holds changes nothing in another."""
-    if isinstance(table, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(table.astype(np.float64), math.nan))
-    if isinstance(table, np.ndarray) and table.dtype.kind != "O":
-        return (
-            table.astype(np.float64)
-            if table.dtype.itemsize > 8 and table.dtype.kind == "f"
-            else table
-        )
-    if not hasattr(table, "__len__") or isinstance(table, str | bytes):
-        return np.asarray(table)
-    array = np.full((len(table), width), math.nan)
-    for target, row in zip(array, table, strict=True):
-        numbers = _numbers(row)
-        if numbers is not None and len(numbers) == width:
-            target[:] = numbers
+    if exact:
+        _check_mixed(name, table, array)
     return array
-
-
-def _numbers(row: Any) -> NDArray[np.float64] | None:
-    """One row as numbers; None where it is no row at all."""
-    try:
-        return np.array([_number(entry) for entry in row], np.float64)
-    except TypeError:
-        return None
-
-
-def _number(entry: Any) -> float:
-    try:
-        return math.nan if isinstance(entry, str | bytes | complex) else float(entry)
-    except Exception:  # noqa: BLE001 - whatever it is, it is not a number
-        return math.nan
 
 
 def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
@@ -258,7 +242,7 @@ def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
 
 def _check_numeric(name: str, frame: Any, boolean: Any) -> None:
     wrong = [
-        f"{column!r} ({dtype})"
+        f"{column!r} ({str(dtype).partition('(')[0]})"  # categories may be what rows hold
         for column, dtype in frame.schema.items()
         if not (dtype.is_numeric() or dtype == boolean) or dtype.is_decimal()
     ]
@@ -278,6 +262,28 @@ def _check_long_integers(name: str, frame: Any, kinds: set[Any]) -> None:
                 raise InputError(_too_long(f"{name} column {column!r}"))
 
 
+def check_integers(name: str, array: NDArray[Any]) -> None:
+    """Raise if an array of integers has one that no float64 holds exactly."""
+    long = array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size > 0
+    if long and (int(array.max()) > MAX_INTEGER or int(array.min()) < -MAX_INTEGER):
+        raise InputError(_too_long(name))
+
+
+def _check_mixed(name: str, table: Any, array: NDArray[Any]) -> None:
+    """Raise if floats were made of a list in which such an integer stands among floats."""
+    listed = isinstance(table, Iterable) and not hasattr(table, "dtype")
+    if array.dtype != np.float64 or array.ndim != 2 or not listed:
+        return
+    large = (np.abs(array) >= MAX_INTEGER).any(axis=1)
+    for row, entries in enumerate(table) if large.any() else ():
+        if large[row] and any(_is_long(entry) for entry in entries):
+            raise InputError(_too_long(f"{name} row {row}"))
+
+
+def _is_long(entry: Any) -> bool:
+    return isinstance(entry, int | np.integer) and abs(int(entry)) > MAX_INTEGER
+
+
 def _too_long(what: str) -> str:
     return f"{what} has integers beyond 2**53, which no float holds exactly: rescale or drop them"
 
@@ -293,14 +299,12 @@ def _as_floats(name: str, array: NDArray[Any], *, exact: bool) -> Features:
     if kind == "b" or (kind in "iu" and size <= 2):
         return array.astype(np.float32)
     if kind in "iu":
-        if (
-            exact
-            and size == 8
-            and (int(array.max()) > MAX_INTEGER or int(array.min()) < -MAX_INTEGER)
-        ):
-            raise InputError(_too_long(name))
+        if exact:
+            check_integers(name, array)
         return array.astype(np.float64)
     if kind == "O":
+        if exact and any(_is_long(entry) for entry in array.flat):
+            raise InputError(_too_long(name))
         raise InputError(
             f"{name} is an object array, whose entries may be anything: "
             f"use {name}.astype(float) if they are numbers"

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.checks import check_metric, check_radius
+from thresher.checks import MAX_INTEGER, check_features, check_metric, check_radius
 from thresher.errors import InputError
+from thresher.games.classes import ClassCounts
+from thresher.inputs import Points
 from thresher.metrics import Rows, measure
-from thresher.near import Groups
-from thresher.neighbors import search
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -29,6 +31,11 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     metric
         "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row
         of zeros is no error under cosine: its similarity to every row is 0, its distance 1.
+
+    Notes
+    -----
+    Predicting uses all cores. In `GridSearchCV` leave `n_jobs` at 1: more jobs share the same
+    cores, and each starts a process that takes seconds to import scikit-learn and Numba.
 
     Examples
     --------
@@ -47,31 +54,27 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_radius(self.radius)
         if check_metric(self.metric) == "precomputed":
             raise InputError("metric must be 'cosine' or 'euclidean' for TKNNClassifier")
+        given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        _check_rounded(given, X)
         X = np.array(X)  # our own: its norms are computed once
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._points = self._measure(X)
-        self._groups = Groups.of(codes.astype(np.int32), len(self.classes_))
+        self._points = Points(self._measure(X), codes.astype(np.int32))
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """One row a query, one column a class, in the order of `classes_`."""
         check_is_fitted(self)
-        queries = self._measure(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
-        every = np.arange(len(self.classes_))
-        counts = np.zeros((len(self.classes_), len(queries)), np.int64)
-        way = search(
-            self._points,
-            queries,
-            metric=check_metric(self.metric),
-            radius=check_radius(self.radius),
-        )  # fmt: skip
-        segments = self._groups.segments(every)  # each class of a fitted classifier has points
-        for block in way.blocks(self._groups):
-            counts[:, block.columns] = block.count(segments)
+        found = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        _check_rounded(X, found)
+        queries = self._measure(found)
+        near_queries = Ball(
+            queries, len(queries), check_metric(self.metric), check_radius(self.radius)
+        )
+        counts = count(self._points, near_queries, ClassCounts(len(self.classes_)))
         near = counts.sum(axis=0)
-        shares = np.where(near > 0, counts / np.maximum(near, 1), 1 / len(every))
+        shares = np.where(near > 0, counts / np.maximum(near, 1), 1 / len(self.classes_))
         return np.ascontiguousarray(shares.T)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -82,3 +85,9 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _measure(self, X: NDArray[Any]) -> Rows:
         return measure("X", X, cosine=self.metric == "cosine", zero_rows=True)
+
+
+def _check_rounded(given: Any, found: NDArray[Any]) -> None:
+    """Refuse integers that no float holds, which scikit-learn rounds in silence."""
+    if float(np.abs(found).max()) >= MAX_INTEGER:
+        check_features("X", given)

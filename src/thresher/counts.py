@@ -11,26 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.arrays import load_arrays
 from thresher.checks import check_radius, rows_text
 from thresher.errors import InputError
 from thresher.files import check_sealed, portable, reading, sealed, write_whole
+from thresher.games.classes import ClassGame
+from thresher.games.semivalues import Semivalue, utility
 from thresher.inputs import (
     Points,
     Validation,
     check_points,
     check_validation,
     kept,
-    row_fingerprints,
+    point_prints,
     warn_of_twins,
 )
 from thresher.kernels.pairs import fingerprint
 from thresher.labels import check_labels
-from thresher.metrics import Rows
-from thresher.near import Distances, Groups, own_counts
-from thresher.neighbors import Neighbors
-from thresher.panels import NOBODY, Panels, plain_label, plain_row
+from thresher.neighbors.ball import Ball
+from thresher.neighbors.single import NOBODY, Panels, plain_label, plain_row
+from thresher.passes.walk import count
 from thresher.price_list import PriceList, stored_validation
-from thresher.prices import Semivalue, utility
 
 FORMAT = "thresher.counts/1"
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -277,7 +278,8 @@ class NeighborCounts:
 
     def _count(self, points: Points) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """The (same, other) table of these points, and their fingerprints."""
-        return count_points(points, self.validation, self.radius), point_prints(points)
+        near, game = Ball.around(self.validation, self.radius), ClassGame.of(self.validation)
+        return count(points, near, game), point_prints(points.rows, points.codes.astype(np.int64))
 
     def _settled(self) -> Counter[int]:
         """The fingerprints of all points counted, and how often each was."""
@@ -299,7 +301,8 @@ class NeighborCounts:
             raise InputError("its counts do not fit its points")
         counts._counts[:] = table
         if points is not None:
-            counts._arrived.append(point_prints(points))
+            codes = points.codes.astype(np.int64)
+            counts._arrived.append(point_prints(points.rows, codes))
         return counts
 
     def save(self, path: str | Path) -> None:
@@ -331,9 +334,8 @@ class NeighborCounts:
     @classmethod
     def load(cls, path: str | Path) -> NeighborCounts:
         """The counts that `save` wrote."""
-        with reading(path, "table of counts") as found, found.open("rb") as stream:
-            with np.load(stream) as stored:  # each array has a checksum of its own
-                arrays = {name: stored[name] for name in stored.files}
+        with reading(path, "table of counts") as found:
+            arrays = load_arrays(found)  # each has a checksum of its own
             about = json.loads(str(arrays.get("about", "{}")))
             check_sealed(about, FORMAT)
             validation = stored_validation(about, arrays.get("features"), arrays["labels"])
@@ -344,34 +346,6 @@ class NeighborCounts:
             counts._present = Counter(times)
             counts._points = int(arrays["times"].sum())
             return counts
-
-
-def count_points(
-    points: Points, validation: Validation, radius: float, neighbors: Neighbors = "auto"
-) -> NDArray[np.int64]:
-    """The (same, other) table of these points; a code behind the last class agrees with none."""
-    groups = Groups.of(points.codes, len(validation.classes) + 1)
-    counts = np.zeros((2, len(validation)), np.int64)
-    for block in validation.search(points.rows, radius, neighbors).blocks(groups):
-        codes = validation.codes[block.columns]
-        segments = groups.segments(np.unique(codes))
-        counts[:, block.columns] = own_counts(block.count(segments), segments, codes)
-    return counts
-
-
-def point_prints(points: Points, first: int | None = None) -> NDArray[np.uint64]:
-    """A fingerprint of each point and its class; with `first`, also of its row, counted from it."""
-    rows = points.rows
-    if isinstance(rows, Distances):
-        if not isinstance(rows.source, np.ndarray):
-            raise InputError(
-                "X must be one array of distances here: add the points in parts instead"
-            )
-        rows = Rows(rows.source, np.empty(len(rows)))
-    salt = points.codes.astype(np.int64)
-    if first is not None:
-        salt += np.arange(first, first + len(rows)) << 20
-    return row_fingerprints(rows, None, salt)
 
 
 def _snapshot(array: NDArray[np.int64]) -> NDArray[np.int64]:

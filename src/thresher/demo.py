@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from thresher.corrupt import flip_labels
-from thresher.nearest import knn_shapley
+from thresher.knn import knn_shapley
 from thresher.radius import suggest_radius
-from thresher.threshold import tknn_shapley
-from thresher.valuation import Valuation
+from thresher.tknn import tknn_shapley
 
 
 def main() -> None:
@@ -36,13 +36,11 @@ def main() -> None:
     )
     _say(f"radius {float(radius):.3f}, suggested from the validation digits alone\n")
 
-    def threshold() -> Valuation:
-        return tknn_shapley(X, y_noisy, X_val, y_val, radius=float(radius))
-
-    def nearest() -> Valuation:
-        return knn_shapley(X, y_noisy, X_val, y_val, k=5)
-
-    methods: dict[str, Callable[[], Valuation]] = {"tknn": threshold, "knn": nearest}
+    data = X, y_noisy, X_val, y_val
+    methods: dict[str, Callable[[], Any]] = {
+        "tknn": lambda: tknn_shapley(*data, radius=float(radius)),
+        "knn": lambda: knn_shapley(*data, k=5),
+    }
     _say("method  seconds  AUROC  ten most suspicious rows (* flipped)")
     for name, method in methods.items():
         method()  # compiles, or loads what was compiled before

@@ -7,18 +7,75 @@ ThresherError
 
 ThresherWarning (a UserWarning)
 ├── FitWarning                          models failed to fit, or warned
-├── LabelWarning                        points and validation set share no label
+├── LabelWarning                        labels of points and validation set do not match
 ├── ReachWarning                        no point is near any validation point
+├── ScaleWarning                        values have the right order but the wrong size
 └── TwinWarning                         a validation row is also a training row
+
+Messages may quote files and arguments. They are read on terminals and in logs, so `plain_text`
+makes one line of each that has no control characters and is not too long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from types import ModuleType
+import re
+import sys
+
+TYPE_CHECKING = False  # without the time that it takes to import `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import TextIO
+
+LONGEST = 1000  # characters of a message; what a longer one quotes is cut
+LONGEST_QUOTE = 120
+LONG_QUOTES = re.compile(  # between quotes, or without a space
+    rf"(?<=')[^']{{{LONGEST_QUOTE + 1},}}(?=')|(?<=\")[^\"]{{{LONGEST_QUOTE + 1},}}(?=\")"
+    rf"|[^\s'\"]{{{LONGEST_QUOTE + 1},}}"
+)
 
 
-class ThresherError(Exception):
+def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
+    """`text`, cut where it has more than `most` characters; then it says how many there are.
+
+    Examples
+    --------
+    >>> shortened("cat", 3), shortened("c" * 5000, 3)
+    ('cat', 'ccc… (5,000 characters)')
+    """
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def plain_text(text: str) -> str:
+    r"""`text` as one line for a terminal: control characters escaped, long quotes cut.
+
+    Escaped are all characters that `repr` escapes, such as line ends, terminal commands and marks
+    that turn the direction of writing around.
+
+    Examples
+    --------
+    >>> print(plain_text("no column 'a\x1b[31m\nb\u202e'"))
+    no column 'a\x1b[31m\nb\u202e'
+    """
+    if len(text) > LONGEST:
+        text = LONG_QUOTES.sub(lambda found: shortened(found[0]), text)
+    if len(text) > 2 * LONGEST:
+        text = f"{text[:LONGEST]} … ({len(text):,} characters) … {text[-LONGEST:]}"
+    if text.isprintable():
+        return text
+    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
+
+
+class _OneLine(Exception):  # noqa: N818
+    """What prints its message as `plain_text`."""
+
+    def __str__(self) -> str:
+        return plain_text(super().__str__())
+
+
+class ThresherError(_OneLine):
     """The root of every exception this library raises on purpose."""
 
 
@@ -34,7 +91,7 @@ class ExtraError(ThresherError, ImportError):
     """A feature needs a package that is not installed."""
 
 
-class ThresherWarning(UserWarning):
+class ThresherWarning(_OneLine, UserWarning):
     """The root of every warning: the numbers are right, but maybe not what was meant."""
 
 
@@ -43,15 +100,29 @@ class FitWarning(ThresherWarning):
 
 
 class LabelWarning(ThresherWarning):
-    """The points and the validation set have no label in common."""
+    """The points and the validation set have no label in common, or write some differently."""
 
 
 class ReachWarning(ThresherWarning):
     """No point is within the radius of any validation point, so every value is zero."""
 
 
+class ScaleWarning(ThresherWarning):
+    """Values may have the right order but the wrong size: do not pay by them."""
+
+
 class TwinWarning(ThresherWarning):
     """Some validation rows are exact copies of training rows: a leak."""
+
+
+@contextlib.contextmanager
+def printing() -> Iterator[TextIO]:
+    """Yield standard output; an error of the system names it."""
+    try:
+        yield sys.stdout
+    except OSError as failed:
+        failed.filename = failed.filename or "standard output"
+        raise
 
 
 def require(module: str, *, purpose: str, extra: str) -> ModuleType:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import errno
 import hashlib
 import json
 import math
 import os
-import tempfile
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.drafts import draft_file, fcntl
 from thresher.errors import InputError
-
-fcntl: Any = None
-with contextlib.suppress(ImportError):  # not on Windows
-    import fcntl
 
 KEY = b"thresher"
 BROKEN = (  # what readers raise on a file that is not what it seems
@@ -31,33 +27,39 @@ BROKEN = (  # what readers raise on a file that is not what it seems
     BadZipFile,
     EOFError,
     LookupError,
+    MemoryError,
     OSError,
     RuntimeError,
+    SyntaxError,
+    TokenError,
     TypeError,
     ValueError,
+    zlib.error,
 )
 
 
-def write_whole(path: str | Path, write: Callable[[Path], object], *, replace: bool = True) -> None:
+def write_whole(
+    path: str | Path,
+    write: Callable[[Path], object],
+    *,
+    replace: bool = True,
+    private: bool = False,
+) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it: never half a file.
 
     A file that is replaced keeps its permissions, and a link goes on pointing to it. Without
-    `replace` a file that is there is left alone, even if it came while this one was written.
+    `replace` a file that is there is left alone, even if it came while this one was written. A
+    `private` file is for the eyes of its owner: others may not read it, whatever was there before.
     """
-    target = _path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise InputError(f"cannot write {path}: it is there already, and is not a file")
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    temporary = _beside(path, target)
-    try:
+    with writing(path) as target, draft_file(target.parent) as temporary:
+        if target.exists() and not target.is_file():
+            raise InputError(f"cannot write {path}: it is there already, and is not a file")
+        mode = target.stat().st_mode & 0o777 if target.exists() else usual_mode()
+        mode = 0o600 if private else mode
         write(temporary)
         temporary.chmod(mode)
         if replace or not _linked(temporary, target):
             temporary.replace(target)
-    except FileExistsError:
-        raise InputError(f"{path} is there already: it came while this one was made") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _linked(temporary: Path, target: Path) -> bool:
@@ -73,22 +75,44 @@ def _linked(temporary: Path, target: Path) -> bool:
 
 def check_writable(path: str | Path) -> None:
     """Raise unless a file can be written there, found out by trying."""
-    target = _path(path).resolve()
-    if target.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder")
-    _beside(path, target).unlink()
+    with writing(path) as target:
+        if target.is_dir():
+            raise InputError(f"cannot write {path}: it is a folder")
+        if target.exists() and not target.is_file():  # raises where no file can have such a name
+            raise InputError(f"cannot write {path}: it is there already, and is not a file")
+        with draft_file(target.parent):
+            pass
 
 
-def _beside(path: str | Path, target: Path) -> Path:
-    """An empty temporary file in the folder of `target`."""
-    if not target.parent.is_dir():
-        raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
+@contextlib.contextmanager
+def writing(path: str | Path) -> Iterator[Path]:
+    """Yield where a file is to be written; whatever the system refuses inside says so."""
+    target = resolved(_path(path))
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".thresher-")
+        if not target.parent.is_dir():
+            raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
+        yield target
+    except FileExistsError:
+        raise InputError(f"{path} is there already: it came while this one was made") from None
     except OSError as refused:
-        raise InputError(f"cannot write {path}: {refused.strerror}") from None
-    os.close(handle)
-    return Path(name)
+        raise InputError(f"cannot write {path}: {why(refused)}") from refused
+
+
+def resolved(path: Path) -> Path:
+    """A path from the root, without links."""
+    try:
+        return path.resolve()
+    except FileNotFoundError:
+        raise InputError(f"cannot find {path}: the working folder was removed") from None
+    except (OSError, RuntimeError) as loop:  # a RuntimeError until Python 3.12
+        raise InputError(f"cannot find {path}: {loop}") from None
+
+
+def why(refused: OSError) -> str:
+    """What the system says of a failure, in one line."""
+    if refused.errno is not None:
+        return os.strerror(refused.errno)
+    return " ".join(str(refused).split()) or type(refused).__name__
 
 
 def sync(handle: int) -> None:
@@ -113,10 +137,11 @@ def sync_folder(folder: Path) -> None:
             raise
 
 
-def _umask() -> int:
+def usual_mode() -> int:
+    """The permissions of a new file."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask
 
 
 def _path(path: object) -> Path:
@@ -129,14 +154,34 @@ def _path(path: object) -> Path:
 def reading(path: str | Path, kind: str) -> Iterator[Path]:
     """Yield the path of an existing file; whatever goes wrong inside says that it is no `kind`."""
     found = _path(path)
-    if not found.is_file():
+    if not is_file(found):
         raise InputError(f"there is no file {found}")
     try:
         yield found
     except InputError as refused:
+        if str(refused).startswith(f"{found} "):  # it names the file already
+            raise
         raise InputError(f"{found} does not hold a {kind}: {refused}") from None
     except BROKEN as broken:
-        raise InputError(f"{found} does not hold a {kind}, or is damaged: {broken}") from broken
+        raise damaged(found, f"does not hold a {kind}, or is damaged", broken) from broken
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; raise where the system does not say."""
+    try:
+        return path.is_file()
+    except OSError as refused:
+        raise InputError(f"cannot read {path}: {why(refused)}") from None
+
+
+def damaged(path: Path, what: str, broken: BaseException) -> InputError:
+    """An error that says `what` is wrong with a file, or that the system does not give it."""
+    if isinstance(broken, OSError) and broken.errno not in {None, errno.EINVAL}:
+        return InputError(f"cannot read {path}: {why(broken)}")
+    if isinstance(broken, MemoryError):
+        what = "does not fit in memory, or is damaged"
+    lines = str(broken).strip().splitlines() or [type(broken).__name__]
+    return InputError(f"{path} {what}: {lines[0].rstrip('.')}")
 
 
 def check_sealed(about: Any, wanted: str, *parts: bytes) -> None:
@@ -169,52 +214,106 @@ def write_table(
     path: str | Path, columns: Mapping[str, Any], about: Mapping[str, Any], *, replace: bool = True
 ) -> None:
     """Write `columns` as Parquet with `about` as JSON in the metadata."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        table = pa.table({name: pa.array(entries) for name, entries in columns.items()})
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as unfit:
-        raise InputError(f"the columns cannot be saved, their entries differ: {unfit}") from None
-    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    table = arrow_table(columns).replace_schema_metadata({KEY: json.dumps(about).encode()})
     write_whole(path, lambda temporary: pq.write_table(table, temporary), replace=replace)
+
+
+def arrow_table(columns: Mapping[str, Any]) -> Any:
+    """The columns as a table of Arrow; an error where it cannot hold their entries as they are."""
+    import pyarrow as pa
+
+    for name, entries in columns.items():
+        kinds = set(map(type, entries)) if isinstance(entries, list | tuple) else ()
+        if any(kind.__name__ == "Timestamp" for kind in kinds):  # Arrow would cut them in silence
+            raise InputError(
+                f"the column {name!r} cannot be saved: use strings instead of timestamps of pandas"
+            )
+    try:
+        return pa.table({name: _arrow_array(entries) for name, entries in columns.items()})
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as unfit:
+        raise InputError(
+            f"the columns cannot be saved, their entries differ: {unfit}; use strings"
+        ) from None
+
+
+def _arrow_array(entries: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(entries)
+    except OverflowError:  # integers from 2**63 on, of which Arrow finds no type by itself
+        return pa.array(entries, pa.uint64())
 
 
 def read_table(path: Path) -> tuple[dict[str, Any], Any]:
     """The columns and the metadata that `write_table` wrote."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
+    with open_parquet(path) as file:
+        table = file.read()
     about = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
     return {name: table.column(name) for name in table.column_names}, about
 
 
+@contextlib.contextmanager
+def open_parquet(path: Path, **options: Any) -> Iterator[Any]:
+    """A Parquet file whose footer agrees with itself: a damaged one tells of rows that are not."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, **options) as file:
+        about = file.metadata
+        rows = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
+        if sum(rows) != about.num_rows or min(rows, default=0) < 0:
+            raise InputError(f"{path} is damaged: its footer contradicts itself about its rows")
+        yield file
+
+
 def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:
-    """Labels or owners as a file can hold them and give them back; else an error that says so."""
-    found = list(entries)
+    """Labels or owners as a file can hold them and give them back equal; else an error.
+
+    Examples
+    --------
+    >>> portable("label", [np.int64(1), np.str_("a"), 2.5])
+    [1, 'a', 2.5]
+    """
+    found: list[Any] = list(entries)
+    if not {type(entry) for entry in found} <= {bool, float, int, str}:
+        found = [_plain(entry) for entry in found]
     for entry in dict.fromkeys(found):
-        whole = isinstance(entry, int) and abs(entry) < 2**63
-        finite = isinstance(entry, float) and math.isfinite(entry)
-        if not (isinstance(entry, str) or whole or finite):
+        whole = type(entry) in {bool, int} and abs(entry) < 2**63
+        finite = type(entry) is float and math.isfinite(entry)
+        if not (type(entry) is str or whole or finite):
+            wanted = "integers below 2**63" if type(entry) is int else "numbers"
             raise InputError(
                 f"the {what} {entry!r} of type {type(entry).__name__} cannot be saved: "
-                f"use strings or numbers as {what}s"
+                f"use strings or {wanted} as {what}s"
             )
     return found
 
 
-def pack_array(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as JSON: its dtype, shape and bytes (little-endian, base64)."""
-    plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return {
-        "dtype": plain.dtype.str,
-        "shape": list(plain.shape),
-        "base64": base64.b64encode(plain.tobytes()).decode("ascii"),
-    }
+def portable_column(what: str, entries: Iterable[Hashable]) -> list[Any]:
+    """As `portable`, for entries that are a column of a file, and so of one type."""
+    found = portable(what, entries)
+    kinds = sorted({type(entry).__name__ for entry in found})
+    if len(kinds) > 1:
+        raise InputError(
+            f"{what}s of different types cannot be saved in one column, got {' and '.join(kinds)}: "
+            f"use one type for all {what}s"
+        )
+    for entry in dict.fromkeys(found) if kinds == ["str"] else ():
+        try:
+            entry.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the {what} {entry!r} cannot be saved: it is not Unicode") from None
+    return found
 
 
-def unpack_array(packed: Mapping[str, Any]) -> NDArray[Any]:
-    """The array that `pack_array` packed."""
-    dtype = np.dtype(packed["dtype"])
-    raw = np.frombuffer(base64.b64decode(packed["base64"]), dtype)
-    return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))
+def _plain(entry: Any) -> Any:
+    """An entry as one of the plain types, where it equals one; else as it is."""
+    if isinstance(entry, np.generic) and entry.dtype.kind not in "mM":
+        return entry.item()
+    for kind, plain in ((str, str.__str__), (int, int.__int__), (float, float.__float__)):
+        if isinstance(entry, kind):
+            found = plain(entry)  # type: ignore[arg-type]
+            return found if found == entry and hash(found) == hash(entry) else entry
+    return entry

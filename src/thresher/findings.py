@@ -15,26 +15,30 @@ label would make it worth most, and a suggestion:
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features, rows_text
-from thresher.counts import NeighborCounts
+from thresher.checks import rows_text
 from thresher.errors import InputError
-from thresher.inputs import Points, check_points
-from thresher.labels import Classes, Codes, check_labels, class_list
-from thresher.neighbors import Exact
-from thresher.price_list import GAIN, PriceList, label_sums
+from thresher.games.classes import ClassGame
+from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.inputs import Points, check_pair, check_points, check_validation
+from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
+from thresher.neighbors.ball import Ball, Neighbors
+from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.walk import count
+from thresher.price_list import PriceList
+from thresher.progress import Advance, progress_bar
 from thresher.threads import cut
 from thresher.valuation import Valuation
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
-CHUNK = 1 << 16  # points whose values under every label are held at once
+CHUNK = 1 << 16  # points whose values under every label are held at once, at most
+NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 
@@ -57,6 +61,8 @@ class Findings:
         What to do: one of `SUGGESTIONS`.
     labels
         The labels as they are.
+    best_codes
+        The number of `best_label` among the classes.
     """
 
     labels: tuple[Hashable, ...]
@@ -68,6 +74,7 @@ class Findings:
     best_label: tuple[Hashable, ...]
     best_value: NDArray[np.float64]
     suggestion: tuple[str, ...]
+    best_codes: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -117,29 +124,68 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
-    prices = _prices(valuation, X, y, X_val, y_val)
-    classes = prices.validation.classes
-    codes = classes.encode("y", check_labels("y", y))
-    rows = check_features("X", X)
-    scale = len(prices.validation) if valuation.params.get("mean") else 1
-    parts = []
-    for lo, hi in cut(0, len(rows), CHUNK):
-        labels = [classes.labels[code] for code in codes[lo:hi]]
-        points = check_points(rows[lo:hi], labels, prices.validation, first=lo)
-        parts.append(judge(prices, points, scale))
-    found = Judged(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
+    prices, points = _prices(valuation, X, y, X_val, y_val)
+    found = _judge_all(prices, points, mean=bool(valuation.params.get("mean")))
     _check_fit(valuation.values, found.value)
+    return _findings(valuation, prices.validation.classes, points.codes, found)
+
+
+def value_and_explain(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    owners: Any = None, mean: bool = False, progress: bool = False,
+) -> tuple[Valuation, Findings]:  # fmt: skip
+    """What `tknn_shapley` and `explain` find, to the same bits, in two walks over the points.
+
+    The points are counted once, and valued and judged from the counts.
+    """
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=None)
+    known = check_owners(owners, len(points))
+    game, pairs = ClassGame.of(validation, semivalue), len(points) * len(validation)
+    with progress_bar("tknn-shapley", 2 * pairs, show=progress) as advance:
+        counts = count(points, Ball.around(validation, radius), game, advance)
+        if not counts.any():
+            warn_of_reach(radius, stacklevel=3)
+        prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), semivalue)
+        found = _judge_all(prices, points, mean=mean, advance=advance)
+    valuation = valuation_of(
+        found.value, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known
+    )
+    return valuation, _findings(valuation, validation.classes, points.codes, found)
+
+
+def _judge_all(
+    prices: PriceList, points: Points, *, mean: bool, advance: Advance | None = None
+) -> Judged:
+    """What prices say about all points, so many at a time that memory stays bounded."""
+    parts, cells = [], len(prices.validation)
+    scale, step = cells if mean else 1, NUMBERS // len(prices.classes)
+    for lo, hi in cut(0, len(points), max(1024, min(CHUNK, step))):
+        parts.append(judge(prices, points.take(lo, hi), scale))
+        if advance is not None:
+            advance((hi - lo) * cells)
+    return Judged(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
+
+
+def _findings(valuation: Valuation, classes: Classes, codes: Codes, found: Judged) -> Findings:
+    labels = _objects(classes.labels)
     return Findings(
-        tuple(classes.labels[code] for code in codes),
+        tuple(labels[codes]),
         valuation.values,
         valuation.ranks(),
         valuation.percentiles(),
         found.near,
         found.agree,
-        tuple(classes.labels[code] for code in found.best),
+        tuple(labels[found.best]),
         found.best_value,
-        tuple(SUGGESTIONS[number] for number in found.suggestion),
+        tuple(_objects(SUGGESTIONS)[found.suggestion]),
+        found.best,
     )
+
+
+def _objects(entries: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(entries), object)
+    array[:] = entries
+    return array
 
 
 @dataclass(frozen=True)
@@ -166,23 +212,24 @@ class Worth:
     """
 
     values: NDArray[np.float64]
-    near: NDArray[np.float64]
+    near: NDArray[np.int32]
 
     @classmethod
     def of(
         cls, prices: PriceList, points: Points, before: Worth | None = None,
-        neighbors: Exact = "auto",
+        neighbors: Neighbors = "auto",
     ) -> Worth:  # fmt: skip
         """By the prices of some validation points, added to those of the ones before them."""
-        ones = np.zeros_like(prices.table)
-        ones[:, GAIN] = 1.0
-        counted = dataclasses.replace(prices, table=ones)
-        start = None if before is None else [before.values, before.near]
-        return cls(*label_sums([prices, counted], points, start, neighbors))
+        shape = len(points), len(prices.validation.classes)
+        values, near = np.zeros(shape), np.zeros(shape, np.int32)
+        if before is not None:
+            values, near = before.values.copy(), before.near.copy()
+        prices.add_label_values(points, values, near, neighbors)
+        return cls(values, near)
 
 
 def judge(
-    prices: PriceList, points: Points, scale: float = 1.0, neighbors: Exact = "auto"
+    prices: PriceList, points: Points, scale: float = 1.0, neighbors: Neighbors = "auto"
 ) -> Judged:
     """What prices say about points that were counted; values are divided by `scale`."""
     worth = Worth.of(prices, points, None, neighbors)
@@ -203,28 +250,27 @@ def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: flo
     return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
-def _prices(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> PriceList:
+def _prices(
+    valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any
+) -> tuple[PriceList, Points]:
     about = valuation.params
     if valuation.method != "tknn-shapley" or about["metric"] == "precomputed":
         raise InputError(
             f"explain needs a valuation by tknn_shapley with features, got {valuation.method} "
             f"with metric {about.get('metric')}"
         )
-    if "recall" in about:
-        raise InputError(
-            "explain needs an exact valuation: value the points without neighbors='approximate', "
-            "which missed near pairs"
-        )
     if about["validation_points"] != len(y_val) or len(valuation) != len(y):
         raise InputError(
             f"the valuation is of {len(valuation)} points and {about['validation_points']} "
             f"validation points, but y has {len(y)} and y_val {len(y_val)} labels"
         )
-    counts = NeighborCounts(
-        X_val, y_val, radius=about["radius"], metric=about["metric"],
-        classes=_classes(about["classes"], y, y_val),
-    )  # fmt: skip
-    return counts.add(X, y).price_list(about["semivalue"])
+    classes = _classes(about["classes"], y, y_val)
+    validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
+    points, semivalue = check_points(X, y, validation), check_semivalue(about["semivalue"])
+    game = ClassGame.of(validation, semivalue)
+    same, other = count(points, Ball.around(validation, about["radius"]), game)
+    prices = PriceList.of_counts(validation, about["radius"], (same, other), semivalue)
+    return prices, points
 
 
 def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
@@ -263,14 +309,14 @@ class _Near:
 
     @classmethod
     def of(cls, worth: Worth, labels: Codes) -> _Near:
-        values, votes = worth.values, worth.near.round().astype(np.int64)
         each, codes = np.arange(len(labels)), labels.astype(np.int64)
-        others, theirs = values.copy(), votes.copy()
+        near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
+        value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
         others[each, codes], theirs[each, codes] = -np.inf, 0
-        best = others.argmax(axis=1) if values.shape[1] > 1 else codes
+        best = others.argmax(axis=1) if others.shape[1] > 1 else codes
         return cls(
-            votes.sum(axis=1), votes[each, codes], values[each, codes], best, votes[each, best],
-            theirs.max(axis=1), values[each, best],
+            near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
+            theirs.max(axis=1).astype(np.int64), worth.values[each, best],
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +24,8 @@ from thresher.kernels.labels import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure
-from thresher.near import Distances
-from thresher.neighbors import Neighbors, Search, search
+from thresher.precomputed import Distances
+from thresher.spelling import NAMES, named, split_by_spelling
 from thresher.threads import cut
 
 MARK_BITS = 18
@@ -41,6 +41,12 @@ class Points:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def take(self, lo: int, hi: int) -> Points:
+        """The points from one row up to another; those with features."""
+        assert isinstance(self.rows, Rows)  # noqa: S101 - distances may come in blocks of columns
+        rows = Rows(self.rows.array[lo:hi], self.rows.squares[lo:hi])
+        return Points(rows, self.codes[lo:hi])
 
 
 @dataclass(frozen=True)
@@ -65,12 +71,6 @@ class Validation:
             for lo, hi in cut(0, len(self), max(1, CHUNK // self.rows.width)):
                 state.update((self.rows.as_float64(slice(lo, hi)) + 0.0).tobytes())
         return state.hexdigest()
-
-    def search(
-        self, points: Rows | Distances, radius: float, neighbors: Neighbors = "auto"
-    ) -> Search:
-        """The way in which the points near each validation point are found."""
-        return search(points, self.rows, metric=self.metric, radius=radius, neighbors=neighbors)
 
 
 def check_validation(
@@ -144,27 +144,38 @@ def check_pair(
     labels = check_labels("y", y)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
-    if classes is None and not _share_a_label(points.codes, validation.codes):
+    if classes is None:
         ours, theirs = (
-            validation.classes.labels[int(codes[0])] for codes in (points.codes, validation.codes)
+            _labels_of(codes, validation.classes) for codes in (points.codes, validation.codes)
         )
         warn_of_labels(ours, theirs, stacklevel=4)
     warn_of_twins(points, validation, stacklevel=4)
     return points, validation
 
 
-def warn_of_labels(ours: object, theirs: object, *, stacklevel: int) -> None:
-    """Warn that points and validation set share no label; the first of each are given."""
-    warnings.warn(
-        f"y and y_val have no label in common (the first are {ours!r} and {theirs!r}): "
-        "are they of the same kind? Pass classes= if this is meant",
-        LabelWarning,
-        stacklevel=stacklevel,
-    )
+def warn_of_labels(
+    ours: Iterable[Hashable], theirs: Iterable[Hashable], *, stacklevel: int
+) -> None:
+    """Warn where points and validation set share no label, or write some of them differently."""
+    ours, theirs = dict.fromkeys(ours), dict.fromkeys(theirs)
+    said = ""
+    if ours.keys().isdisjoint(theirs):
+        first, other = (named([next(iter(each))]) for each in (ours, theirs))
+        said = f"have no label in common (the first are {first} and {other})"
+    elif pairs := split_by_spelling(ours, theirs):
+        shown = "; ".join(named(pair) for pair in pairs[:NAMES])
+        said = f"write labels differently, which then are different classes ({shown})"
+    if said:
+        warnings.warn(
+            f"y and y_val {said}: are they of the same kind? Pass classes= if this is meant",
+            LabelWarning,
+            stacklevel=stacklevel,
+        )
 
 
-def _share_a_label(ours: Codes, theirs: Codes) -> bool:
-    return bool(np.isin(theirs, ours[:1000]).any() or np.isin(theirs, ours).any())
+def _labels_of(codes: Codes, classes: Classes) -> list[Hashable]:
+    """The labels that occur."""
+    return [classes.labels[code] for code in np.flatnonzero(np.bincount(codes))]
 
 
 def _check_distance_source(X: object, points: int, validation: int, first: int = 0) -> Distances:
@@ -234,3 +245,14 @@ def row_fingerprints(
         some = slice(lo, hi) if which is None else which[lo:hi]
         fingerprints(rows.as_float64(some), salt[lo:hi], out[lo:hi])
     return out
+
+
+def point_prints(rows: Rows | Distances, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A fingerprint of each row of features or of distances, and of its integer of `salt`."""
+    if isinstance(rows, Distances):
+        if not isinstance(rows.source, np.ndarray):
+            raise InputError(
+                "X must be one array of distances here: add the points in parts instead"
+            )
+        rows = Rows(rows.source, np.empty(len(rows)))
+    return row_fingerprints(rows, None, salt)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import rows_text
+from thresher.checks import check_ordered, rows_text
 from thresher.errors import InputError
 from thresher.kernels.labels import codes_of_integers, present_integers
+from thresher.times import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]
 RawLabels = NDArray[Any] | list[Any]
@@ -129,6 +130,7 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
             raise InputError(f"classes must be a list of labels, got {classes!r}")
         if isinstance(classes, set | frozenset):
             classes = _sorted(classes)
+        check_ordered("classes", classes)
         if not hasattr(classes, "__getitem__"):
             classes = list(classes)
         return Classes(tuple(_as_list(check_labels("classes", classes))))
@@ -181,27 +183,31 @@ def is_missing(label: object) -> bool:
 
 
 def raw_labels(name: str, labels: object, *, first: int = 0) -> RawLabels:
-    """Labels as a one-dimensional sequence, whatever they are."""
+    """Labels as a one-dimensional sequence, whatever they are; objects are Python's own."""
+    check_ordered(name, labels)
     if isinstance(labels, np.ndarray):
         if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
             rows = np.flatnonzero(np.ma.getmaskarray(labels))
             raise InputError(f"{name} has missing labels in {rows_text(rows + first)}")
-        array: NDArray[Any] = np.asarray(labels)
-    elif isinstance(labels, list | tuple | range):
-        return list(labels)
-    elif isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-        raise InputError(f"{name} must be a sequence of labels, got {type(labels).__name__}")
-    else:
-        array = _series_to_array(name, labels)
-    return _check_label_array(name, array)
+        return _check_label_array(name, np.asarray(labels))
+    if isinstance(labels, list | tuple | range):
+        return _natives(list(labels))
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        hint = ": use a list" if isinstance(labels, Iterable) else ""
+        kind = type(labels).__name__
+        raise InputError(f"{name} must be a sequence of labels, got {kind}{hint}")
+    found = _read_column(name, labels)
+    return _natives(found) if isinstance(found, list) else _check_label_array(name, found)
 
 
 def _check_label_array(name: str, array: NDArray[Any]) -> RawLabels:
     if array.ndim != 1:
         hint = f": use {name}.ravel()" if array.ndim == 2 and 1 in array.shape else ""
         raise InputError(f"{name} must have one dimension, got shape {array.shape}{hint}")
-    if array.dtype.kind in "mM":  # as datetime objects, whatever the unit
-        return array.astype(array.dtype.str[1:3] + "[us]").astype(object)
+    if array.dtype.kind == "O":
+        return _natives(array.tolist())
+    if array.dtype.kind in "mM":
+        return plain_times(array)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise InputError(f"{name} has dtype {array.dtype}: use float64 or integers as labels")
     if array.dtype == np.uint64 and len(array) and int(array.max()) >= 2**63:
@@ -209,25 +215,25 @@ def _check_label_array(name: str, array: NDArray[Any]) -> RawLabels:
     return array
 
 
-def _series_to_array(name: str, labels: Any) -> NDArray[Any]:
+def _read_column(name: str, labels: Any) -> RawLabels:
+    """One column of pandas, polars or Arrow, or anything else that has entries in an order."""
     package = type(labels).__module__.split(".")[0]
     if package == "pyarrow" and hasattr(labels, "to_pylist") and not hasattr(labels, "schema"):
-        return _object_array(labels.to_pylist())  # nulls stay None
-    if package in {"pandas", "modin", "cudf"} and hasattr(labels, "array"):
+        return arrow_entries(labels)  # nulls stay None
+    if package in {"pandas", "modin", "cudf"} and hasattr(type(labels), "array"):
+        if "[ns" in str(getattr(labels.dtype, "pyarrow_dtype", "")):
+            return arrow_entries(labels.array.__arrow_array__())
         return np.asarray(labels.to_numpy())
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(labels, polars.Series):
-        integers = labels.dtype.is_integer() and labels.null_count() == 0
-        return np.asarray(labels.to_numpy()) if integers else _object_array(labels.to_list())
+        if getattr(labels.dtype, "time_unit", "") == "ns" or labels.dtype == polars.Time:
+            return arrow_entries(labels.to_arrow())
+        whole = labels.dtype.is_integer() and str(labels.dtype) not in {"Int128", "UInt128"}
+        integers = whole and labels.null_count() == 0
+        return np.asarray(labels.to_numpy()) if integers else list(labels.to_list())
     if hasattr(labels, "columns") or hasattr(labels, "schema"):
         raise InputError(f"{name} is a table: pass one column of it")
-    return np.asarray(labels) if hasattr(labels, "__array__") else _object_array(list(labels))
-
-
-def _object_array(entries: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(entries), object)
-    array[:] = entries
-    return array
+    return np.asarray(labels) if hasattr(labels, "__array__") else list(labels)
 
 
 def _is_integer_array(raw: RawLabels) -> bool:
@@ -273,14 +279,23 @@ def _usable(name: str, raw: list[Any], first: int = 0) -> list[Any]:
     if any(is_missing(label) for label in distinct):
         rows = [row for row, label in enumerate(raw, first) if is_missing(label)]
         raise InputError(f"{name} has missing {word} in {rows_text(rows)}: drop or fill those rows")
-    if any(isinstance(label, np.generic) for label in distinct):
-        return [_native(label) for label in raw]
     return raw
 
 
+def _natives(labels: list[Any]) -> list[Any]:
+    """Labels as objects of Python, where those can hold them."""
+    try:
+        kinds: Iterable[type] = set(map(type, labels))
+    except Exception:  # noqa: BLE001 - types may have a hash of their own, which fails
+        kinds = map(type, labels)
+    if any(is_time(kind) or issubclass(kind, np.generic) for kind in kinds):
+        return [_native(label) for label in labels]
+    return labels
+
+
 def _native(label: Any) -> Any:
-    if isinstance(label, np.datetime64 | np.timedelta64):
-        return label.astype(label.dtype.str[1:3] + "[us]").item()
+    if is_time(type(label)):
+        return plain_time(label)
     return label.item() if isinstance(label, np.generic) else label
 
 

@@ -23,6 +23,7 @@ DIRECT_WIDTH = 16  # up to this many features loops are unrolled; also, a produc
 PARALLEL_NUMBERS = 1 << 20  # tables with fewer numbers are measured by one thread
 SMALLEST_SQUARE = 2.0**-480  # a shorter row has no direction that float64 can tell
 
+SPREAD = 2.0**7  # by how much validation points of one score may differ in size
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 
 
@@ -45,14 +46,20 @@ class Rows:
         """The euclidean norm of the longest row."""
         return math.sqrt(float(self.squares.max(initial=0.0)))
 
-    def as_float32(self, lo: int, hi: int, scale: float) -> NDArray[np.float32]:
-        """Rows lo to hi, times a power of two, in float32: a view where nothing has to change."""
+    def some(self, which: slice | NDArray[np.int64]) -> Rows:
+        """Some of the rows."""
+        return Rows(self.array[which], self.squares[which])
+
+    def as_float32(self, lo: int, hi: int, scale: float | NDArray[np.float64]) -> NDArray[Any]:
+        """Rows lo to hi, times a number, in float32: a view where nothing has to change.
+
+        `scale` may have a number for each of all rows.
+        """
         part = self.array[lo:hi]
-        if scale == 1.0 and part.dtype == np.float32 and part.flags.c_contiguous:
-            return part
-        if scale == 1.0:
-            return np.ascontiguousarray(part, np.float32)
-        return np.ascontiguousarray(part.astype(np.float64) * scale, np.float32)
+        factors = scale[lo:hi, None] if isinstance(scale, np.ndarray) else scale
+        if factors != 1.0 if isinstance(factors, float) else (factors != 1.0).any():
+            return np.ascontiguousarray(part.astype(np.float64) * factors, np.float32)
+        return np.ascontiguousarray(part, np.float32)
 
     def as_float64(self, which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
         """Some of the rows in float64."""
@@ -139,66 +146,130 @@ class Score:
     u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v, so the
     bound also covers the rounding of the pair rule itself, which is relative to the same terms and
     2^-29 times as large. `tiny` covers what underflows float32.
+
+    For the euclidean metric a row longer than `farthest` = 4 (|v| + radius), for the longest v, is
+    near none: its distance is beyond 3 (|v| + radius), and the pair rule computes it within 2^-20.
+    It is computed as a zero row of that length, whose r is below -7 (|v| + radius)^2, so that one
+    row of a table does not make all others too short for float32. 2^-480 is for what underflows.
     """
 
     scale: float
+    farthest: float
     columns: NDArray[np.float32]  # features x lanes: validation points as columns, padded
     level: NDArray[np.float32]  # t(v), infinite in the padding
     numbers: NDArray[np.float32]
 
 
 def score(
-    validation: Rows, block: slice, lanes: int, metric: Metric, radius: float, longest: float
-) -> Score:
-    """The `Score` of one block of validation points, for points of norm at most `longest`."""
-    V = np.array(validation.array[block], np.float64)  # a copy, to be scaled
-    norms = np.sqrt(validation.squares[block])
-    count, width = V.shape
-    columns = aligned((width, lanes), np.float32)
-    level = aligned((lanes,), np.float32)
-    columns[:, count:] = 0.0
-    level[count:] = np.inf
+    validation: Rows, lanes: int, metric: Metric, radius: float, longest: float,
+    only: NDArray[np.int64] | None = None,
+) -> Score:  # fmt: skip
+    """The `Score` of a block of validation points, for points of norm at most `longest`.
+
+    Where it is `only` for some of them, the others are computed as padding.
+    """
+    which = slice(len(validation)) if only is None or len(only) == len(validation) else only
+    V, norms = np.array(validation.array[which], np.float64), np.sqrt(validation.squares[which])
+    width = validation.width
+    columns, level = aligned((width, lanes), np.float32), aligned((lanes,), np.float32)
     share = (width + 16) * UNIT
     slack = share / (1 - share) * 1.001 if share < 0.5 else 1e6  # no bound: settle every pair
     if metric == "cosine":
-        scale = power_of_two(longest)
+        scale, farthest = 1.0, math.inf
         V /= np.where(norms > 0, norms, 1.0)[:, None]
-        level[:count] = 0.0
+        levels = np.zeros(len(norms))
         a, b, reach, most = 0.0, 1.0 - radius, 1.0, 0.0
         # a radius of 2 and more takes in every pair; the kernel's r must not be infinite or NaN
         b = max(b, -2.0)
     else:
-        farthest = longest + float(norms.max())
-        radius = min(radius, 4 * farthest + 1)  # a larger one decides nothing more
-        scale = power_of_two(max(farthest, radius))
+        radius = min(radius, 4 * (longest + float(norms.max())) + 1)  # a larger one: nothing more
+        farthest = 4 * (float(norms.max()) + radius) + 2.0**-480
+        scale = power_of_two(max(min(longest, farthest) + float(norms.max()), radius))
         V *= scale
-        level[:count] = (norms**2 - radius**2) * (scale**2 / 2)
+        levels = (norms**2 - radius**2) * (scale**2 / 2)
         a, b = 0.5, 0.0
         reach = float(norms.max()) * scale
         most = (float(norms.max()) ** 2 + radius**2) * (scale**2 / 2)
-    columns[:, :count] = V.T
+    columns[...], level[...] = 0.0, np.inf
+    columns[:, which], level[which] = V.T, levels
     tiny = (width + 16) * 2.0**-126 * (1 + reach)
     numbers = np.array([a, b, slack, reach, most, tiny], np.float64) * (1 + 2.0**-20)
     numbers[:2] = a, b
-    return Score(scale, columns, level, numbers.astype(np.float32))
+    return Score(scale, farthest, columns, level, numbers.astype(np.float32))
 
 
-def scaled_norms(rows: Rows, scale: float) -> NDArray[np.float32]:
-    """The euclidean norms, times `scale`, in float32."""
-    norms = np.empty(len(rows), np.float32)
+@dataclass(frozen=True)
+class Scaled:
+    """Rows as a score wants them: what each is multiplied by, and its norm after that."""
 
-    def job(lo: int, hi: int) -> None:
-        np.multiply(np.sqrt(rows.squares[lo:hi]), scale, out=norms[lo:hi], casting="same_kind")
+    rows: Rows
+    scale: float
+    longest: float
+    farthest: float  # the greatest length, beyond which rows are zero
+    factors: float | NDArray[np.float64]
+    norms: NDArray[np.float32]
 
-    run(job, cut(0, len(rows), CHUNK), parallel=len(rows) > CHUNK)
-    return norms
+    @classmethod
+    def of(cls, rows: Rows, score: Score, metric: Metric) -> Scaled:
+        """For the cosine metric each row may be multiplied by what it likes: r keeps its sign."""
+        longest, shortest = rows.largest_norm(), math.sqrt(float(rows.squares.min(initial=1.0)))
+        farthest = min(score.farthest, longest)
+        factors: float | NDArray[np.float64] = score.scale
+        if metric == "cosine" and not power_of_two(shortest) == power_of_two(longest) == 1.0:
+            factors = powers_of_two(np.sqrt(rows.squares))
+        elif farthest < longest:
+            factors = np.where(rows.squares <= farthest**2, score.scale, 0.0)
+        norms = np.empty(len(rows), np.float32)
+
+        def job(lo: int, hi: int) -> None:
+            lengths = np.sqrt(rows.squares[lo:hi])
+            if farthest < longest:
+                np.minimum(lengths, farthest, out=lengths)
+            own = isinstance(factors, np.ndarray) and metric == "cosine"
+            part = factors[lo:hi] if own else score.scale  # type: ignore[index]
+            np.multiply(lengths, part, out=norms[lo:hi], casting="same_kind")
+
+        run(job, cut(0, len(rows), CHUNK), parallel=len(rows) > CHUNK)
+        return cls(rows, score.scale, longest, farthest, factors, norms)
+
+    def suits(self, score: Score) -> bool:
+        """Whether another score wants the same of these rows."""
+        return (self.scale, self.farthest) == (score.scale, min(score.farthest, self.longest))
+
+    def tile(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Rows lo to hi."""
+        return self.rows.as_float32(lo, hi, self.factors)
+
+
+def alike(validation: Rows, metric: Metric, radius: float) -> list[NDArray[np.int64]]:
+    """Validation points whose numbers are of one size, so that float32 can tell them: most first.
+
+    For the euclidean metric r is as exact as the longest of them and the radius allow.
+    """
+    if metric == "cosine" or not math.isfinite(radius):
+        return [np.arange(len(validation))]
+    sizes = np.sqrt(validation.squares) + radius
+    if sizes.min() >= sizes.max() / SPREAD:
+        return [np.arange(len(validation))]
+    order = np.argsort(-sizes, kind="stable")
+    found, begin = [], 0
+    while begin < len(order):
+        end = begin + int((sizes[order[begin:]] >= sizes[order[begin]] / SPREAD).sum())
+        found.append(np.sort(order[begin:end]))
+        begin = end
+    return sorted(found, key=len, reverse=True)
 
 
 def power_of_two(largest: float) -> float:
     """1 where float32 has room for squares of `largest`, else a power of two that makes room."""
     if largest == 0.0 or 2.0**-30 <= largest <= 2.0**30:
         return 1.0
-    return math.ldexp(1.0, -max(-400, min(400, math.frexp(largest)[1])))
+    return float(powers_of_two(np.array(largest)))
+
+
+def powers_of_two(largest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each a power of two that brings it between 1/2 and 1; 1 for 0."""
+    return np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -400, 400))
 
 
 def aligned(shape: tuple[int, ...], dtype: type[Any]) -> NDArray[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,33 +12,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features, check_metric, check_radius
-from thresher.errors import InputError
+from thresher.arrays import pack_array, unpack_array
+from thresher.checks import check_features, check_flag, check_metric, check_radius
+from thresher.errors import InputError, ScaleWarning
 from thresher.files import (
     check_sealed,
-    pack_array,
     portable,
     reading,
     sealed,
-    unpack_array,
     write_whole,
 )
-from thresher.inputs import Points, Validation, check_points
-from thresher.labels import Classes
-from thresher.metrics import measure
-from thresher.near import Block, Groups
-from thresher.neighbors import Exact
-from thresher.prices import (
+from thresher.games.classes import ClassGame, RelabelGame
+from thresher.games.label_sums import add_label_sums
+from thresher.games.semivalues import (
     Semivalue,
     check_semivalue,
     prices_between,
     rest_prices,
     semivalue_name,
 )
-from thresher.tree import TreeBlock
+from thresher.inputs import Points, Validation, check_points
+from thresher.labels import Classes
+from thresher.metrics import measure
+from thresher.neighbors.ball import Ball, Neighbors
+from thresher.passes.walk import value
 
-FORMAT = "thresher.prices/1"
+FORMAT = "thresher.games.semivalues/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
+UNSCALED = (
+    "values by this price list have the right order but are too large: it is of a private release "
+    "that did not know how many points an owner has (points_per_owner=), or that counted a sample"
+)
+NOISE = (
+    "this price list is of a private release that cannot be told from noise: it says nothing of "
+    "what points are worth, so nobody should be paid by it"
+)
 GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
 
 
@@ -60,6 +69,13 @@ class PriceList:
     table
         Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
         that lacks it, a newcomer; each under that label and under another one.
+    scaled
+        False for prices of a private release that did not know how many points an owner has, or
+        that counted a sample: values have the right order but are too large, and come with a
+        `ScaleWarning`.
+    noise
+        True for prices of a private release whose table is no larger than noise alone would be:
+        `thresher appraise` warns of them.
 
     Examples
     --------
@@ -78,6 +94,8 @@ class PriceList:
     radius: float
     semivalue: str
     table: NDArray[np.float64]
+    scaled: bool = True
+    noise: bool = False
 
     def __post_init__(self) -> None:
         table = np.array(self.table, np.float64)
@@ -109,6 +127,11 @@ class PriceList:
         return list(self.validation.classes.labels)
 
     @property
+    def member_prices(self) -> NDArray[np.float64]:
+        """`gain` and `loss`, as the walk pays them."""
+        return np.array([self.gain, self.loss])
+
+    @property
     def gain(self) -> NDArray[np.float64]:
         """What each validation point pays a member that carries its label (> 0 for Shapley)."""
         return self.table[CARRIES, GAIN]
@@ -134,58 +157,52 @@ class PriceList:
         """
         points = check_points(X, _spread(y, X), self.validation)
         code = None if label is None else self.validation.classes.code("label", label)
-        return self._sum(points, [code], member=True)[:, 0]
+        return self._sum(points, code, member=True)
 
     def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
         points = check_points(X, _spread(y, X), self.validation)
-        return self._sum(points, [None], member=False)[:, 0]
+        return self._sum(points, None, member=False)
 
     def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
         """The value of each point under each class: one row a point, one column for each class.
 
         With `y` the points are members that were counted under these labels, without it newcomers.
         """
-        codes = list(range(len(self.validation.classes)))
-        if y is not None:
-            return self._sum(check_points(X, _spread(y, X), self.validation), codes, member=True)
         placeholder = self.validation.classes.labels[0]
-        points = check_points(X, _spread(placeholder, X), self.validation)
-        return self._sum(points, codes, member=False)
+        labels = [placeholder] * _count(X) if y is None else _spread(y, X)
+        points = check_points(X, labels, self.validation)
+        self._warn_of_scale(3)
+        values = np.zeros((len(points), len(self.validation.classes)))
+        self.add_label_values(points, values, member=y is not None)
+        return values
 
-    def _sum(
-        self, points: Points, labels: Sequence[int | None], *, member: bool
-    ) -> NDArray[np.float64]:
-        """Values under each of `labels`, where None is the point's own."""
-        return _sums([self], points, labels, member=member)[0]
-
-    def add_block(
+    def add_label_values(
         self,
-        block: Block | TreeBlock,
-        groups: Groups,
-        out: NDArray[np.float64],
-        label: int | None = None,
+        points: Points,
+        values: NDArray[np.float64],
+        counts: NDArray[np.int32] | None = None,
+        neighbors: Neighbors = "auto",
         *,
         member: bool = True,
     ) -> None:
-        """Add what the validation points of one block pay to each point in `out`, by class."""
-        segments = groups.segments(np.unique(self.validation.codes[block.columns]))
-        weights = [
-            self._weights(block.columns, code, label, member=member) for _, _, code in segments
-        ]
-        block.add(segments, np.array(weights), out)
+        """Add `label_values` to `values`, and to `counts` the near ones with each label."""
+        prices = self.table[[CARRIES, LACKS] if member else [NEWCOMER, NEWCOMER]]
+        add_label_sums(self.validation, self.radius, points, prices, values, counts, neighbors)
 
-    def _weights(
-        self, columns: slice, code: int, label: int | None, *, member: bool
-    ) -> NDArray[np.float64]:
-        """Prices for a point of class `code` priced under `label`, for each validation point."""
-        codes, table = self.validation.codes[columns], self.table[:, :, columns]
-        under = codes == (code if label is None else label)
-        if not member:
-            return np.where(under, table[NEWCOMER, GAIN], table[NEWCOMER, LOSS])
-        carries = np.where(under, table[CARRIES, GAIN], table[CARRIES, LOSS])
-        lacks = np.where(under, table[LACKS, GAIN], table[LACKS, LOSS])
-        return np.where(codes == code, carries, lacks)
+    def _sum(self, points: Points, label: int | None, *, member: bool) -> NDArray[np.float64]:
+        """Values under `label`, where None is the point's own."""
+        self._warn_of_scale(4)
+        public, near = self.validation, Ball.around(self.validation, self.radius)
+        if label is not None:
+            game = RelabelGame(public.codes, len(public.classes), label=label)
+            return value(points, near, game, self.table[[CARRIES, LACKS]])
+        prices = self.member_prices if member else self.table[NEWCOMER]
+        return value(points, near, ClassGame.of(public), prices)
+
+    def _warn_of_scale(self, stacklevel: int) -> None:
+        if not self.scaled:
+            warnings.warn(UNSCALED, ScaleWarning, stacklevel=stacklevel)
 
     def document(self) -> dict[str, Any]:
         """All of it as JSON can hold it, sealed by a digest."""
@@ -201,7 +218,8 @@ class PriceList:
             "features": None if rows is None else pack_array(rows.array),
             "prices": self.table.tolist(),
         }
-        return sealed(about)
+        marks = ({} if self.scaled else {"scaled": False}) | ({"noise": True} if self.noise else {})
+        return sealed(about | marks)
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file that anyone can value points with; an existing file is replaced."""
@@ -221,36 +239,12 @@ class PriceList:
                 document, None if packed is None else unpack_array(packed), document["labels"]
             )
             semivalue = semivalue_name(check_semivalue(document["semivalue"]))
-            return cls(validation, check_radius(document["radius"]), semivalue, document["prices"])
-
-
-def label_sums(
-    lists: Sequence[PriceList], points: Points, start: Sequence[NDArray[np.float64]] | None,
-    neighbors: Exact = "auto",
-) -> list[NDArray[np.float64]]:  # fmt: skip
-    """`label_values` of counted points by several lists of one public side, in one pass.
-
-    Sums begin at `start`, if validation points before these have paid already.
-    """
-    codes = list(range(len(lists[0].validation.classes)))
-    return _sums(lists, points, codes, start, neighbors, member=True)
-
-
-def _sums(
-    lists: Sequence[PriceList], points: Points, labels: Sequence[int | None],
-    start: Sequence[NDArray[np.float64]] | None = None, neighbors: Exact = "auto", *, member: bool,
-) -> list[NDArray[np.float64]]:  # fmt: skip
-    """For each list, values under each of `labels`, where None is the point's own."""
-    public, radius = lists[0].validation, lists[0].radius
-    groups = Groups.of(points.codes, len(public.classes))
-    sums = np.zeros((len(lists), len(labels), len(points)))
-    for outs, begun in zip(sums, start or (), strict=False):
-        outs[:, groups.positions] = begun.T
-    for block in public.search(points.rows, radius, neighbors).blocks(groups):
-        for prices, outs in zip(lists, sums, strict=True):
-            for label, out in zip(labels, outs, strict=True):
-                prices.add_block(block, groups, out, label, member=member)
-    return [np.column_stack([groups.in_input_order(out) for out in outs]) for outs in sums]
+            marks = {
+                name: check_flag(name, document.get(name, usual))
+                for name, usual in (("scaled", True), ("noise", False))
+            }
+            radius = check_radius(document["radius"])
+            return cls(validation, radius, semivalue, document["prices"], **marks)
 
 
 def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
@@ -270,6 +264,12 @@ def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
 
 def _spread(y: object, X: object) -> object:
     """`y`, or, where it is one label, that label once for every row of X."""
-    if not isinstance(y, str | bytes | bool | int | float | np.generic):
-        return y
-    return [y] * (len(X) if hasattr(X, "__len__") else 1)
+    several = hasattr(y, "__len__") or hasattr(y, "__iter__")
+    return y if several and not isinstance(y, str | bytes) else [y] * _count(X)
+
+
+def _count(X: Any) -> int:
+    """The number of rows of a table, or of blocks of distances that are in a list."""
+    if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
+        return len(X[0])
+    return len(X) if hasattr(X, "__len__") else 1

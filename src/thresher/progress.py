@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Protocol
@@ -26,7 +28,7 @@ def progress_bar(
     from tqdm import tqdm
 
     lock = threading.Lock()
-    with tqdm(total=total or None, desc=title, unit=f" {unit}", unit_scale=True) as bar:
+    with tqdm(total=total or None, desc=title, unit=f" {unit}", unit_scale=True, **_size()) as bar:
 
         def advance(done: int, *, total: int | None = None) -> None:
             with lock:
@@ -34,3 +36,11 @@ def progress_bar(
                 bar.update(done)
 
         yield advance
+
+
+def _size() -> dict[str, int]:
+    """80 columns and 24 rows for a terminal that says it has none; else what is found there."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if not os.get_terminal_size(sys.stderr.fileno()).columns:
+            return {"ncols": 80, "nrows": 24}
+    return {}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count
+from thresher.checks import SMALLEST_RADIUS, check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
 from thresher.kernels.pairs import pair_distances
@@ -79,7 +79,8 @@ def suggest_radius(
         As in `tknn_shapley`; the metric is "cosine" or "euclidean".
     candidates
         How many radii to try: even quantiles of the distances between validation points, and of
-        those to the nearest other one.
+        those to the nearest other one; under cosine none so small that rounding would keep parallel
+        rows apart.
     most_points
         Larger validation sets are thinned to this many rows, evenly.
 
@@ -163,7 +164,21 @@ def _candidates(table: _Distances, count: int) -> NDArray[np.float64]:
     nearest = np.array([row.min() for row in sampled])
     levels = np.linspace(0, 1, max(2, count // 2))
     quantiles = [np.quantile(part, levels, method="higher") for part in (pooled, nearest)]
-    return np.unique(np.concatenate(quantiles))
+    return np.unique(_usable(np.concatenate(quantiles), table))
+
+
+def _usable(radii: NDArray[np.float64], table: _Distances) -> NDArray[np.float64]:
+    """Radii that `tknn_shapley` takes, and that reach rows at distance 0 in spite of rounding.
+
+    Parallel rows are at cosine distance 0. Rounding their numbers turns each by up to eps/2, half
+    the spacing of their dtype at 1, which is a distance of eps^2/2 between two of them. The pair
+    rule adds at most (2d + 3) u, u = 2^-53: d u for the product, d u for the norms, 3 u for the
+    rest.
+    """
+    if table.validation.metric == "cosine":
+        eps = float(np.finfo(table.rows.array.dtype).eps)
+        return np.maximum(radii, eps**2 / 2 + (table.rows.width + 2) * 2.0**-52)
+    return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 
 
 def _curves(

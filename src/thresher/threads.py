@@ -8,6 +8,7 @@ each writes to places of its own, so no result depends on the number of threads.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,15 +23,20 @@ Result = TypeVar("Result")
 
 
 def thread_count() -> int:
-    """How many threads work at once: `THRESHER_THREADS`, else the cores this process may use."""
+    """How many threads work at once: `THRESHER_THREADS`, else the cores this process may use.
+
+    Those are at most `NUMBA_NUM_THREADS`, by which joblib shares out the cores among its workers.
+    """
     setting = os.environ.get("THRESHER_THREADS")
     if setting:
         if not setting.isdigit() or int(setting) < 1:
             raise InputError(f"THRESHER_THREADS must be an integer >= 1, got {setting!r}")
         return int(setting)
+    share = os.environ.get("NUMBA_NUM_THREADS", "")
+    most = int(share) if share.isdigit() and int(share) else sys.maxsize
     if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+        return min(most, max(1, len(os.sched_getaffinity(0))))
+    return min(most, os.cpu_count() or 1)
 
 
 def run(job: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *, parallel: bool) -> None:
@@ -96,6 +102,7 @@ def _pool(count: int) -> ThreadPoolExecutor:
 
 @cache
 def _blas() -> Any:
+    import scipy.linalg  # noqa: F401 - has a BLAS of its own, which only counts once it is loaded
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -15,11 +14,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_number
-from thresher.errors import ExtraError, InputError, require
-from thresher.files import check_sealed, portable, read_table, reading, sealed, write_table
+from thresher.checks import check_choice, check_count, check_number, check_ordered
+from thresher.errors import ExtraError, InputError, plain_text, require
+from thresher.files import (
+    check_sealed,
+    portable_column,
+    read_table,
+    reading,
+    sealed,
+    write_table,
+)
+from thresher.hooks import write_page
 
 FORMAT = "thresher.valuation/1"
+OTHER_KINDS = (".csv", ".tsv", ".json", ".xlsx", ".npz", ".html")  # names of what is not Parquet
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +71,12 @@ class Valuation:
 
     def __post_init__(self) -> None:
         values = _frozen("values", self.values)
-        if self.owners is not None and len(self.owners) != len(values):
-            raise InputError(f"there are {len(self.owners)} owners for {len(values)} values")
-        if self.ids is not None and len(self.ids) != len(values):
-            raise InputError(f"there are {len(self.ids)} ids for {len(values)} values")
+        for name, entries in (("owners", self.owners), ("ids", self.ids)):
+            if entries is not None:
+                check_ordered(name, entries)
+                if len(entries) != len(values):
+                    raise InputError(f"there are {len(entries)} {name} for {len(values)} values")
+                object.__setattr__(self, name, tuple(entries))
         object.__setattr__(self, "values", values)
         if self.standard_errors is not None:
             errors = _frozen("standard_errors", self.standard_errors)
@@ -79,7 +89,9 @@ class Valuation:
         return len(self.values)
 
     def __repr__(self) -> str:
-        return f"Valuation({self.method}, {len(self)} points, sum={self.values.sum():.4g})"
+        return plain_text(
+            f"Valuation({self.method}, {len(self)} points, sum={self.values.sum():.4g})"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Valuation):
@@ -87,7 +99,7 @@ class Valuation:
         ends = (self.utility_all, self.utility_none), (other.utility_all, other.utility_none)
         return (
             np.array_equal(self.values, other.values)
-            and _parts(self)[2:] == _parts(other)[2:]
+            and _same_errors(self.standard_errors, other.standard_errors)
             and (self.method, dict(self.params), self.owners, self.ids)
             == (other.method, dict(other.params), other.owners, other.ids)
             and all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(*ends, strict=True))
@@ -169,6 +181,8 @@ class Valuation:
     ) -> None:
         """Write one Parquet file, the parameters in its metadata; an existing file is replaced.
 
+        Owners and ids must be strings or numbers, all of one type: what is written loads equal.
+
         Parameters
         ----------
         path
@@ -178,6 +192,8 @@ class Valuation:
         record
             More about how it was made, as JSON can hold it, kept beside the parameters.
         """
+        if str(path).lower().endswith(OTHER_KINDS):
+            raise InputError(f"path must end in .parquet, which is what is written, got {path}")
         write_table(path, *self.stored(columns or {}, record or {}))
 
     def stored(
@@ -186,14 +202,17 @@ class Valuation:
         """The columns of a file, and what its metadata say about them, sealed."""
         about = self.about(record)
         found = {**columns, "value": self.values}
-        if self.owners is not None:
-            found["owner"] = portable("owner", self.owners)
-        if self.standard_errors is not None:
-            found["standard_error"] = self.standard_errors
-        if self.ids is not None:  # told apart from an `id` among the caller's columns
-            found["id"] = portable("id", self.ids)
+        owners = None if self.owners is None else portable_column("owner", self.owners)
+        ids = None if self.ids is None else portable_column("id", self.ids)
+        for name, entries in (("owner", owners), ("standard_error", self.standard_errors)):
+            if entries is not None:
+                found[name] = entries
+            elif name in columns:
+                raise InputError(f"columns has {name!r}, a name that is taken: use another one")
+        if ids is not None:  # told apart from an `id` among the caller's columns
+            found["id"] = ids
             about["ids"] = True
-        return found, sealed(about, *_parts(self))
+        return found, sealed(about, *_parts(self.values, owners, self.standard_errors, ids))
 
     def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What the metadata of a file say, without the seal."""
@@ -202,8 +221,8 @@ class Valuation:
             "format": FORMAT,
             "method": self.method,
             "params": dict(self.params),
-            "utility_all": self.utility_all,
-            "utility_none": self.utility_none,
+            "utility_all": float(self.utility_all),
+            "utility_none": float(self.utility_none),
         }
 
     @classmethod
@@ -217,7 +236,7 @@ class Valuation:
             ends = about["utility_all"], about["utility_none"]
             ids = tuple(columns["id"].to_pylist()) if about.get("ids") else None
             found = cls(values, about["method"], about["params"], *ends, owners, errors, ids)
-            check_sealed(about, FORMAT, *_parts(found))
+            check_sealed(about, FORMAT, *_parts(found.values, owners, found.standard_errors, ids))
             return found
 
     def ranks(self) -> NDArray[np.int64]:
@@ -258,10 +277,9 @@ class Valuation:
         force
             Replace a file that is there.
         """
-        page = import_module("thresher.report")  # a layer above
         data = X, y, X_val, y_val
         ids = self.ids if ids is None else ids
-        page.report_valuation(self, path, *data, ids=ids, held_out=held_out, force=force)
+        write_page(self, path, *data, ids=ids, held_out=held_out, force=force)
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"row": np.arange(len(self))}
@@ -284,9 +302,9 @@ class Valuation:
             + "</tr>"
             for title, places in ends
         )
-        settings = ", ".join(f"{key}={entry}" for key, entry in self.params.items())
+        settings = plain_text(", ".join(f"{key}={entry}" for key, entry in self.params.items()))
         return (
-            f"<div><b>{html.escape(self.method)}</b>: {len(self)} points, "
+            f"<div><b>{html.escape(plain_text(self.method))}</b>: {len(self)} points, "
             f"sum {self.values.sum():.4g}, utility {self.utility_none:.4g} without and "
             f"{self.utility_all:.4g} with all of them<br><small>{html.escape(settings)}</small>"
             f"<table>{rows}</table></div>"
@@ -304,12 +322,23 @@ def _frozen(name: str, numbers: Any) -> NDArray[np.float64]:
     return array
 
 
-def _parts(valuation: Valuation) -> tuple[bytes, ...]:
+def _parts(
+    values: NDArray[np.float64],
+    owners: Sequence[Hashable] | None,
+    errors: NDArray[np.float64] | None,
+    ids: Sequence[Hashable] | None,
+) -> tuple[bytes, ...]:
     """What a seal covers."""
-    errors = valuation.standard_errors
+    named = repr(None if owners is None else tuple(owners)).encode()
     more = () if errors is None else (errors.astype("<f8").tobytes(),)
-    more = more if valuation.ids is None else (*more, repr(valuation.ids).encode())
-    return valuation.values.astype("<f8").tobytes(), repr(valuation.owners).encode(), *more
+    more = more if ids is None else (*more, repr(tuple(ids)).encode())
+    return values.astype("<f8").tobytes(), named, *more
+
+
+def _same_errors(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.tobytes() == other.tobytes()
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
@@ -319,4 +348,5 @@ def _plain(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain_entry(entry: Any) -> Any:
-    return entry.item() if isinstance(entry, np.generic) else repr(entry)
+    plain = isinstance(entry, np.generic) and entry.dtype.kind not in "mM"
+    return entry.item() if plain else repr(entry)

@@ -13,10 +13,10 @@ from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.inputs import check_points, check_validation
 from thresher.kernels.pairs import pair_keys
+from thresher.knn import knn_shapley
 from thresher.labels import check_labels
 from thresher.metrics import Rows
-from thresher.nearest import knn_shapley
-from thresher.threshold import tknn_shapley
+from thresher.tknn import tknn_shapley
 
 KS = tuple(range(1, 16))
 RADII = tuple(round(0.1 * step, 1) for step in range(1, 10))

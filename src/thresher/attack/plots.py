@@ -10,7 +10,7 @@ import numpy as np
 from thresher.attack.curves import NeighborEffect
 from thresher.attack.membership import Attack
 from thresher.errors import InputError, require
-from thresher.files import write_whole
+from thresher.files import check_writable, write_whole
 
 
 def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?") -> Any:
@@ -41,8 +41,7 @@ def check_kind(path: str | Path) -> str:
     kind = Path(path).suffix[1:].lower()
     if kind not in {"svg", "png", "pdf"}:
         raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
-    if not Path(path).resolve().parent.is_dir():
-        raise InputError(f"cannot write {path}: its folder does not exist")
+    check_writable(path)
     return kind
 
 

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
 from thresher.errors import InputError
+from thresher.games.semivalues import Semivalue, check_semivalue, rest_prices
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.kernels.pairs import pair_keys
+from thresher.knn import Recursion
 from thresher.labels import check_labels
 from thresher.metrics import Rows
-from thresher.near import Groups, near_blocks
-from thresher.nearest import Recursion
+from thresher.neighbors.blocks import near_blocks
+from thresher.neighbors.groups import Groups
 from thresher.price_list import GAIN, LOSS, NEWCOMER
-from thresher.prices import Semivalue, check_semivalue, rest_prices
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting

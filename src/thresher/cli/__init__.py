@@ -10,9 +10,11 @@ import contextlib
 import signal
 import sys
 import warnings
+from typing import Annotated
 
 import typer
 
+import thresher
 from thresher.cli.appraise import appraise
 from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
@@ -22,7 +24,7 @@ from thresher.cli.ledger import app as ledger
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
-from thresher.cli.words import say, say_warning
+from thresher.cli.words import flushed, in_words, say, say_warning
 from thresher.errors import BudgetError, ThresherError
 
 HELP = """What each training point is worth: exactly, fast, and privately.
@@ -37,7 +39,8 @@ Prices that may be published, though the points may not: **thresher release poin
 
 What my own points are worth by them: **thresher appraise mine.csv --prices prices.json**
 
-Every command has **--help** with examples. Exit codes: 0 done, 1 refused, 2 usage, 3 budget.
+Every command has **--help** with examples. Exit codes: 0 done, 1 refused, 2 usage, 3 budget, 4 an
+audited claim is violated, 130 and 143 interrupted.
 """
 
 app = typer.Typer(
@@ -53,13 +56,30 @@ for verb in (demo, value, clean, release, appraise, attack, audit, embed, reprod
 INTERRUPTED, TERMINATED = 130, 143
 
 
+def _show_version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        sys.stdout.write(f"thresher {thresher.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What goes without a verb."""
+
+
 def main() -> None:
     """Run the command; errors of ours are one line and an exit code."""
     warnings.showwarning = say_warning
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # as Ctrl-C
     try:
-        app()
+        with flushed():
+            app()
     except SystemExit as stopped:
         if stopped.code in {INTERRUPTED, TERMINATED}:
             beside = "; the same command goes on from its --checkpoint"
@@ -67,8 +87,10 @@ def main() -> None:
             say(f"thresher: interrupted; files are whole or not there{going_on}")
         raise
     except BudgetError as refused:
-        say(f"thresher: {refused}")
+        say(f"thresher: {in_words(refused)}")
         sys.exit(3)
-    except ThresherError as refused:
-        say(f"thresher: {refused}")
+    except BrokenPipeError:  # whoever reads the output has read enough
+        sys.exit(1)
+    except (ThresherError, OSError, MemoryError) as refused:
+        say(f"thresher: {in_words(refused)}")
         sys.exit(1)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from thresher.cli.streams import as_typed, is_standard_output, spooled
 from thresher.cli.words import say, show_json, split_names
 
 
 def appraise(
     points: Annotated[
         str,
-        typer.Argument(help="Your points: a file, a folder, or a pattern in quotes."),
+        typer.Argument(
+            help="Your points: a file, a folder, a pattern in quotes, or -, standard input."
+        ),
     ],
     prices: Annotated[Path, typer.Option(help="The price list, as thresher release wrote it.")],
     label: Annotated[
@@ -38,16 +42,25 @@ def appraise(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where the values go, as for thresher value; to standard output if not given."
+            "--out",
+            "-o",
+            help="Where the values go, as for thresher value; to standard output if not given.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway", help="Go on even if the points or the list are on the wrong scale."
+        ),
+    ] = False,
 ) -> None:
     """Say what your points are worth, from a published price list and nothing else.
 
     Nobody learns of your points: the list holds the prices and the public validation set. A point
     is worth the sum of what the validation points near it pay for its label, or charge for it.
+    Points that are plainly on another scale than the validation set are refused.
 
     Example: thresher appraise mine.csv --prices prices.json
 
@@ -56,12 +69,15 @@ def appraise(
     from thresher.runs import appraise_files, check_results
     from thresher.tables.finding import find_files
 
+    out = None if is_standard_output(out, json=json) else out
+    points = spooled(points)
     if out is not None:
         check_results(out, [*find_files(points), prices], force=force)
     found = appraise_files(
         points, prices, label=label, id=id, ignore=split_names(ignore), newcomer=newcomer,
-        delimiter=delimiter, fill=fill,
+        delimiter=delimiter, fill=fill, anyway=anyway,
     )  # fmt: skip
+    found = dataclasses.replace(found, record=as_typed(found.record))
     total = math.fsum(found.values)
     count = len(found.values)
     say(f"{count} {'point is' if count == 1 else 'points are'} worth {total:.6g} in all")

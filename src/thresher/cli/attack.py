@@ -14,7 +14,9 @@ from thresher.errors import InputError
 
 
 def attack(
-    points: Annotated[Path, typer.Argument(help="Points to draw from: .csv, .parquet or .npz.")],
+    points: Annotated[
+        Path, typer.Argument(help="Points to draw from: .csv, .tsv, .parquet or .npz.")
+    ],
     validation: Annotated[
         Path | None, typer.Option(help="The validation set; without it, rows are held out.")
     ] = None,
@@ -59,9 +61,9 @@ def attack(
     against = _target(method, radius, k, metric, private)
     if plot is not None:
         check_kind(plot)
-    X, y, _ = read_labeled(points, label)
+    X, y = read_labeled(points, label)
     if validation is not None:
-        X_val, y_val, _ = read_labeled(validation, label)
+        X_val, y_val = read_labeled(validation, label)
     else:
         X, y, X_val, y_val = split_rows(X, y, held_out, seed)
     found = membership_attack(
@@ -117,7 +119,8 @@ def audit(
         canaries=canaries, confidence=confidence, k=k, subsample=subsample, seed=seed,
         progress=sys.stderr.isatty(),
     )  # fmt: skip
-    say(str(found))
+    for line in str(found).splitlines():
+        say(line)
     show_json(json.loads(found.to_json()))
     if not found.passed:
         sys.exit(4)

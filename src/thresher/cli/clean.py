@@ -7,16 +7,28 @@ from typing import Annotated, Any
 
 import typer
 
-import thresher
+from thresher.cli.streams import as_typed, is_standard_output, put_out, spooled, stand_in
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
+from thresher.version import __version__
 
 
 def clean(
     file: Annotated[
-        str, typer.Argument(help="The table: a file, a folder, or a pattern in quotes.")
+        str,
+        typer.Argument(
+            help="The table: a file, a folder, a pattern in quotes, or -, standard input."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Where the cleaned table is written, of its kind.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where the cleaned table goes; the same kind of file as the input, "
+            "or - (text only).",
+        ),
+    ],
     values: Annotated[
         str | None, typer.Option(help="What thresher value wrote: .csv or .parquet.")
     ] = None,
@@ -54,31 +66,49 @@ def clean(
 
     Example: thresher clean train.csv --id name --relabel ids:a7=cat,b9=dog --out cleaned.csv
     """
+    from thresher.tables.changes import read_suggestions
     from thresher.tables.columns import check_ids
     from thresher.tables.reading import input_digest, read_table
-    from thresher.tables.writing import old_labels, write_change_log, write_cleaned
+    from thresher.tables.writing import label_kind, old_labels, write_change_log, write_cleaned
 
     if drop is None and relabel is None:
         raise InputError("nothing to do: say which rows by --drop or --relabel")
-    table = read_table(file, delimiter=delimiter)
+    table = read_table(spooled(file), delimiter=delimiter)
+    if printed := is_standard_output(out, json=json):
+        out = _stand_in(table)
     label = _label(table, label, needed=relabel is not None or values is not None)
     _check_targets(table, label, out, log, values, force=force)
     ids = None if id is None else check_ids(table, id)
     old = old_labels(table, label)
-    rows, labels = _changes(table, values, drop, relabel, old, ids)
+    suggested = None
+    if values is not None:
+        suggested = read_suggestions(read_table(values), table, old, ids, label_kind(table, label))
+    rows, labels = _changes(len(table), suggested, drop, relabel, ids)
     about = {
         "input": [str(path) for path in table.files],
         "input_digest": input_digest(table.files),
         "values": values, "drop": drop, "relabel": relabel, "label": label, "id": id,
-        "thresher": thresher.__version__,
+        "thresher": __version__,
     }  # fmt: skip
     changes = write_cleaned(table, out, drop=rows, relabel=labels, label=label, id=id, force=force)
     counts = _counts(len(table), changes)
+    if printed:
+        put_out(out)
     if log is not None:
-        write_change_log(log, changes, about | counts, force=force)
+        write_change_log(log, changes, as_typed(about | counts), force=force)
     _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old})
     if json:
-        show_json({"out": str(out), "log": None if log is None else str(log), **counts, **about})
+        targets = {"out": str(out), "log": None if log is None else str(log)}
+        show_json(as_typed(targets | counts | about))
+
+
+def _stand_in(table: Any) -> Path:
+    if not table.is_text:
+        raise InputError(
+            f"--out - goes with tables of text, and {table.name} is a .{table.kind} file: name a "
+            "file for the cleaned one"
+        )
+    return stand_in(f".{table.kind}")
 
 
 def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
@@ -109,17 +139,13 @@ def _check_targets(
 
 
 def _changes(
-    table: Any, values: str | None, drop: str | None, relabel: str | None, old: list[Any], ids: Any
+    count: int, suggested: Any, drop: str | None, relabel: str | None, ids: Any
 ) -> tuple[list[int], dict[int, Any]]:
     """The rows to drop, and the new labels by row."""
-    from thresher.tables.changes import read_suggestions, rows_to_drop, rows_to_relabel
-    from thresher.tables.reading import read_table
+    from thresher.tables.changes import rows_to_drop, rows_to_relabel
 
-    suggested = None
-    if values is not None:
-        suggested = read_suggestions(read_table(values), table, old, ids)
-    rows = [] if drop is None else rows_to_drop(drop, len(table), ids, suggested)
-    labels = {} if relabel is None else rows_to_relabel(relabel, len(table), ids, suggested)
+    rows = [] if drop is None else rows_to_drop(drop, count, ids, suggested)
+    labels = {} if relabel is None else rows_to_relabel(relabel, count, ids, suggested)
     return rows, labels
 
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import thresher
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
+from thresher.version import __version__
 
 ARRAYS = ("X", "y", "X_val", "y_val")
 BLOCK = 1 << 26  # bytes of a .csv read at a time, and so the most that one row may have
@@ -29,7 +29,9 @@ def embed(
     source: Annotated[
         Path, typer.Argument(help="Texts: .csv or .parquet. Images: .npz with X, y, X_val, y_val.")
     ],
-    out: Annotated[Path, typer.Option(help="Where rows and labels are written: .npz.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where rows and labels are written: .npz.")
+    ],
     validation: Annotated[
         Path | None, typer.Option(help="Texts of the validation set; else some are held out.")
     ] = None,
@@ -120,7 +122,7 @@ def _embed_and_write(
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {"thresher": thresher.__version__}
+    found = {"thresher": __version__}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
@@ -129,13 +131,15 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 def _images(path: Path) -> tuple[Any, Any, Any, Any]:
     """The arrays of an .npz file of images."""
+    from thresher.arrays import load_arrays
     from thresher.embed import check_images
     from thresher.files import reading
 
-    with reading(path, "set of images") as found, np.load(found) as stored:
+    with reading(path, "set of images") as found:
+        stored = load_arrays(found)
         for name in ARRAYS:
-            if name not in stored.files:
-                raise InputError(f"it has no array {name!r}, but {', '.join(stored.files)}")
+            if name not in stored:
+                raise InputError(f"it has no array {name!r}, but {', '.join(stored)}")
         X, y, X_val, y_val = (stored[name] for name in ARRAYS)
         return check_images("X", X), y, check_images("X_val", X_val), y_val
 
@@ -160,9 +164,10 @@ def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
 def _read_table(path: Path, columns: list[str]) -> Any:
     """A table; in a .csv these columns are text, and what is empty and not in quotes is missing."""
     if path.suffix == ".parquet":
-        from pyarrow import parquet
+        from thresher.files import open_parquet
 
-        return parquet.read_table(path)
+        with open_parquet(path) as file:
+            return file.read()
     if path.suffix != ".csv":
         raise InputError("it must be a .csv or .parquet file, or an .npz of images")
     import pyarrow as pa

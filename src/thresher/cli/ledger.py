@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.cli.words import say, show_json
+from thresher.cli.words import price, say, show_json
+from thresher.errors import printing
 
 app = typer.Typer(no_args_is_help=True, help="Privacy budgets: create, show, verify.")
 
@@ -26,7 +27,7 @@ def create(
         str | None, typer.Option("--filter", help="How costs add up: gaussian or basic.")
     ] = None,
 ) -> None:
-    """Create a ledger, whose terms are fixed forever.
+    """Create a ledger, whose terms are fixed forever; keep it and its witness on a local disk.
 
     Example: thresher ledger create ledger.db --epsilon 1 --delta 1e-6 --data-set "clinic 2026"
     """
@@ -38,18 +39,52 @@ def create(
 
 
 @app.command("show")
-def show(path: LedgerPath) -> None:
-    """Print the cap, what is left, and every entry, as JSON.
+def show(
+    path: LedgerPath,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Print the cap, what is spent and what is left, and the entries.
 
     Example: thresher ledger show ledger.db
+
+    Example: thresher ledger show ledger.db --json
     """
     from thresher.privacy.ledger import Ledger
 
     with Ledger.open(path) as ledger:
         terms = ("epsilon", "delta", "adjacency", "unit", "data_set", "filter")
-        shown = {name: getattr(ledger, name) for name in terms}
+        shown: dict[str, Any] = {name: getattr(ledger, name) for name in terms}
         shown |= {"remaining": ledger.remaining(), "entries": ledger.entries()}
-        show_json(shown)
+        if json:
+            show_json(shown)
+        else:
+            with printing() as out:
+                out.write(_page(shown, price(ledger.spent(), ledger.delta)))
+
+
+def _page(shown: dict[str, Any], spent: str) -> str:
+    """A ledger for people: its terms, then a line for each entry."""
+    terms = f"{shown['adjacency']} of one {shown['unit']}, {shown['filter']} filter"
+    lines = [
+        f"data set   {_short(shown['data_set'], 60) or '-'}",
+        f"cap        epsilon={shown['epsilon']:g}, delta={shown['delta']:g} ({terms})",
+        f"spent      {spent}",
+        f"remaining  epsilon={shown['remaining']:g} for one more release",
+        f"entries    {len(shown['entries'])}",
+        "",
+        f"{'entry':>5}  {'kind':7}  {'time':25}  {'request':16}  cost",
+    ]
+    for entry in shown["entries"]:
+        seq, kind, time = entry["seq"], entry["kind"], entry["time"]
+        cost = "" if entry["cost"] is None else price(entry["cost"], shown["delta"])
+        lines.append(f"{seq:5}  {kind:7}  {time:25}  {_short(entry['request'], 16):16}  {cost}")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _short(text: str, most: int) -> str:
+    """`text` in one line of at most `most` letters, without control characters."""
+    line = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 @app.command("verify")
@@ -58,6 +93,7 @@ def verify(
     head: Annotated[
         str | None, typer.Option(help="A hash that a release recorded: it must be in the ledger.")
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Check that no entry was changed, dropped or put in, and that the cap was kept.
 
@@ -70,4 +106,5 @@ def verify(
         left = ledger.remaining()
     witness = "" if found.witnessed else "; its witness file was missing: it may be an older copy"
     say(f"{found.entries} entries in order, epsilon={left:g} left{witness}")
-    show_json({"entries": found.entries, "head": found.head, "witnessed": found.witnessed})
+    if json:
+        show_json({"entries": found.entries, "head": found.head, "witnessed": found.witnessed})

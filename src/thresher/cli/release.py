@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.words import say, show_json, split_names
+from thresher.cli.streams import STREAM, spooled
+from thresher.cli.words import in_options, price, say, show_json, split_names
 from thresher.errors import InputError, require
 
 
 def release(
-    points: Annotated[Path, typer.Argument(help="Private points: .csv, .parquet or .npz.")],
+    points: Annotated[
+        Path,
+        typer.Argument(
+            help="Private points: .csv or .tsv (also .gz), .parquet, .arrow, .feather or .npz; "
+            "or -, standard input."
+        ),
+    ],
     validation: Annotated[Path, typer.Option(help="The public validation set.")],
     epsilon: Annotated[float, typer.Option(help="The budget's epsilon.")],
     delta: Annotated[float, typer.Option(help="The budget's delta.")],
@@ -26,68 +35,134 @@ def release(
     ] = "table",
     owner: Annotated[str | None, typer.Option(help="The column of owners.")] = None,
     points_per_owner: Annotated[
-        int | None, typer.Option(help="About how many points an owner has, as is public.")
+        int | None,
+        typer.Option(help="About how many points an owner has, a public number; with --owner."),
     ] = None,
+    about_points: Annotated[
+        int | None,
+        typer.Option(
+            "--points",
+            help="About how many points there are, a public number: a release that would be noise "
+            "is then refused before it is charged.",
+        ),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Release even if --points predicts mere noise.")
+    ] = False,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out.")] = None,
     version: Annotated[str, typer.Option(help="A public name for the state of the points.")] = "",
     report: Annotated[
         Path | None, typer.Option(help="Where the public page goes that shows it: .html.")
     ] = None,
+    unusable: Annotated[
+        Path | None,
+        typer.Option(help="Where a list of the rows goes that count for nothing: .csv, private."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Release a private price list, charged to a ledger.
 
-    Rows that cannot be used (a label that no validation point has, a cell that is no number) are
-    left out without a word, since an error would tell something of them: look at your table first,
-    for instance by thresher value, whose outcome stays with you.
+    Rows that cannot be used (a label that no validation point has, a cell that is no number, a line
+    with other cells than the header) count for nothing, without a word: an error would tell
+    something of them. --unusable FILE lists them for you. That list is as private as the points:
+    only you may read the file, and it must not be published. Each line of text is a row: a cell in
+    quotes cannot hold a line feed.
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
     """
+    if owner is not None and points_per_owner is None:
+        say(
+            "thresher: Missing --points-per-owner: with --owner, say about how many points an "
+            "owner has (public, or a guess; 1 if one each); nothing was charged"
+        )
+        raise typer.Exit(2)
     from thresher.privacy.release import dp_tknn_shapley
-    from thresher.tables import read_labeled, same_columns
+    from thresher.tables import read_labeled, read_private, same_columns
 
-    _check_targets(out_prices, report, [points, validation, ledger], force=force)
-    X, y, owners = read_labeled(points, label, owner)
-    X_val, y_val, _ = read_labeled(validation, label)
-    X, X_val = same_columns(X, X_val, [*split_names(ignore), *([] if owner is None else [owner])])
+    points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
+    _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
+    private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
+    X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
+    left_out = [*split_names(ignore), *([] if owner is None else [owner])]
+    X, X_val = same_columns(private.X, X_val, left_out)
     found = dp_tknn_shapley(
-        X, y, X_val, y_val, epsilon=epsilon, delta=delta, radius=radius, metric=metric,
-        mechanism=mechanism, ledger=ledger, owners=owners, points_per_owner=points_per_owner,
-        version=version,
+        X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=radius, metric=metric,
+        mechanism=mechanism, ledger=ledger, owners=private.owners,
+        points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
     )  # fmt: skip
     found.price_list.save(out_prices)
+    if unusable is not None:
+        _write_unusable(unusable, *private.unusable(found.unusable))
     if report is not None:
         found.report(report, force=force)
     if found.stored:
         say("the ledger had answered this before: nothing was charged, the points were not used")
         say("if the points have changed, give them another --version")
+    else:
+        _say_charge(ledger, found.record)
     told = found.relative_error
     error = "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
+    if not found.price_list.scaled:
+        say("its values have the right order but are too large: nobody should be paid by them")
     if found.is_noise:
         error = "; how good it is cannot be told: its table cannot be told from noise"
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{error}")
     show_json(dict(found.record))
 
 
+def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
+    """Say what was charged, where that is not what was asked for."""
+    from thresher.privacy.cap import why_other
+    from thresher.privacy.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        entry = ledger.entries()[record["ledger"]["entry"]]
+        why = why_other(ledger, record)
+    if why:
+        say(f"charged {price(entry['cost'], ledger.delta)}: {in_options(why)}")
+
+
 def _check_targets(
-    out_prices: Path, report: Path | None, inputs: list[Path], *, force: bool
+    out_prices: Path,
+    report: Path | None,
+    unusable: Path | None,
+    inputs: list[Path],
+    *,
+    force: bool,
 ) -> None:
     """Refuse what cannot be written, before anything is charged."""
     from thresher.files import check_writable
     from thresher.report import check_target
     from thresher.tables.writing import check_apart, check_free
 
-    for option, path in (("--out-prices", out_prices), ("--report", report)):
+    options = {"--out-prices": out_prices, "--report": report, "--unusable": unusable}
+    for option, path in options.items():
         if path is None:
             continue
+        if str(path) == STREAM:
+            raise InputError(f"{option} must be a file, got -; nothing was charged")
         try:
             check_writable(path)
         except InputError as refused:
             raise InputError(f"{option}: {refused}; nothing was charged") from None
         check_apart(path, inputs)
         check_free(path, force=force)
+        inputs = [*inputs, path]
     if report is not None:
-        check_apart(report, [out_prices])
         check_target(report, force=force)
         require("jinja2", purpose="the HTML report", extra="report")
+
+
+def _write_unusable(path: Path, kind: str, rows: Mapping[int, str]) -> None:
+    """Write the rows that count for nothing, for the holder of the points alone."""
+    from thresher.files import write_whole
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([(kind, "why"), *rows.items()])
+
+    write_whole(path, write, private=True)

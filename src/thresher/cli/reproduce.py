@@ -18,6 +18,8 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             help="The folder that gets them: reproduction, or with --quick reproduction-quick.",
             show_default=False,
         ),
@@ -30,7 +32,10 @@ def reproduce(
     protocol: Annotated[str | None, typer.Option(help="paper or clean; both if not given.")] = None,
     runs: Annotated[int | None, typer.Option(help="Draws for each figure; 5 if not given.")] = None,
     subsets: Annotated[
-        int | None, typer.Option(help="Models to train for each valuation; 10,000 if not given.")
+        int | None,
+        typer.Option(
+            help="Models to train for each valuation: at least 4,000, 10,000 if not given."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version, in a minute or two.")

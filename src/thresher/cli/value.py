@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from thresher.cli.streams import is_standard_output, spooled
 from thresher.cli.valuing import value_at_once, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
@@ -23,7 +24,7 @@ def value(
         str,
         typer.Argument(
             help="The points: .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy; a file, a "
-            "folder, or a pattern in quotes."
+            "folder, a pattern in quotes, or - for standard input."
         ),
     ],
     label: Annotated[
@@ -89,6 +90,14 @@ def value(
             help="Between cells of text: a comma or a tab if not given.", rich_help_panel=COLUMNS
         ),
     ] = None,
+    keep_na: Annotated[
+        bool,
+        typer.Option(
+            "--keep-na",
+            help="Labels such as NA and null are classes: no hint that they may be missing.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = False,
     validation: Annotated[
         str | None,
         typer.Option(help="A table of the same columns.", rich_help_panel=VALIDATION),
@@ -185,8 +194,10 @@ def value(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             help="Where the table goes: .parquet, .csv, .tsv, .arrow or .feather; to standard "
-            "output, as .csv, if not given.",
+            "output, as .csv, if it is - or not given.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -220,6 +231,8 @@ def value(
 
     Example: thresher value features.npy --label labels.npy --method knn --k 5 --out values.csv
 
+    Example: zcat train.csv.gz | thresher value - --validation val.csv -o - > values.csv
+
     Example: thresher value 'parts/*.parquet' --validation val.parquet --memory 2GB --checkpoint run
     --out values.parquet
 
@@ -229,6 +242,7 @@ def value(
     from thresher.runs import Settings
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
+    out = None if is_standard_output(out, json=json) else out
     settings = _settings(given)
     if memory is None and checkpoint is not None:
         raise InputError("--checkpoint goes with --memory: points are read in parts then")
@@ -247,6 +261,10 @@ def value(
 def _settings(given: dict[str, Any]) -> Any:
     from thresher.runs import Settings
 
+    at_once = given["memory"] is None and given["engine"] == "local"
+    for name in ("file", "validation"):
+        if given[name] is not None:
+            given[name] = spooled(given[name], allowed=at_once)
     for name in ("features", "ignore", "categorical"):
         given[name] = split_names(given[name])
     if given["model"] is None:

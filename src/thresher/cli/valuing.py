@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from thresher.cli.streams import as_typed
 from thresher.cli.words import say
-from thresher.errors import InputError
+from thresher.errors import InputError, shortened
 
 WORST = 5  # rows that are told in words
+LONGEST_CELL = 60  # characters of a label or an id in words
 
 
 def value_at_once(
     settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
 ) -> dict[str, Any]:
     """Value points that fit in memory; the outcome for programs."""
-    from thresher.runs import value_files, write_results
+    from thresher.runs import check_columns, value_files, write_results
 
     _check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
-    valued = value_files(settings, progress=show)
+    check = partial(check_columns, path=out, json=json)
+    valued = value_files(settings, progress=show, check=check)
+    valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     wrote = _write(valued, out, report, force=force, progress=show)
     _say(valued, wrote, out)
     if out is None and not json:
@@ -84,6 +90,8 @@ def value_on_cluster(
     )
     params = dict(done.valuation.params)
     say(_headline(done.valuation, done.rows, params["validation_points"]))
+    for hint in done.hints:
+        say(f"hint: {hint}")
     _say_suggestions(done.suggestions, done.worst)
     say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
     return {
@@ -91,6 +99,7 @@ def value_on_cluster(
         "params": params,
         "points": done.rows,
         "suggestions": dict(done.suggestions),
+        "hints": done.hints,
         "wrote": [str(path) for path in done.wrote],
         "record": dict(done.record),
     }
@@ -102,11 +111,18 @@ def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
         say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
     say("lowest values:")
     for found in worst:
-        name = f" ({found['id']})" if "id" in found else ""
+        id_, label, best = (
+            shortened(str(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best_label")
+        )
+        name = f" ({id_})" if "id" in found else ""
         word = found.get("suggestion", "")
-        advice = f"{word} to {found['best_label']}" if word == "relabel" else word
-        what = " ".join(f"label {found['label']}, {advice}".rstrip(", ").split())
+        advice = f"{word} to {best}" if word == "relabel" else word
+        what = f"label {label}, {advice}".rstrip(", ")
         say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+
+
+def _counted(number: int, kind: str = "") -> str:
+    return f"{number} {kind}point{'' if number == 1 else 's'}"
 
 
 def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:
@@ -116,7 +132,7 @@ def _headline(valuation: Any, points: int, validation: int, beside: str = "") ->
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
     radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
     return (
-        f"valued {points} points by {validation} validation points{beside}: "
+        f"valued {_counted(points)} by {_counted(validation, 'validation ')}{beside}: "
         f"{valuation.method}{kind}{radius}"
     )
 
@@ -174,7 +190,8 @@ def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
 
 def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
     """The command that acts on suggestions, if there are any to act on."""
-    if not suggestions["relabel"] + suggestions["drop"]:
+    stream = as_typed(settings.file) != settings.file
+    if stream or not suggestions["relabel"] + suggestions["drop"]:
         return
     words = ["thresher", "clean", settings.file, "--values", str(out)]
     for name in ("label", "id", "delimiter"):

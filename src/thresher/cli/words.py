@@ -2,38 +2,111 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
+import math
+import os
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-from thresher.errors import ReachWarning, ThresherWarning
+from thresher.cli.streams import as_given
+from thresher.errors import ReachWarning, ThresherWarning, plain_text, printing
 
 
 def say(line: str) -> None:
-    """Print words."""
-    sys.stderr.write(f"{line}\n")
+    """Print words, as one line whatever they quote."""
+    sys.stderr.write(f"{plain_text(as_given(line))}\n")
+
+
+@contextlib.contextmanager
+def flushed() -> Iterator[None]:
+    """See that all data has reached standard output in the end; raise where it did not.
+
+    What is left would be tried again when Python ends, and be an error that nobody catches.
+    """
+    try:
+        yield
+    finally:
+        try:
+            with printing() as out:
+                out.flush()
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
+
+
+def in_words(failure: BaseException) -> str:
+    """What went wrong, in one line."""
+    if isinstance(failure, MemoryError):
+        return f"there is not enough memory{f': {failure}' if str(failure) else ''}"
+    if isinstance(failure, FileNotFoundError) and failure.filename is None:
+        return "the working folder was removed: change to another one"
+    if isinstance(failure, OSError) and failure.errno is not None:
+        what, where = str(failure.strerror), str(failure.filename or "")
+        return what if what.startswith(where) else f"{where}: {what}"
+    return in_options(str(failure))
+
+
+def in_options(text: str) -> str:
+    """A message of the library as the command says it: options for arguments."""
+    for argument, option in OPTIONS.items():
+        text = re.sub(argument, option, text)
+    return text
 
 
 def show_json(document: Any) -> None:
-    """Print data."""
-    sys.stdout.write(json.dumps(document, indent=1, default=vars) + "\n")
+    """Print data; labels that JSON has no type for, such as dates, as text."""
+    with printing() as out:
+        out.write(json.dumps(document, indent=1, default=_in_json) + "\n")
 
 
+def _in_json(entry: Any) -> Any:
+    return vars(entry) if dataclasses.is_dataclass(entry) else str(entry)
+
+
+OPTIONS = {  # how the library calls things, and how the command does
+    r"\bLedger\.create\b": "thresher ledger create",
+    r"\bLedger\.open\b": "it by --ledger",
+    r" \(plan_release compares them\)": "",
+    r"\banyway=True, --anyway\b": "--anyway",
+    r"^anyway goes": "--anyway goes",
+    r"\bpoints_per_owner\b=?": "--points-per-owner",
+    r"\bowners=": "--owner",
+    r"(?<!\S)points=": "--points",
+    r"\bmechanism='(\w+)' (or|and) '(\w+)'": r"--mechanism \1 \2 \3",
+    r"\b(mechanism|filter|unit)='(\w+)'": r"--\1 \2",
+    r"^data_set must": "--data-set must",
+    r"^(epsilon|delta|radius|points|version|adjacency|unit|filter) must": r"--\1 must",
+}
 IN_OPTIONS: dict[type[Warning], str] = {
     ReachWarning: "no point is within the radius of any validation point, so every value is 0: "
-    "use a larger --radius, or auto",
+    "the --radius is too small, or a column such as an id makes up the distances",
 }
 _said = set[str]()
 
 
 def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning, once: of ours in words, of others with its kind."""
-    message = IN_OPTIONS.get(category, str(message))
+    message = " ".join(IN_OPTIONS.get(category, in_options(str(message))).split())
     if message in _said:
         return
     _said.add(message)
     kind = "" if issubclass(category, ThresherWarning) else f"{category.__name__}: "
     say(f"warning: {kind}{message}")
+
+
+def price(cost: Any, delta: float) -> str:
+    """A cost as an epsilon and a delta; a Gaussian one at the delta of the cap."""
+    from thresher.privacy.accountants import gaussian_epsilon
+
+    if not (cost.mu_squared and delta):
+        return f"epsilon={cost.epsilon:g}, delta={cost.delta:g}"
+    epsilon = gaussian_epsilon(math.sqrt(cost.mu_squared), delta)
+    return f"epsilon={epsilon:.6g}, delta={delta:g}"
 
 
 def split_names(listed: str | None) -> tuple[str, ...]:

@@ -238,3 +238,32 @@ def _flush(
         out[positions[i]] += ((c[0] + c[1]) + (c[2] + c[3])) + ((c[4] + c[5]) + (c[6] + c[7]))
         c[:] = 0.0
         is_met[i] = False
+
+
+@njit(cache=True, nogil=True)
+def rows_of_visits(
+    words: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    leaves: tuple[int, int],
+    query_of: NDArray[np.uint32],
+    positions: NDArray[np.uint32],
+    columns: tuple[int, int],
+    out: NDArray[np.uint64],
+) -> None:
+    """Set bit v of row positions[leaf, p] where visits of a leaf say that its place p is near v.
+
+    For the leaves and validation points from the first to before the second number; bit 0 is the
+    first of these validation points.
+    """
+    for j in range(leaves[0], leaves[1]):
+        for t in range(starts[j], starts[j + 1]):
+            v = np.int64(query_of[t]) - columns[0]
+            if v < 0 or query_of[t] >= columns[1]:
+                continue
+            bit = U64(U64(1) << U64(v & 63))
+            for w in range(words.shape[1]):
+                x = words[t, w]
+                while x:
+                    i = positions[j, w * 32 + _lowest(x)]
+                    out[i, v >> 6] = U64(out[i, v >> 6] | bit)
+                    x = U32(x & U32(x - U32(1)))

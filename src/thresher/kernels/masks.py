@@ -166,3 +166,15 @@ def distance_words(
             for j in range(w * 32, min(D.shape[1], w * 32 + 32)):
                 near = U32(near | (BIT[j - w * 32] if D[i, j] <= radius else ZERO))
             words[positions[i], w] = near
+
+
+@njit(cache=True, nogil=True)
+def put_columns(found: Words, places: NDArray[np.int64], words: Words) -> None:
+    """Set bit places[j] of a row in `words` where its bit j in `found` is set."""
+    for i in range(found.shape[0]):
+        for w in range(found.shape[1]):
+            if found[i, w]:
+                for j in range(w * 32, min(places.shape[0], w * 32 + 32)):
+                    if found[i, w] & BIT[j - w * 32]:
+                        v = places[j]
+                        words[i, v >> 5] = U32(words[i, v >> 5] | BIT[v & 31])

@@ -19,6 +19,10 @@ U64 = np.uint64
 Keys = NDArray[np.uint64]
 
 RADIX_BITS = 12  # digits of at most 12 bits: three of them hold any pattern above the least
+MANY = 1 << 19  # keys that leave the cache,
+WIDE_BITS = 27  # and span more bits than this, are cut by their leading digit first
+LEADING_BITS = 9
+BUCKET_BITS = 8  # digits within a bucket
 
 
 @njit(cache=True, nogil=True)
@@ -60,7 +64,9 @@ def sort_keys(
     All patterns lie between `least` and `most`.
 
     Least-significant-digit radix sort; the digits are fitted to the bits that really differ: two
-    passes where the patterns span at most 24 bits, else three. `histogram` is 3 x 4096.
+    passes where the patterns span at most 24 bits, else three. `histogram` is 3 x 4096. Three
+    passes by wide digits over more keys than the cache holds are slower than one by the leading
+    digit, followed by passes over each bucket.
     """
     n = patterns.shape[0]
     least = U32(least)
@@ -69,6 +75,9 @@ def sort_keys(
     while span:
         span = U32(span >> U32(1))
         bits += 1
+    if n >= MANY and bits > WIDE_BITS:
+        _sort_buckets(patterns, least, bits, codes, code, keys, spare, histogram)
+        return
     passes = 2 if bits <= 2 * RADIX_BITS else 3
     q = max(1, (bits + passes - 1) // passes)
     mask = U32((1 << q) - 1)
@@ -96,6 +105,65 @@ def sort_keys(
     _scatter(first, second, U64(32 + q), U64(mask), histogram[1])
     if passes == 3:
         _scatter(second, first, U64(32 + 2 * q), U64(mask), histogram[2])
+
+
+@njit(cache=True, nogil=True)
+def _sort_buckets(
+    patterns: NDArray[np.uint32],
+    least: np.uint32,
+    bits: int,
+    codes: NDArray[np.int32],
+    code: int,
+    keys: Keys,
+    spare: Keys,
+    histogram: NDArray[np.int64],
+) -> None:
+    """`sort_keys` for many keys: a pass by the leading digit, then buckets that fit the cache."""
+    n = patterns.shape[0]
+    rest = bits - LEADING_BITS
+    passes = (rest + BUCKET_BITS - 1) // BUCKET_BITS
+    q = U64((rest + passes - 1) // passes)
+    starts = histogram[0]
+    starts[: (1 << LEADING_BITS) + 1] = 0
+    for i in range(n):
+        starts[(U32(patterns[i] - least) >> U32(rest)) + 1] += 1
+    for j in range(1 << LEADING_BITS):
+        starts[j + 1] += starts[j]
+    place = histogram[1]
+    place[: 1 << LEADING_BITS] = starts[: 1 << LEADING_BITS]
+    first, second = (keys, spare) if passes % 2 == 0 else (spare, keys)
+    for i in range(n):
+        key = U32(patterns[i] - least)
+        digit = key >> U32(rest)
+        at = place[digit]
+        place[digit] = at + 1
+        match = U64(1) if codes[i] == code else U64(0)
+        first[at] = (U64(key) << U64(32)) | (U64(i) << U64(1)) | match
+    for j in range(1 << LEADING_BITS):
+        lo = starts[j]
+        hi = starts[j + 1]
+        if lo < hi:
+            _sort_bucket(first[lo:hi], second[lo:hi], passes, q, histogram[2])
+
+
+@njit(cache=True, nogil=True)
+def _sort_bucket(
+    source: Keys, target: Keys, passes: int, q: np.uint64, count: NDArray[np.int64]
+) -> None:
+    """Sort by the lowest digits of the pattern, of q bits each, to and fro between the two."""
+    mask = U64((U64(1) << q) - U64(1))
+    for p in range(passes):
+        shift = U64(32) + U64(p) * q
+        count[: mask + U64(1)] = 0
+        for i in range(source.shape[0]):
+            count[(source[i] >> shift) & mask] += 1
+        start = 0
+        for digit in range(mask + U64(1)):
+            here = count[digit]
+            count[digit] = start
+            start += here
+        _scatter(source, target, shift, mask, count)
+        source, target = target, source
 
 
 @njit(cache=True, nogil=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 U32 = np.uint32
 ONE = U32(1)
+LONGEST = np.int64(2**63 - 1)  # a squared length that stands for all longer ones
 
 
 @njit(cache=True, nogil=True)
@@ -23,7 +24,11 @@ def add_squares(
     starts: NDArray[np.int64],
     squares: NDArray[np.int64],
 ) -> None:
-    """Add to squares[u] the squared euclidean length of unit u's counts in this block."""
+    """Add to squares[u] the squared euclidean length of unit u's counts in this block.
+
+    A sum beyond `LONGEST` stays there. Nothing wraps: a unit has fewer than 2^31 points, and each
+    of them is in one of the two counts of v, so that v adds less than 2^62.
+    """
     lanes = words.shape[1] * 32
     counts = np.zeros((2, lanes), np.int64)
     for u in range(starts.shape[0] - 1):
@@ -35,7 +40,8 @@ def add_squares(
         for r in range(starts[u], starts[u + 1]):
             _add_row(words[rows[r]], masks[codes[rows[r]]], 1, counts)
         for v in range(lanes):
-            squares[u] += counts[0, v] * counts[0, v] + counts[1, v] * counts[1, v]
+            more = counts[0, v] * counts[0, v] + counts[1, v] * counts[1, v]
+            squares[u] += min(more, LONGEST - squares[u])
 
 
 @njit(cache=True, nogil=True)

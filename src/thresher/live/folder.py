@@ -11,12 +11,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.arrays import load_arrays
 from thresher.checks import check_choice, check_radius
 from thresher.counts import NeighborCounts
+from thresher.drafts import NAME, fcntl, remove_abandoned
 from thresher.errors import InputError
 from thresher.files import (
     check_sealed,
-    fcntl,
     portable,
     reading,
     sealed,
@@ -111,8 +112,10 @@ def check_folder(path: object) -> Path:
 
 def remove_drafts(folder: Path) -> None:
     """Remove files that nobody finished; whoever holds the lock may."""
+    remove_abandoned(folder)
     for draft in folder.glob(DRAFTS):
-        draft.unlink(missing_ok=True)
+        if draft.is_file() and not NAME.fullmatch(draft.name):  # of version 0.1
+            draft.unlink(missing_ok=True)
 
 
 def write_snapshot(folder: Path, state: State) -> None:
@@ -155,9 +158,8 @@ def write_snapshot(folder: Path, state: State) -> None:
 
 def read_snapshot(folder: Path) -> State:
     """What the snapshot in a folder holds."""
-    with reading(folder / SNAPSHOT, "snapshot of live counts") as found, found.open("rb") as stream:
-        with np.load(stream) as stored:  # each array has a checksum of its own
-            arrays = {name: stored[name] for name in stored.files}
+    with reading(folder / SNAPSHOT, "snapshot of live counts") as found:
+        arrays = load_arrays(found)  # each has a checksum of its own
         about = json.loads(str(arrays.get("about", "{}")))
         check_sealed(about, FORMAT)
         validation = stored_validation(about, arrays["features"], arrays["labels"])

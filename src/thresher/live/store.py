@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
-from thresher.errors import InputError
+from thresher.errors import InputError, plain_text
+from thresher.games.semivalues import Semivalue
 from thresher.inputs import check_points, warn_of_twins
 from thresher.labels import label_array, raw_labels
 from thresher.live.folder import (
@@ -35,9 +36,8 @@ from thresher.live.journal import ADD, RELABEL, REMOVE, Journal
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.replay import caught_up
 from thresher.live.values import present_values
-from thresher.panels import NOBODY, plain_row
+from thresher.neighbors.single import NOBODY, plain_row
 from thresher.price_list import PriceList
-from thresher.prices import Semivalue
 from thresher.valuation import Valuation
 
 
@@ -179,7 +179,7 @@ class LiveCounts:
 
     def __repr__(self) -> str:
         counts = repr(self._counts).removeprefix("NeighborCounts(")
-        return f"LiveCounts({self._folder.name}, {counts}"
+        return plain_text(f"LiveCounts({self._folder.name}, {counts}")
 
     def __enter__(self) -> Self:
         return self
@@ -414,7 +414,5 @@ class _Undivided:
 
 
 def _as_list(ids: Any) -> list[Any]:
-    if isinstance(ids, set | frozenset):
-        raise InputError("ids must be in order, and a set has none: use a list")
     raw = raw_labels("ids", ids)
     return raw if isinstance(raw, list) else raw.tolist()

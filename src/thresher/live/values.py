@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.counts import NeighborCounts
+from thresher.games.classes import ClassGame
+from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, utility
+from thresher.inputs import Points
 from thresher.live.points import PointTable
 from thresher.metrics import Rows, squared_lengths
-from thresher.near import Groups
-from thresher.prices import Semivalue, check_semivalue, semivalue_name, utility
-from thresher.threshold import METHOD, settings, warn_of_reach
+from thresher.neighbors.ball import Ball
+from thresher.passes.result import METHOD, settings, warn_of_reach
+from thresher.passes.walk import value
 from thresher.valuation import Valuation
 
 
@@ -23,18 +26,15 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     validation, prices = counts.validation, counts.price_list(semivalue)
     same, other, classes = counts.same, counts.other, len(validation.classes)
     array, codes = points.table()
-    groups = Groups.of(codes, classes)
-    sums = np.zeros(len(points))
     utility_none = len(validation) / classes
     if not len(points):
         params = settings(validation, counts.radius, name)
-        return Valuation(sums, METHOD, params, utility_none, utility_none, ids=())
-    rows = Rows(array, squared_lengths(array))
-    for block in validation.search(rows, counts.radius).blocks(groups):
-        prices.add_block(block, groups, sums)
+        return Valuation(np.zeros(0), METHOD, params, utility_none, utility_none, ids=())
+    members = Points(Rows(array, squared_lengths(array)), codes)
+    near = Ball.around(validation, counts.radius)
+    values = value(members, near, ClassGame.of(validation), prices.member_prices)
     if not (same.any() or other.any()):
         warn_of_reach(counts.radius, stacklevel=4)
-    values = groups.in_input_order(sums)
     values.flags.writeable = False
     params = settings(validation, counts.radius, name)
     utility_all = utility(same, other, classes)

@@ -6,13 +6,13 @@ import functools
 
 import numpy as np
 
-from thresher.nearest import knn_shapley
+from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
 from thresher.paper.detection import auroc, quietly
 from thresher.paper.draws import TASKS, draw_problem
 from thresher.paper.printed import Figure, lookup, read_k
-from thresher.threshold import tknn_shapley
+from thresher.tknn import tknn_shapley
 
 RADII = tuple(round(0.1 * step, 1) for step in range(1, 10))
 KS = tuple(float(k) for k in range(1, 16))

@@ -1,13 +1,12 @@
 """Cells: the smallest pieces of a reproduction, each computed once and kept in a file.
 
-A cell is one figure of one draw: its settings are its name. What was computed is kept under a hash
-of those settings, of the rows behind them and of the library's source, so that a broken run goes on
-where it stopped, several processes can share one file, and nothing stale is taken for new.
+A cell is one figure of one draw: its settings are its name. Its result is kept under a hash of
+those settings, of the rows behind them and of the code that it depends on (`dependencies`). So a
+broken run goes on where it stopped, several processes can share a file, and nothing stale is used.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import sqlite3
@@ -18,14 +17,11 @@ from typing import Any, Self
 
 from thresher.errors import InputError
 from thresher.paper.datasets import SETS, DataSet
+from thresher.paper.dependencies import code_digest
 from thresher.paper.draws import PROTOCOLS
 
 Outcome = dict[str, float]
 HIDDEN = "points"  # an entry of an outcome that no table shows: how many points were valued
-SHOWING = {  # modules that show figures and do not make them
-    "cli", "demo", "findings", "plots", "report", "runs", "tables", "__init__", "__main__",
-    "paper/figures", "paper/grids", "paper/pages", "paper/records", "paper/reproduce",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,22 +57,6 @@ class Cell:
     replayed: bool = False
     fixed: bool = False
     options: tuple[tuple[str, Any], ...] = ()
-
-    def key(self, experiment: str, digest: str) -> str:
-        """The name under which its outcome is kept."""
-        about = [experiment, asdict(self), digest, source_digest()]
-        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-
-
-@functools.cache
-def source_digest() -> str:
-    """A hash of every module that has a part in a figure."""
-    root, state = Path(__file__).parent.parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root).with_suffix("").as_posix()
-        if name not in SHOWING and name.split("/")[0] not in SHOWING:
-            state.update(f"{name} ".encode() + path.read_bytes())
-    return state.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -126,6 +106,9 @@ class Experiment:
         "method" or "step": what runs along the columns of the table.
     printed
         The paper's figure for a cell, if it prints one, and its deviation if it tells.
+    uses
+        The functions whose code decides the outcome of a cell, besides `run` itself; without it,
+        everything that the module of `run` imports.
     """
 
     name: str
@@ -137,6 +120,13 @@ class Experiment:
     axis: str = ""
     columns: str = "method"
     printed: Callable[[Cell, str], tuple[float, float | None] | None] = lambda _cell, _measure: None
+    uses: Callable[[Cell], tuple[Callable[..., Any], ...]] | None = None
+
+    def key(self, cell: Cell, rows: str) -> str:
+        """The name under which the outcome of a cell is kept; `rows` is a digest of its data."""
+        code = code_digest(self.run, None if self.uses is None else self.uses(cell))
+        about = [self.name, asdict(cell), rows, code]
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 class Store:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.arrays import load_arrays
 from thresher.errors import InputError, require
 from thresher.files import reading
 
@@ -138,8 +139,8 @@ class Shelf:
 
 def read_set(path: Path) -> DataSet:
     """The set in a file NAME.npz."""
-    with reading(path, "data set"), path.open("rb") as file, np.load(file) as stored:
-        arrays = {key: stored[key] for key in stored.files}
+    with reading(path, "data set"):
+        arrays = load_arrays(path)
         X, y = arrays["X"], arrays["y"].astype(np.int64)
         validation = replay = None
         if "X_val" in arrays:

@@ -11,17 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import ThresherWarning
-from thresher.nearest import knn_shapley
+from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
 from thresher.paper.draws import draw_problem
 from thresher.paper.printed import Figure, lookup, read_noisy_knn
 from thresher.retrain.methods import data_banzhaf, data_shapley, leave_one_out
-from thresher.threshold import tknn_shapley
+from thresher.tknn import tknn_shapley
 
 NEAREST = ("tknn", "knn")
 RETRAINED = ("data-shapley", "leave-one-out", "data-banzhaf")
 SAMPLED = {"data-shapley", "data-banzhaf"}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "tknn": tknn_shapley, "knn": knn_shapley, "knn k=11": knn_shapley,
+    "data-shapley": data_shapley, "leave-one-out": leave_one_out, "data-banzhaf": data_banzhaf,
+}  # fmt: skip
 EMBEDDINGS = (
     " The image and text sets are other embeddings than the paper's (their 32 leading components, "
     "for at radius 0.5 hardly anybody is near in all of them): they can be compared in kind only."
@@ -84,6 +88,11 @@ def run(cell: Cell, data: DataSet | None) -> Outcome:
     return {"AUROC": auroc(problem.bad, values), HIDDEN: len(values)}
 
 
+def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
+    """The code behind a cell: its method, and the draw."""
+    return FUNCTIONS[cell.method], draw_problem
+
+
 def printed(cell: Cell, _measure: str) -> Figure | None:
     """The paper's figure for a cell, read right."""
     if cell.task == "noisy" and cell.method.startswith("knn"):
@@ -93,12 +102,12 @@ def printed(cell: Cell, _measure: str) -> Figure | None:
 
 MISLABEL = Experiment(
     "mislabel", "Mislabeled points", "tables 3 and 9", ABOUT + EMBEDDINGS,
-    functools.partial(cells, "mislabel"), run, printed=printed,
+    functools.partial(cells, "mislabel"), run, printed=printed, uses=uses,
 )  # fmt: skip
 NOISY = Experiment(
     "noisy", "Points with noisy features", "table 10",
     ABOUT + " The noise in a column has the standard deviation of the column's L2 norm. The "
     "paper's KNN column of this table is compared with k = 11, which it shows; k = 5 is compared "
     "with its ablation table." + EMBEDDINGS,
-    functools.partial(cells, "noisy"), run, printed=printed,
+    functools.partial(cells, "noisy"), run, printed=printed, uses=uses,
 )  # fmt: skip

@@ -26,6 +26,7 @@ from thresher.paper.records import Record, make_records
 from thresher.paper.runtime import RUNTIME, machine
 from thresher.paper.tradeoff import PRIVACY
 from thresher.progress import Advance, progress_bar
+from thresher.version import __version__
 
 EXPERIMENTS = {
     each.name: each
@@ -151,7 +152,7 @@ def _computed(
         advance(1)
     try:
         data = shelf.get(cell.set) if cell.set in SETS else None
-        key = cell.key(experiment.name, data.digest if data is not None else "")
+        key = experiment.key(cell, data.digest if data is not None else "")
         known = store.get(key)
         if known is None:
             start = time.perf_counter()
@@ -180,8 +181,6 @@ def _summary(
 
 def _settings(done: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, Any]:
     """How the figures were made: all that a reader needs to make them again."""
-    import thresher
-
     made = [each for each in done if not each.reason]
     used = [name for name in scope.sets if any(each.cell.set == name for each in made)]
     points: dict[str, dict[str, int]] = {}
@@ -204,7 +203,7 @@ def _settings(done: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, An
         "made": sorted({each.made for each in made}),
         "seconds": round(sum(each.seconds for each in made), 1),
         "python": platform.python_version(),
-        "version": thresher.__version__,
+        "version": __version__,
     }
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from thresher.nearest import knn_shapley
+from thresher.knn import knn_shapley
 from thresher.paper.cells import Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import DataSet
 from thresher.paper.detection import quietly
 from thresher.threads import thread_count
-from thresher.threshold import tknn_shapley
+from thresher.tknn import tknn_shapley
 
 SIZES = (1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
 QUICK_SIZES = (1e3, 3e3, 1e4)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.nearest import knn_shapley
+from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import EMBEDDED, DataSet
 from thresher.paper.detection import EMBEDDINGS, auroc, quietly
@@ -16,7 +16,7 @@ from thresher.paper.draws import TASKS, Problem, draw_problem, seed_of
 from thresher.paper.printed import Figure, lookup
 from thresher.privacy.knn import dp_knn_shapley
 from thresher.privacy.release import dp_tknn_shapley
-from thresher.threshold import tknn_shapley, zero_budget_score
+from thresher.tknn import tknn_shapley, zero_budget_score
 
 EPSILONS = (0.1, 0.5, 1.0)
 RATE = 0.01  # of the paper's Poisson sampling
@@ -89,6 +89,14 @@ def _relative(values: NDArray[np.float64], exact: NDArray[np.float64]) -> float:
     return float(np.sqrt(((values - exact) ** 2).mean() / (exact**2).mean()))
 
 
+def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
+    """The code behind a cell: its method, the exact values beside it, and the draw."""
+    if cell.method.startswith("dp-knn"):
+        return dp_knn_shapley, knn_shapley, draw_problem
+    private = () if cell.method in FREE else (dp_tknn_shapley,)
+    return (*private, tknn_shapley, draw_problem)
+
+
 def printed(cell: Cell, measure: str) -> Figure | None:
     """The paper's figure for a cell."""
     if measure != "AUROC":
@@ -123,5 +131,5 @@ def _exact(problem: Problem, classes: list[int], *, nearest: bool) -> NDArray[np
 
 PRIVACY = Experiment(
     "privacy", "What a privacy budget buys", "tables 2 and 8", ABOUT + EMBEDDINGS,
-    cells, run, "epsilon", "method", printed,
+    cells, run, "epsilon", "method", printed, uses,
 )  # fmt: skip

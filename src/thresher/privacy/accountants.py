@@ -37,6 +37,7 @@ ROUNDING_VARIANCE = 4.0  # r^2: what the rounding of the proof takes from the no
 ROUNDING = 1e-12  # relative, beyond that of a few float operations
 SLACK = 1e-5  # share of delta left aside: small epsilons cancel to six digits
 LARGEST_EPSILON = 100.0
+LARGEST_SIGMA = 2.0**50  # so that noise and counts together never reach the ends of 64 bits
 LEAST_SAMPLED_DELTA = 1e-12  # below, the numbers behind dp-accounting's tables are rounding
 FINEST, COARSEST = 1e-4, 2e-3  # steps of the loss in dp-accounting's tables, rounded up to them
 TOLERANCE = 1e-3  # of the noise multiplier of a sampled release, on the safe side
@@ -147,7 +148,22 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 def discrete_sigma(length: float, mu: float) -> float:
     """Sigma of the discrete Gaussian that makes shifts of this euclidean length mu-GDP."""
-    return math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + ROUNDING_VARIANCE)
+    return check_sigma(math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + ROUNDING_VARIANCE))
+
+
+def check_sigma(sigma: float) -> float:
+    """`sigma`, if it is at most 2^50, so that a sum with noise never wraps.
+
+    What noise is added to stays below 2^62. Noise of that size is 2^12 sigma away from 0, which has
+    a probability below e^-8,000,000.
+    """
+    if sigma > LARGEST_SIGMA:
+        raise InputError(
+            f"the noise would have sigma={sigma:.3g} in whole numbers, at most "
+            f"{LARGEST_SIGMA:.3g} is possible: use a larger epsilon or delta, or a smaller bound "
+            "or validation set"
+        )
+    return sigma
 
 
 def discrete_mu(length: float, sigma: float) -> float:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from thresher.inputs import Validation
 from thresher.metrics import Rows
-from thresher.near import Groups, near_blocks
+from thresher.neighbors.blocks import near_blocks
+from thresher.neighbors.groups import Groups
 from thresher.privacy.prior import Public
 
 SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding

@@ -11,10 +11,12 @@ Which one a ledger keeps is fixed at its creation, for their bounds do not add u
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from thresher.checks import check_number
 from thresher.errors import InputError
@@ -33,6 +35,7 @@ Unit = Literal["point", "owner"]
 SCALE = 10**24  # units in 1: so fine that no cost a mechanism can have is rounded much
 LEAST = 1e-6  # the smallest epsilon of a release
 LARGEST_COST = 1e300
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,14 @@ class Units:
         for name, part in asdict(cost).items():
             number = check_number(f"cost.{name}", part, least=0.0, most=LARGEST_COST)
             parts[name] = math.ceil(_exact(number))
+        return cls(**parts)
+
+    @classmethod
+    def stored(cls, parts: Any) -> Units:
+        """The units that an entry holds; refused unless they are whole and none is negative."""
+        for name, number in parts.items():
+            if type(number) is not int or number < 0:
+                raise InputError(f"cost.{name} must be a whole number >= 0, got {number!r}")
         return cls(**parts)
 
     @property
@@ -111,10 +122,17 @@ class Cap:
             low, high = (middle, high) if holds(middle) else (low, middle)
         return max(LEAST, _round_down(Fraction(repr(low))))
 
-    def refusal(self, name: str, asked: Cost, spent: Units) -> str:
-        """Why a charge does not fit, what is left, and the ways out."""
+    def refusal(
+        self, name: str, asked: Cost, spent: Units, about: Mapping[str, Any] = NOTHING
+    ) -> str:
+        """Why a charge does not fit, what is left, and the ways out.
+
+        `about` has the public facts of the release; they say why it costs more than asked.
+        """
         left = f"the ledger of {name} has epsilon={self.left(spent)!r} of {self.epsilon!r} left"
         ways = "ask for a smaller epsilon, or protect new data with a new ledger"
+        if why := why_other(self, about):
+            ways = f"{why}; or {ways}"
         if self.filter == "gaussian":
             if asked.epsilon or asked.delta:
                 return (
@@ -133,6 +151,31 @@ class Cap:
             ways = "ask for a smaller delta, or use mechanism='cells', which needs none"
         part = f", delta={float((_exact(self.delta) - spent.delta) / SCALE):g} of {self.delta:g}"
         return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
+
+
+def why_other(terms: Any, about: Mapping[str, Any]) -> str:
+    """Why a release counts for another epsilon than was asked for, and the way out; empty if not.
+
+    `terms` are those of a ledger; `about` is the record of the release.
+    """
+    epsilon, delta = about.get("epsilon"), about.get("delta")
+    if not (isinstance(epsilon, float) and isinstance(delta, float)):
+        return ""  # not a record of ours
+    pure, gaussian = about.get("mechanism") == "cells", terms.filter == "gaussian"
+    ours, theirs = terms.adjacency, about.get("adjacency")
+    reasons = {
+        "a release without delta, of mechanism='cells', counts as more in a ledger with "
+        "filter='gaussian': use one with filter='basic'": gaussian and pure,
+        f"that is at delta={delta:g}, and the ledger counts at {terms.delta:g}": gaussian
+        and not pure
+        and delta != terms.delta,
+        "one point can move a release of owners more than one owner can, so a ledger of points is "
+        "charged more (T9 of docs/privacy.md): use one with unit='owner'": not pure
+        and (terms.unit, about.get("unit")) == ("point", "owner"),
+        f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
+    }
+    told = [reason for reason, holds in reasons.items() if holds]
+    return "; ".join([f"epsilon={epsilon:g} was asked for", *told]) if told else ""
 
 
 def _exact(number: float) -> Fraction:

@@ -18,11 +18,11 @@ from thresher.errors import InputError
 from thresher.inputs import Validation
 from thresher.kernels.pairs import pair_keys
 from thresher.metrics import CHUNK, Rows, measure
-from thresher.near import Distances
+from thresher.precomputed import Distances
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import CHUNK_ROWS, Public
 from thresher.threads import cut
@@ -82,7 +82,7 @@ class CellsDesign:
     @property
     def tells_error(self) -> bool:
         """One vote says nothing of how many points its owner has, unless that is public."""
-        return self.setting.unit == "point" or self.setting.points_per_owner is not None
+        return self.setting.knows_size
 
     @property
     def record(self) -> dict[str, Any]:
@@ -97,14 +97,17 @@ class CellsDesign:
             "cells": len(self.map),
         }
 
-    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
+    def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
         """Epsilon alone, or the mu of that."""
         if filter == "gaussian":
-            return Cost(mu_squared=pure_mu(self.epsilon(adjacency)) ** 2)
-        return Cost(epsilon=self.epsilon(adjacency))
+            return Cost(mu_squared=pure_mu(self.epsilon(adjacency, unit)) ** 2)
+        return Cost(epsilon=self.epsilon(adjacency, unit))
 
-    def epsilon(self, adjacency: Adjacency) -> float:
-        """What was asked for; replacing moves twice as many votes as adding."""
+    def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:  # noqa: ARG002
+        """What was asked for; replacing moves twice as many votes as adding.
+
+        One point of an owner moves no more votes than the owner has (T10).
+        """
         epsilon, ours = self.setting.budget.epsilon, self.setting.adjacency
         if adjacency == ours:
             return epsilon

@@ -1,13 +1,15 @@
-"""A file that only grows: each entry holds the hash of the one before, and a witness the last.
+"""A file that only grows: an SQLite table of entries, and a witness beside it.
 
-The file is an SQLite table. Beside it lies its *witness*, `<path>.witness`, with the number of
-entries and the hash of the last. It is renewed after every commit and before the writer goes on,
-so it may be behind the table after a crash, never ahead: a table in which the witness' hash is
-not found is an older copy, or another file. The entry that a crash leaves unwitnessed paid for
-nothing, as its writer never came to draw any noise.
+Every operation reads the whole table and checks it: no entry may be missing or changed, each must
+follow the one before, and the witness' hash must be among them. A table without that hash is an
+older copy, or another file. The witness is renewed after every commit and before the writer goes
+on, so it may be behind the table after a crash, never ahead. The entry that a crash leaves
+unwitnessed paid for nothing, as its writer never came to draw any noise.
 
 Every operation opens its own connection. Nothing is shared between threads or inherited by a
-forked process, and a file that is put in the place of another is noticed at once.
+forked process, and a file that is put in the place of another is noticed at once. After a commit
+the writer reads the file again through a new connection: if its entry is not there, or another
+writer's is, it does not go on.
 
 Who can write the file can also compute a whole new chain: only hashes that were recorded
 elsewhere, in the releases themselves, tell it from the old one (`verify` takes them).
@@ -16,32 +18,30 @@ elsewhere, in the releases themselves, tell it from the old one (`verify` takes 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
+import functools
 import os
 import secrets
 import sqlite3
+import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thresher.drafts import draft_file, fcntl
 from thresher.errors import BudgetError, InputError
-from thresher.files import sync_folder
+from thresher.files import resolved, sync_folder, usual_mode
+from thresher.privacy.entries import Entry, check_links
+from thresher.privacy.witness import Witness, WitnessFile
 
 APPLICATION = int.from_bytes(b"THRL", "big")  # SQLite's mark of whose file this is
 TIMEOUT = 60.0  # seconds to wait for other writers
-START = "0" * 64  # what the first entry has for the hash of the one before
+ATTEMPTS = 100  # at a witness that other writers keep moving
+LOCK_BYTES = 0x40000000, 512  # where SQLite locks a file, and how much of it
 
-SELECT = "SELECT seq, kind, time, request, body, previous, hash FROM entry "
-ALL = SELECT + "ORDER BY seq"
-AT = SELECT + "WHERE seq = ?"
-LAST = SELECT + "ORDER BY seq DESC LIMIT 1"
-CHARGES = SELECT + "WHERE kind = 'charge' ORDER BY seq"
-RELEASE = SELECT + "WHERE kind = 'release' AND request = ?"
-FIRST_GAP = "SELECT min(seq) + 1 FROM entry WHERE seq + 1 NOT IN (SELECT seq FROM entry)"
+ALL = "SELECT seq, kind, time, request, body, previous, hash FROM entry ORDER BY seq"
 INSERT = "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)"
+OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 
 # the third trigger stops INSERT OR REPLACE, which removes rows without asking the second
 SCHEMA = """
@@ -67,61 +67,31 @@ CREATE TRIGGER no_replace BEFORE INSERT ON entry
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row; `body` is JSON, `hash` is the SHA-256 of all the others."""
+@dataclass(slots=True)
+class Page:
+    """The checked entries of a chain inside a transaction, and those that it adds."""
 
-    seq: int
-    kind: str
-    time: str
-    request: str
-    body: str
-    previous: str
-    hash: str
+    entries: list[Entry]
+    known: int
+    witnessed: bool
 
-    @classmethod
-    def after(cls, last: Entry | None, kind: str, request: str, content: Any) -> Entry:
-        """The entry that follows `last`."""
-        fields = (
-            last.seq + 1 if last else 0,
-            kind,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            request,
-            _json(content),
-            last.hash if last else START,
-        )
-        return cls(*fields, _digest(fields))
+    def append(self, kind: str, request: str, content: Mapping[str, Any]) -> Entry:
+        """The new last entry; it notes whether a witness vouched for those before it.
 
-    @property
-    def content(self) -> dict[str, Any]:
-        """The body, read."""
-        return json.loads(self.body)
-
-    @property
-    def intact(self) -> bool:
-        """Whether the hash is that of the other fields."""
-        return self.hash == _digest(self.fields[:-1])
-
-    @property
-    def fields(self) -> tuple[Any, ...]:
-        """The row, as the table holds it."""
-        return (self.seq, self.kind, self.time, self.request, self.body, self.previous, self.hash)
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """What lies beside a chain: how many entries it had, and the hash of the last."""
-
-    entries: int
-    head: str
+        Its nonce tells it from an entry that another process makes of the same request.
+        """
+        about = {"witnessed": self.witnessed, "nonce": secrets.token_hex(8)}
+        entry = Entry.after(self.entries[-1], kind, request, {**content, **about})
+        self.entries.append(entry)
+        return entry
 
 
 class Chain:
     """An append-only table in a file, and the witness beside it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
-        self.witness = self.path.with_name(f"{self.path.name}.witness")
+        self.path = resolved(path)
+        self.witness = WitnessFile(self.path)
         self.first: Entry | None = None
 
     @classmethod
@@ -132,108 +102,119 @@ class Chain:
             chain._check_free()
         except OSError as failure:  # a name that no file can have
             raise InputError(f"cannot create {chain.path}: {failure}") from failure
-        draft = chain.path.with_name(f".thresher-{secrets.token_hex(8)}")
         try:
-            _write_first(draft, Entry.after(None, kind, "", content))
-            _put(draft, chain.path)
+            with draft_file(chain.path.parent) as draft:
+                _write_first(draft, Entry.after(None, kind, "", content))
+                _check_locks(draft, chain.path)
+                chain.witness.check_step()
+                draft.chmod(usual_mode())
+                _put(draft, chain.path)
         except FileExistsError:
             chain._check_free()
             raise
         except (sqlite3.Error, OSError) as failure:
             raise InputError(f"cannot create {chain.path}: {failure}") from failure
-        finally:
-            draft.unlink(missing_ok=True)
-        with chain.appending() as empty:
-            chain.first = empty.read(AT, 0)[0]
+        with chain.appending() as page:
+            chain.first = page.entries[0]
         return chain
 
     @classmethod
     def open(cls, path: Path) -> Chain:
-        """The chain in an existing file that is not behind its witness."""
+        """The chain in an existing file that is in order and not behind its witness."""
         chain = cls(path)
         try:
-            first = chain.read(AT, 0)
-        except BudgetError as stale:
-            raise InputError(str(stale)) from None
-        if not first:
-            raise InputError(f"{chain.path} is not a ledger, or is damaged: it has no first entry")
-        chain.first = first[0]
+            chain.first = chain.read()[0]
+        except BudgetError as broken:
+            raise InputError(str(broken)) from None
         return chain
 
-    def read(self, statement: str, *values: object) -> list[Entry]:
-        """The entries that a SELECT finds, each of them intact."""
-        witness = self._load_witness()  # before the table, which may grow meanwhile
-        with self._connected() as connection:
-            self._check_history(connection, witness)
-            return self._select(connection, statement, *values)
+    def read(self) -> list[Entry]:
+        """All entries, checked."""
+        return self._read(self.witness.load())  # first: the table may grow meanwhile
 
     @contextlib.contextmanager
-    def appending(self) -> Iterator[Appender]:
+    def appending(self) -> Iterator[Page]:
         """One exclusive transaction: all that is appended is durable and witnessed at its end."""
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            witness = self._load_witness()
-            self._check_history(connection, witness)
-            yield Appender(self, connection, witnessed=witness is not None)
-            connection.execute("COMMIT")
-            self._renew_witness(connection)
+            witness = self.witness.load()
+            entries = self._check(connection, witness)
+            self._check_pages(connection)
+            page = Page(entries, len(entries), witnessed=witness is not None)
+            yield page
+            if added := page.entries[page.known :]:
+                self.witness.check_step()
+                connection.executemany(INSERT, [entry.fields for entry in added])
+                connection.execute("COMMIT")
+                connection.execute("BEGIN IMMEDIATE")
+            self._settle(page.entries[-1])
+            connection.execute("ROLLBACK")
 
     def verify(self, head: str | None = None) -> tuple[list[Entry], bool]:
-        """All entries, if none is changed or missing, and whether a witness vouches for them."""
-        witness = self._load_witness()
+        """All entries, checked, and whether a witness vouches for them."""
+        witness = self.witness.load()
         with self._connected() as connection:
-            entries = [Entry(*row) for row in connection.execute(ALL)]
-            self._check_links(entries)
-            self._check_history(connection, witness)
+            entries = self._check(connection, witness)
+            self._check_pages(connection)
         if head is not None and head not in {entry.hash for entry in entries}:
             raise BudgetError(
                 f"{self.path} does not hold the entry {head!r}: it was replaced by another ledger "
                 "or by an older copy; put back the one that paid for that release"
             )
-        always = all(entry.content["witnessed"] for entry in entries[1:])
-        return entries, witness is not None and always
+        return entries, witness is not None
 
-    def _check_links(self, entries: list[Entry]) -> None:
-        if not entries:
-            raise BudgetError(f"entry 0 of {self.path} is missing")
-        previous = START
-        for seq, entry in enumerate(entries):
-            if entry.seq != seq:
-                raise BudgetError(f"entry {seq} of {self.path} is missing")
-            if not entry.intact:
-                raise BudgetError(self._changed(seq))
-            if entry.previous != previous:
-                raise BudgetError(f"entry {seq} of {self.path} does not follow entry {seq - 1}")
-            previous = entry.hash
+    def _settle(self, entry: Entry) -> None:
+        """Move the witness on until it vouches for a committed entry; raise if that is not there.
 
-    def _check_history(self, connection: sqlite3.Connection, witness: Witness | None) -> None:
-        """Raise unless this is the file that was opened, with no gap, and up to its witness."""
-        gaps = connection.execute("SELECT max(seq) + 1 - count(*) FROM entry").fetchone()[0]
-        if gaps:
-            following = connection.execute(FIRST_GAP).fetchone()[0]
-            raise BudgetError(f"entries of {self.path} are missing, the first of them {following}")
-        if self.first and self._select(connection, AT, 0) != [self.first]:
+        Under the lock, lest a slower writer set the witness back. Where locks do not work, only
+        one of two writers of the same entry gets past this.
+        """
+        for _ in range(ATTEMPTS):
+            known = self.witness.load()
+            entries = self._read(known)
+            if entries[entry.seq : entry.seq + 1] != [entry]:
+                raise InputError(
+                    f"entry {entry.seq} of {self.path} was overwritten by another process, so locks"
+                    " do not work there: no noise was drawn; move the ledger and its witness to a "
+                    "local disk"
+                )
+            if known is not None and known.entries > entry.seq:
+                return
+            self.witness.advance(known, entries)
+            if self.witness.load() == Witness.of(entries):
+                return
+        raise InputError(f"the witness of {self.path} could not be renewed: try again")
+
+    def _read(self, witness: Witness | None) -> list[Entry]:
+        with self._connected() as connection:
+            return self._check(connection, witness)
+
+    def _check(self, connection: sqlite3.Connection, witness: Witness | None) -> list[Entry]:
+        """All entries; raise unless they are in order, ours, up to the witness, and in our table.
+
+        The schema comes last: what is wrong with an entry says more.
+        """
+        entries = [Entry(*row) for row in connection.execute(ALL)]
+        check_links(entries, self.path)
+        if self.first and entries[0] != self.first:
             raise BudgetError(f"{self.path} was replaced by another ledger after it was opened")
-        if witness is None:
-            return
-        found = self._select(connection, AT, witness.entries - 1)
-        if not found or found[0].hash != witness.head:
+        if witness is not None and not witness.vouches_for(entries):
             raise BudgetError(
-                f"{self.path} is older than its witness {self.witness.name}, or another ledger: "
-                "what was spent since then stays spent; put back the newest copy"
+                f"{self.path} is older than its witness {self.witness.path.name}, or another "
+                "ledger: what was spent since then stays spent; put back the newest copy"
             )
-
-    def _select(
-        self, connection: sqlite3.Connection, statement: str, *values: object
-    ) -> list[Entry]:
-        entries = [Entry(*row) for row in connection.execute(statement, values)]
-        for entry in entries:
-            if not entry.intact:
-                raise BudgetError(self._changed(entry.seq))
+        if connection.execute(OBJECTS).fetchall() != _objects():
+            raise BudgetError(
+                f"the tables or triggers of {self.path} were changed: put back the newest copy"
+            )
         return entries
 
-    def _changed(self, seq: int) -> str:
-        return f"entry {seq} of {self.path} was changed after it was written"
+    def _check_pages(self, connection: sqlite3.Connection) -> None:
+        """Raise on damage that no entry shows, which the next write could spread."""
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            problem = " ".join(str(found).split())
+            raise BudgetError(f"{self.path} is damaged ({problem}): put back the newest copy")
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -252,10 +233,10 @@ class Chain:
     def _check_there(self) -> None:
         if self.path.is_file():
             return
-        if self.witness.exists():
+        if self.witness.path.exists():
             raise InputError(
-                f"there is no ledger {self.path}, but its witness {self.witness.name} says that "
-                "there was one: put it back"
+                f"there is no ledger {self.path}, but its witness {self.witness.path.name} says "
+                "that there was one: put it back"
             )
         raise InputError(f"there is no ledger {self.path}: Ledger.create makes a new one")
 
@@ -268,64 +249,12 @@ class Chain:
                 "another path for other data"
             )
         journal = self.path.with_name(f"{self.path.name}-journal")
-        for left in (self.witness, journal):
+        for left in (self.witness.path, journal, *self.witness.steps()):
             if left.exists():
                 raise InputError(
                     f"cannot create {self.path}: {left.name} says that there was a ledger here; "
                     "put it back and use Ledger.open, or choose another path for other data"
                 )
-
-    def _load_witness(self) -> Witness | None:
-        try:
-            kept = json.loads(self.witness.read_bytes())
-            return Witness(int(kept["entries"]), str(kept["head"]))
-        except FileNotFoundError:
-            return None
-        except (OSError, LookupError, TypeError, ValueError) as broken:
-            raise InputError(f"{self.witness} is damaged: put back a copy of it") from broken
-
-    def _renew_witness(self, connection: sqlite3.Connection) -> None:
-        """Write the hash of the last entry; under the lock, lest a slower writer set it back."""
-        connection.execute("BEGIN IMMEDIATE")
-        last = self._select(connection, LAST)[0]
-        draft = self.witness.with_name(f"{self.witness.name}.new")
-        with draft.open("w", encoding="ascii") as file:
-            json.dump(asdict(Witness(last.seq + 1, last.hash)), file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.witness)
-        sync_folder(self.path.parent)
-        connection.execute("ROLLBACK")
-
-
-class Appender:
-    """What may be done inside a transaction."""
-
-    def __init__(self, chain: Chain, connection: sqlite3.Connection, *, witnessed: bool) -> None:
-        self._chain, self._connection, self._witnessed = chain, connection, witnessed
-
-    def read(self, statement: str, *values: object) -> list[Entry]:
-        """The entries that a SELECT finds, each of them intact."""
-        return self._chain._select(self._connection, statement, *values)
-
-    def append(self, kind: str, request: str, content: Mapping[str, Any]) -> Entry:
-        """The new last entry; it notes whether a witness vouched for those before it."""
-        last = self.read(LAST)[0]
-        entry = Entry.after(last, kind, request, {**content, "witnessed": self._witnessed})
-        self._connection.execute(INSERT, entry.fields)
-        return entry
-
-
-def _json(content: object) -> str:
-    try:
-        return json.dumps(content, sort_keys=True, allow_nan=False, separators=(",", ":"))
-    except (RecursionError, TypeError, ValueError) as unfit:
-        raise InputError(f"a ledger holds JSON only: {unfit}") from None
-
-
-def _digest(fields: tuple[object, ...]) -> str:
-    text = json.dumps(fields, default=repr, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -340,6 +269,14 @@ def _make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA fullfsync = ON")
 
 
+@functools.cache
+def _objects() -> list[tuple[Any, ...]]:
+    """The tables, indexes and triggers of a new chain."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return connection.execute(OBJECTS).fetchall()
+
+
 def _write_first(path: Path, entry: Entry) -> None:
     with contextlib.closing(_connect(path, "rwc")) as connection:
         _make_durable(connection)
@@ -347,6 +284,27 @@ def _write_first(path: Path, entry: Entry) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(INSERT, entry.fields)
         connection.execute("COMMIT")
+
+
+def _check_locks(draft: Path, target: Path) -> None:
+    """Raise if SQLite's lock on a file in this folder keeps nobody out.
+
+    Linux can tell: a lock of an open file conflicts with one of a process, even of our own. That
+    a lock keeps other *machines* out cannot be seen from here.
+    """
+    if not hasattr(fcntl, "F_OFD_SETLK"):
+        return
+    with contextlib.closing(_connect(draft, "rw")) as connection, draft.open("r+b") as file:
+        connection.execute("BEGIN EXCLUSIVE")
+        wanted = struct.pack("@hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, *LOCK_BYTES, 0)
+        try:
+            fcntl.fcntl(file.fileno(), fcntl.F_OFD_SETLK, wanted)
+        except OSError:
+            return
+    raise InputError(
+        f"cannot create {target}: locks do not work in this folder, so two processes could spend "
+        "the same budget; use a local disk"
+    )
 
 
 def _put(draft: Path, target: Path) -> None:

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.games.classes import ClassGame
 from thresher.inputs import Points, Validation
-from thresher.kernels.units import add_counts, add_squares
-from thresher.near import Block, Groups, near_blocks
+from thresher.kernels.units import LONGEST, add_counts, add_squares
+from thresher.neighbors.blocks import Block, near_blocks
+from thresher.neighbors.groups import Groups
+from thresher.passes.walk import value
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
 from thresher.threads import cut, run
@@ -62,7 +65,12 @@ class Contributions:
         self._codes[self.groups.positions] = points.codes
         self._kept: list[Block] = []
 
-    def blocks(self) -> Iterator[Block]:
+    @property
+    def cells(self) -> int:
+        """How many validation points there are."""
+        return len(self.validation)
+
+    def blocks(self, *_: object) -> Iterator[Block]:
         """The bits, a block of validation points at a time; kept if they are few."""
         if self._kept:
             yield from self._kept
@@ -84,7 +92,7 @@ class Contributions:
         self._kept = kept
 
     def squares(self) -> Integers:
-        """The squared euclidean length of each unit's vector."""
+        """The squared euclidean length of each unit's vector, or `LONGEST` if it is longer."""
         squares = np.zeros(len(self.units), np.int64)
         for block in self.blocks():
             masks = self._masks(block)
@@ -99,7 +107,11 @@ class Contributions:
         return squares
 
     def counts(self, weights: Integers) -> Integers:
-        """The table (same, other) x M with every unit's vector times its whole weight."""
+        """The table (same, other) x M with every unit's vector times its whole weight.
+
+        Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than
+        2^31 points.
+        """
         table = np.zeros((2, len(self.validation)), np.int64)
         jobs = cut(0, len(self.units), JOB_UNITS)
         for block in self.blocks():
@@ -150,11 +162,8 @@ class Contributions:
 
     def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
         """What each point is worth under each price list: one row a list."""
-        sums = np.zeros((len(lists), len(self.points)))
-        for block in self.blocks():
-            for prices, out in zip(lists, sums, strict=True):
-                prices.add_block(block, self.groups, out)
-        return np.array([self.groups.in_input_order(out) for out in sums])
+        game = ClassGame.of(self.validation)
+        return np.array([value(self.points, self, game, each.member_prices) for each in lists])
 
     def _parallel(self) -> bool:
         return len(self.points) * len(self.validation) >= PARALLEL_PAIRS
@@ -170,14 +179,16 @@ class Contributions:
 def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
     """The largest whole w <= scale with w^2 |u|^2 <= bound scale^2, for every squared length.
 
+    It is 0 for the length `LONGEST`, which stands for all longer ones, and for a negative one: no
+    sum of squares is. A longer vector never has a larger weight (T9 rests on it). All of it is in
+    whole numbers: w is allowed if |u|^2 <= floor(bound scale^2 / w^2).
+
     Examples
     --------
     >>> clipped_weights(np.array([0, 4, 9, 16]), 4, 64).tolist()
     [64, 64, 42, 32]
     """
-    most = bound * scale**2
-    roots = np.floor(np.sqrt(float(most) / np.maximum(squares, 1)))
-    weights = np.minimum(roots + 1, scale).astype(np.int64)  # cut off while no integer overflows
-    for _ in range(2):  # the root may be one too high, and one was added
-        weights -= weights**2 * squares > most
-    return weights
+    most, longest = bound * scale**2, int(LONGEST)
+    longest_at = [min(most // w**2, longest - 1) for w in range(scale, 0, -1)]  # ascending
+    too_large = np.searchsorted(np.array(longest_at, np.uint64), squares.astype(np.uint64))
+    return scale - too_large.astype(np.int64)

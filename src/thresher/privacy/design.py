@@ -6,15 +6,18 @@ and turns the sum into prices: that last step sees nothing private.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.games.semivalues import Semivalue
 from thresher.inputs import Validation
 from thresher.price_list import PriceList
-from thresher.prices import Semivalue
 from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.noise import Noise
@@ -41,7 +44,22 @@ class Setting:
 
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""
-        return PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)
+        prices = PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)
+        return replace(prices, scaled=self.knows_size)
+
+    @property
+    def knows_size(self) -> bool:
+        """Whether it is public how many points a unit has: without it values are too large."""
+        return self.unit == "point" or self.points_per_owner is not None
+
+
+def check_points_per_owner(number: object, *, owners: bool) -> int | None:
+    """`number`, if it is a count and there are owners, or None."""
+    if number is None:
+        return None
+    if not owners:
+        raise InputError("points_per_owner goes with owners=")
+    return check_count("points_per_owner", number)
 
 
 class Design(Protocol):
@@ -55,11 +73,11 @@ class Design(Protocol):
     def record(self) -> dict[str, Any]:
         """What the release record says of the mechanism."""
 
-    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
-        """What the release costs a ledger of this adjacency and filter."""
+    def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
+        """What the release costs a ledger of this adjacency, unit and filter."""
 
-    def epsilon(self, adjacency: Adjacency) -> float:
-        """The epsilon of the release at its delta under this adjacency."""
+    def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
+        """The epsilon of the release at its delta, where data sets differ in one such unit."""
 
     def noise(self, source: Noise) -> Integers:
         """The noise, drawn before anything is measured."""
@@ -78,3 +96,17 @@ class Design(Protocol):
 
     def personal_epsilon(self, contributions: Contributions) -> Floats | None:
         """For every unit the epsilon that holds for its actual points; None if it is the same."""
+
+
+def stated_epsilons(design: Design, unit: Unit) -> dict[str, float | None]:
+    """What a record says of the epsilon, None where there is none, under both adjacencies.
+
+    They are about one unit that is protected; for owners there are two more, about one point.
+    """
+    names: dict[str, Unit] = {"": unit} | ({"_point": "point"} if unit == "owner" else {})
+    found = {
+        f"epsilon_{adjacency.replace('-', '_')}{name}": design.epsilon(adjacency, changed)
+        for name, changed in names.items()
+        for adjacency in get_args(Adjacency)
+    }
+    return {name: each if math.isfinite(each) else None for name, each in found.items()}

@@ -27,21 +27,23 @@ from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_validation
 from thresher.kernels.scan import add_sampled_values
 from thresher.metrics import SMALLEST_SQUARE, Rows
-from thresher.order import Bench, Source, order, sources
+from thresher.neighbors.sorting import Bench, Source, order, sources
 from thresher.privacy.accountants import (
     ROUNDING_VARIANCE,
     Adjacency,
     Budget,
     check_adjacency,
+    check_sigma,
     gaussian_epsilon,
     gaussian_mu,
     sampled_epsilon,
     sampled_multiplier,
 )
 from thresher.privacy.noise import Noise, noise_source
-from thresher.privacy.outcome import Error, Release, SeededRelease, interval, release_format
-from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.points import FEATURES, PrivatePoints, read_points
+from thresher.privacy.released import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
+from thresher.version import __version__
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -62,7 +64,7 @@ class _NoisyValues:
     def __init__(
         self, private: PrivatePoints, sums: Integers, step: float, record: dict[str, Any]
     ) -> None:
-        self.record = MappingProxyType(record)
+        self.record, self._private = MappingProxyType(record), private
         self.values = private.in_input_order(np.float64(step) * sums)
         self.values.flags.writeable = False
 
@@ -195,7 +197,7 @@ class KNNDesign:
     def sigma(self) -> float:
         """Of the noise on the sum over the validation set, in steps."""
         one = self.multiplier * self.sensitivity(self._accounted)
-        return math.sqrt(self.validation * one**2 + ROUNDING_VARIANCE)
+        return check_sigma(math.sqrt(self.validation * one**2 + ROUNDING_VARIANCE))
 
     @property
     def _accounted(self) -> Adjacency:
@@ -214,8 +216,6 @@ class KNNDesign:
 
     def record(self) -> dict[str, Any]:
         """What the release says of itself."""
-        import thresher
-
         return {
             "mechanism": "knn",
             "noise": "discrete Gaussian",
@@ -233,7 +233,7 @@ class KNNDesign:
             "k": self.k,
             "validation_points": self.validation,
             "seeded": self.seeded,
-            "version": thresher.__version__,
+            "version": __version__,
         }
 
 
@@ -250,9 +250,10 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
         return private
     kept = np.delete(np.arange(len(rows)), wrong)
     some = Rows(rows.array[kept], rows.squares[kept])
-    return PrivatePoints(
-        Points(some, private.points.codes[kept]), private.where[kept], private.total
-    )
+    ordered = np.ones(private.total, np.bool_)
+    ordered[private.where[wrong]] = False
+    passed = {**private.passed, FEATURES: private.passed[FEATURES] & ordered}
+    return PrivatePoints(Points(some, private.points.codes[kept]), private.where[kept], passed)
 
 
 def value_steps(

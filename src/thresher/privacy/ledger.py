@@ -1,7 +1,8 @@
 """The ledger: a cap on what may ever be released about one data set, and all that was spent.
 
 Every release is charged before its noise is drawn; to check and to charge are one transaction.
-A crash may waste budget, never leak: a charge without a release stays spent.
+A crash may waste budget, never leak: a charge without a release stays spent. Whatever is asked,
+all entries are read and checked before any of them counts (`chain`).
 
 A charge fits if the total, however the releases were chosen, is within the cap (`cap`).
 """
@@ -9,13 +10,13 @@ A charge fits if the total, however the releases were chosen, is within the cap 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, get_args
 
 from thresher.checks import check_choice, check_text
-from thresher.errors import BudgetError, InputError
+from thresher.errors import BudgetError, InputError, plain_text
 from thresher.privacy.accountants import (
     Adjacency,
     Budget,
@@ -25,7 +26,9 @@ from thresher.privacy.accountants import (
     check_filter,
 )
 from thresher.privacy.cap import Cap, Unit, Units
-from thresher.privacy.chain import ALL, AT, CHARGES, RELEASE, Chain, Entry
+from thresher.privacy.chain import Chain
+from thresher.privacy.entries import Entry
+from thresher.privacy.tally import Tally
 
 FORMAT = "thresher.ledger/1"
 
@@ -89,7 +92,8 @@ class Ledger:
         Parameters
         ----------
         path
-            Where no file is yet. A witness file appears beside it; keep both.
+            Where no file is yet, on a local disk: two processes can only take turns where locks
+            work. A witness file appears beside it; keep both.
         epsilon, delta
             The cap: all releases together are (epsilon, delta)-DP.
         adjacency
@@ -106,19 +110,11 @@ class Ledger:
         Raises
         ------
         InputError
-            If an argument cannot be used, or there is or was a ledger at `path`.
+            If an argument cannot be used, there is or was a ledger at `path`, or locks do not
+            work there.
         """
-        cap = Budget(epsilon, delta)
-        terms = {
-            "format": FORMAT,
-            "id": secrets.token_hex(16),
-            "epsilon": cap.epsilon,
-            "delta": cap.delta,
-            "adjacency": check_adjacency(adjacency),
-            "unit": check_choice("unit", unit, get_args(Unit)),
-            "data_set": check_text("data_set", data_set),
-            "filter": check_filter(filter, cap.delta),
-        }
+        cap = _check_terms(epsilon, delta, adjacency, unit, data_set, filter)
+        terms = {"format": FORMAT, "id": secrets.token_hex(16), **asdict(cap)}
         return cls(Chain.create(_check_path(path), "cap", terms))
 
     @classmethod
@@ -163,7 +159,7 @@ class Ledger:
 
     def spent(self) -> Cost:
         """The total of all charges."""
-        return _total(self._chain().read(CHARGES)).cost
+        return self._tally().total.cost
 
     def remaining(self) -> float:
         """The largest epsilon of one more release; 0.0 if none fits. Rounded down.
@@ -171,11 +167,11 @@ class Ledger:
         A Gaussian release of this epsilon at the ledger's delta fits a ledger of the Gaussian
         filter. In one of the basic filter it is what is left of epsilon.
         """
-        return self._cap.left(_total(self._chain().read(CHARGES)))
+        return self._cap.left(self._tally().total)
 
     def entries(self) -> list[dict[str, Any]]:
         """All entries, oldest first, for showing: kind, seq, time, request, cost, about."""
-        return [_shown(entry) for entry in self._chain().read(ALL)]
+        return [_shown(entry) for entry in self._tally().entries]
 
     def verify(self, *, head: str | None = None) -> Verified:
         """Raise unless every entry is as it was written and the charges are within the cap.
@@ -187,45 +183,49 @@ class Ledger:
         ledger that was moved without it can be used, but cannot show that it is the newest copy.
         """
         entries, witnessed = self._chain().verify(head)
-        _check_paid(entries)
-        if not self._cap.fits(_total(entries)):
+        tally = Tally.of(entries)
+        for request in tally.releases:
+            tally.answer(request)
+        if not self._cap.fits(tally.total):
             raise BudgetError(f"the charges in {self.path} exceed its cap")
-        return Verified(len(entries), entries[-1].hash, witnessed)
+        always = all(entry.content.get("witnessed") is True for entry in entries[1:])
+        return Verified(len(entries), entries[-1].hash, witnessed and always)
 
     def charge(self, request: str, cost: Cost, about: Mapping[str, Any]) -> Receipt:
         """Spend `cost`, durably, before any noise is drawn.
 
         `request` identifies the release: equal requests get one answer. `about` has its public
-        facts, as JSON. A `BudgetError` means that it does not fit, and that nothing was spent.
+        facts, as JSON. A `BudgetError` means that it does not fit or that the ledger is damaged,
+        and that nothing was spent.
         """
         check_text("request", request, empty=False)
         asked = Units.of(cost)
-        with self._chain().appending() as chain:
-            spent = _total(chain.read(CHARGES))
+        with self._chain().appending() as page:
+            spent = Tally.of(page.entries).total
             if not self._cap.fits(spent + asked):
                 name = repr(self.data_set) if self.data_set else self.path.name
-                raise BudgetError(self._cap.refusal(name, asked.cost, spent))
+                raise BudgetError(self._cap.refusal(name, asked.cost, spent, about))
             content = {"cost": asdict(asked), "about": dict(about)}
-            entry = chain.append("charge", request, content)
+            entry = page.append("charge", request, content)
         return Receipt(entry.seq, entry.hash)
 
     def stored(self, request: str) -> dict[str, Any] | None:
         """The body of the release that this request was answered with, if it was."""
         check_text("request", request, empty=False)
-        found = self._chain().read(RELEASE, request)
-        return found[0].content["body"] if found else None
+        return self._tally().answer(request)
 
     def complete(self, request: str, receipt: Receipt, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the request: `body`, now stored, or the one that was stored before."""
-        with self._chain().appending() as chain:
-            found = chain.read(RELEASE, request)
-            if not found:
-                paid = [entry for entry in chain.read(AT, receipt.seq) if entry.kind == "charge"]
-                if [(entry.request, entry.hash) for entry in paid] != [(request, receipt.head)]:
-                    raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
-                content = {"charge": receipt.seq, "body": dict(body)}
-                found = [chain.append("release", request, content)]
-        return found[0].content["body"]
+        with self._chain().appending() as page:
+            tally = Tally.of(page.entries)
+            stored = tally.answer(request)
+            if stored is not None:
+                return stored
+            paid = tally.charges.get(receipt.seq)
+            if paid is None or (paid.request, paid.hash) != (request, receipt.head):
+                raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
+            entry = page.append("release", request, {"charge": receipt.seq, "body": dict(body)})
+        return entry.content["body"]
 
     def release(
         self,
@@ -257,7 +257,7 @@ class Ledger:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._chain().read(CHARGES))
+        return len(self._tally().charges)
 
     def __bool__(self) -> bool:
         return True  # a ledger without charges is a ledger, whatever its length
@@ -265,34 +265,41 @@ class Ledger:
     def __repr__(self) -> str:
         cap = self._cap
         terms = f"epsilon={cap.epsilon:g}, delta={cap.delta:g}, {cap.adjacency}, {cap.unit}"
-        return f"Ledger({self.path.name}, {terms})"
+        return plain_text(f"Ledger({self.path.name}, {terms})")
 
     def _chain(self) -> Chain:
         if self._kept is None:
             raise InputError(f"the ledger {self.path} is closed: use Ledger.open")
         return self._kept
 
+    def _tally(self) -> Tally:
+        return Tally.of(self._chain().read())
+
+
+def _check_terms(
+    epsilon: Any, delta: Any, adjacency: Any, unit: Any, data_set: Any, kept: Any
+) -> Cap:
+    budget, choice = Budget(epsilon, delta), check_choice("unit", unit, get_args(Unit))
+    return Cap(
+        budget.epsilon,
+        budget.delta,
+        check_adjacency(adjacency),
+        "owner" if choice == "owner" else "point",
+        check_text("data_set", data_set),
+        check_filter(kept, budget.delta),
+    )
+
 
 def _read_cap(chain: Chain) -> Cap:
-    terms = chain.first.content if chain.first else {}
-    if terms.get("format") != FORMAT:
+    """The cap in the first entry, checked as when it was made."""
+    try:
+        terms = chain.first.content if chain.first and chain.first.kind == "cap" else {}
+        cap = [terms[name] for name in ("format", *Cap.__slots__)]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        cap = [None]
+    if cap[0] != FORMAT:
         raise InputError(f"{chain.path} is not a ledger of the format {FORMAT}")
-    return Cap(**{name: terms[name] for name in Cap.__slots__})
-
-
-def _total(entries: Iterable[Entry]) -> Units:
-    costs = (Units(**entry.content["cost"]) for entry in entries if entry.kind == "charge")
-    return sum(costs, Units())
-
-
-def _check_paid(entries: Iterable[Entry]) -> None:
-    """Raise unless every release names an earlier charge of its own request."""
-    paid: dict[int, str] = {}
-    for entry in entries:
-        if entry.kind == "charge":
-            paid[entry.seq] = entry.request
-        elif entry.kind == "release" and paid.get(entry.content["charge"]) != entry.request:
-            raise BudgetError(f"entry {entry.seq} is a release that no charge paid for")
+    return _check_terms(*cap[1:])
 
 
 def _shown(entry: Entry) -> dict[str, Any]:

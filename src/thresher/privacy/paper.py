@@ -21,10 +21,11 @@ from thresher.privacy.accountants import (
     sampled_multiplier,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, Floats, Integers, Setting
+from thresher.privacy.design import DRAWS, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 
 SCALE = 16  # parts of one that the noise is a whole number of
+CAVEAT = "prices points beside a sample, so that values are too large, though their order holds"
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,15 @@ class PaperDesign:
             "rate": self.options.rate,
             "counts": self.options.counts,
             "rescaled": self.options.rescale,
+            **({} if self.options.rescale else {"caveat": CAVEAT}),
         }
 
-    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002, ARG002
+    def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002, ARG002
         """An (epsilon, delta) pair: sampled releases have no place in a Gaussian filter."""
-        return Cost(epsilon=self.epsilon(adjacency), delta=self.setting.budget.delta)
+        return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
 
-    def epsilon(self, adjacency: Adjacency) -> float:
-        """By dp-accounting."""
+    def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:  # noqa: ARG002
+        """By dp-accounting; the unit is a point always."""
         budget = self.setting.budget
         if adjacency == self.setting.adjacency:
             return budget.epsilon
@@ -176,4 +178,4 @@ class PaperDesign:
         table = plain.table.copy()
         table[:] = table[NEWCOMER]
         setting = self.setting
-        return PriceList(setting.validation, setting.radius, plain.semivalue, table)
+        return PriceList(setting.validation, setting.radius, plain.semivalue, table, scaled=False)

@@ -3,6 +3,8 @@
 The validation set plays the training set: points are drawn from it with replacement, counted,
 privatized and priced as a real release would, and the values of the validation points at those
 prices are compared with their exact ones. Nothing private is looked at.
+
+So a release that would be noise can be told from public numbers, before it is charged.
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ from thresher.inputs import Points, Validation, check_validation
 from thresher.metrics import Rows
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Design, Setting
+from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
-from thresher.privacy.release import check_points_per_owner
+from thresher.privacy.released import is_hidden, over_noise
 
 Floats = NDArray[np.float64]
 TRIALS = 4
+MOST_DRAWN = 20_000  # points, at most, by which noise is foretold; more are a multiple of them
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Plan:
         The rank agreement of the zero-budget score, for comparison: it costs nothing.
     record
         Noise, bound, and epsilon under both adjacencies.
+    is_noise
+        Whether the released table would be no larger than noise alone.
     """
 
     mechanism: str
@@ -54,10 +59,12 @@ class Plan:
     rank_agreement: float
     zero_budget: float
     record: dict[str, Any]
+    is_noise: bool
 
     def __repr__(self) -> str:
         expected = f"relative error {self.relative_error:.3f}, ranks {self.rank_agreement:.3f}"
-        return f"Plan({self.mechanism}: {expected}; zero budget {self.zero_budget:.3f})"
+        noise = "; its table is noise" if self.is_noise else ""
+        return f"Plan({self.mechanism}: {expected}; zero budget {self.zero_budget:.3f}{noise})"
 
 
 def plan_release(
@@ -103,8 +110,7 @@ def plan_release(
     ['table', 'cells']
     """
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
-    if validation.rows is None or len(validation) < LEAST_ROWS:
-        raise InputError(f"a plan needs features of at least {LEAST_ROWS} validation points")
+    _check_rows("a plan", validation)
     setting = Setting(
         validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
         "point" if points_per_owner is None else "owner",
@@ -123,11 +129,38 @@ def plan_release(
 def _plan(design: Design, setting: Setting, public: Public, n: int) -> Plan:
     trials = [_trial(design, setting, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
-    record = design.record | {
-        "epsilon_add_remove": design.epsilon("add-remove"),
-        "epsilon_replace_one": design.epsilon("replace-one"),
-    }
-    return Plan(str(design.record["mechanism"]), error, ranks, free, record)
+    record = design.record | stated_epsilons(design, setting.unit)
+    noise = is_hidden(design.record, _usual_table(design, setting, n))
+    return Plan(str(design.record["mechanism"]), error, ranks, free, record, noise)
+
+
+def check_more_than_noise(design: Design, setting: Setting, points: int) -> None:
+    """Raise if the table of so many points would be no larger than noise, by public data alone."""
+    _check_rows("to judge a release by points=, it", setting.validation)
+    usual = _usual_table(design, setting, points)
+    if is_hidden(design.record, usual):
+        share = math.sqrt(over_noise(design.record, usual))
+        raise InputError(
+            f"the release would be noise: {points} points like those of the validation set move "
+            f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "
+            "epsilon, another mechanism (plan_release compares them) or more points, or release "
+            "it anyway (anyway=True, --anyway)"
+        )
+
+
+def _check_rows(what: str, validation: Validation) -> None:
+    if validation.rows is None or len(validation) < LEAST_ROWS:
+        raise InputError(f"{what} needs features of at least {LEAST_ROWS} validation points")
+
+
+def _usual_table(design: Design, setting: Setting, n: int) -> Floats:
+    """The table that so many points, spread like the validation set, are expected to give."""
+    size = setting.points_per_owner or 1
+    some = min(n, max(MOST_DRAWN, size))
+    units = Units.of(np.arange(some) // size, some)
+    drawn = _drawn(setting.validation, some, seed=0)
+    contributions = Contributions(drawn, setting.validation, setting.radius, units)
+    return np.multiply(design.measure(contributions, Seeded(0)), n / some, dtype=np.float64)
 
 
 def _trial(

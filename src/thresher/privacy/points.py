@@ -2,48 +2,65 @@
 
 An error that names a bad row, or a class list read off the labels, would say something about the
 data. Here a row that cannot be used (a number that is missing, infinite or beyond 1e72; no
-direction under the cosine metric; a label that is not in the class list) counts for nothing and is
-worth nothing, and nothing else changes. Only shapes and types are refused.
+direction under the cosine metric; a label that is not in the class list; no owner) counts for
+nothing and is worth nothing, and nothing else changes. Only shapes and types are refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import (
-    MAX_MAGNITUDE,
-    check_columns,
-    check_features,
-    check_width,
-    column_names,
-)
+from thresher.checks import MAX_MAGNITUDE, check_columns, check_width, column_names
 from thresher.errors import InputError
 from thresher.inputs import MOST_POINTS, Points, Validation
-from thresher.labels import Classes, Codes, is_missing, raw_labels
+from thresher.labels import Classes, Codes
 from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
-from thresher.near import Distances
+from thresher.precomputed import Distances
+from thresher.privacy.names import PLAIN, declared_kind, read_labels
+from thresher.privacy.rows import read_features, silence
+
+TEXT, NUMBERS = ("U", "S"), ("b", "i", "u", "f")  # kinds of NumPy
+LABEL = "its label is no class"
+FEATURES = "a feature is missing, no number or out of range"
+DIRECTION = "it has no direction: all features are zero or nearly so"
+OWNER = "it has no owner"
 
 
 @dataclass(frozen=True)
 class PrivatePoints:
-    """The usable points, where they stand in the input, and how many rows that has."""
+    """The usable points, where they stand in the input, and which rows pass which test there."""
 
     points: Points
     where: NDArray[np.int64]
-    total: int
+    passed: Mapping[str, NDArray[np.bool_]]  # by what is wrong with the others
 
     def __len__(self) -> int:
         return len(self.where)
+
+    @property
+    def total(self) -> int:
+        """The number of rows of the input."""
+        return len(self.passed[LABEL])
 
     def in_input_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers for the usable points as numbers for all rows, 0 for the others."""
         out = np.zeros(self.total)
         out[self.where] = values
         return out
+
+    def unusable(self) -> dict[int, str]:
+        """The rows that count for nothing, and why: for the holder of the points alone."""
+        fine = reduce(np.logical_and, self.passed.values())
+        return {
+            row: "; ".join(why for why, passed in self.passed.items() if not passed[row])
+            for row in np.flatnonzero(~fine).tolist()
+        }
 
 
 def read_points(
@@ -53,9 +70,9 @@ def read_points(
 
     A point that is not `owned`, where that matters, cannot be used either.
     """
-    labels = _labels(y)
+    labels = read_labels("y", y)
     width = len(validation) if validation.rows is None else validation.rows.width
-    array = np.empty((0, width)) if _is_empty(X) else check_features("X", X, width=width)
+    array = read_features("X", X, width)
     check_width("X", array, "X_val" if validation.rows is not None else "y_val", width)
     if validation.rows is not None:
         check_columns("X", column_names(X), "X_val", validation.columns)
@@ -65,47 +82,22 @@ def read_points(
         raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
     if owned is not None and len(owned) != len(labels):
         raise InputError(f"owners has {len(owned)} entries but there are {len(labels)} points")
+    _check_kind(declared_kind(y), validation.classes)
     codes = _codes(labels, validation.classes)
-    if owned is not None:
-        codes = np.where(owned, codes, np.int32(-1))
+    passed: dict[str, Any] = {LABEL: codes >= 0} | ({} if owned is None else {OWNER: owned})
     if validation.rows is None:
-        where = np.flatnonzero((codes >= 0) & ~np.isnan(array).any(axis=1))
+        passed[FEATURES] = ~np.isnan(array).any(axis=1)
+        where = np.flatnonzero(reduce(np.logical_and, passed.values()))
         some = _some(array, where)
         rows: Rows | Distances = Distances(some, len(some), len(validation))
     else:
         squares = squared_lengths(array)
-        least = SMALLEST_SQUARE if validation.metric == "cosine" else 0.0
-        usable = (squares <= MAX_MAGNITUDE**2) & (squares >= least)
-        where = np.flatnonzero((codes >= 0) & usable)
+        passed[FEATURES] = squares <= MAX_MAGNITUDE**2
+        if validation.metric == "cosine":
+            passed[DIRECTION] = ~(squares < SMALLEST_SQUARE)
+        where = np.flatnonzero(reduce(np.logical_and, passed.values()))
         rows = Rows(_some(array, where), _some(squares, where))
-    return PrivatePoints(Points(rows, _some(codes, where)), where, len(labels))
-
-
-def read_owners(owners: Any) -> tuple[Any, ...] | None:
-    """The owner of each point, None where it is missing or could not be told from others."""
-    if owners is None:
-        return None
-    raw = list(_labels(owners, "owners"))
-    return tuple(None if is_missing(owner) or not _hashable(owner) else owner for owner in raw)
-
-
-def _labels(labels: Any, name: str = "y") -> Any:
-    """Labels as a sequence; masked ones are None."""
-    if isinstance(labels, np.ma.MaskedArray):
-        return np.ma.filled(labels.astype(object), None).tolist()
-    return raw_labels(name, labels)
-
-
-def _hashable(label: Any) -> bool:
-    try:
-        hash(label)
-    except Exception:  # noqa: BLE001 - whatever it is, it is not a name
-        return False
-    return True
-
-
-def _is_empty(X: Any) -> bool:
-    return hasattr(X, "__len__") and len(X) == 0
+    return PrivatePoints(Points(rows, _some(codes, where)), where, passed)
 
 
 def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
@@ -114,19 +106,36 @@ def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
 
 def _codes(labels: Any, classes: Classes) -> Codes:
     """Class codes, -1 for what is not a class, not even something that could be one."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
-        _check_kind(labels.dtype, classes)
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return classes.known_codes(labels)
-    usable = [label if _hashable(label) else None for label in labels]
-    return np.array([-1 if x is None else classes.known_codes([x])[0] for x in usable], np.int32)
+    entries = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    known: dict[Any, int] = {None: -1}
+    codes = np.empty(len(entries), np.int32)
+    with silence():
+        for row, label in enumerate(entries):
+            plain = type(label) in PLAIN
+            code = known.get(label) if plain else None
+            if code is None:
+                code = _code(label, classes)
+                if plain:
+                    known[label] = code
+            codes[row] = code
+    return codes
 
 
-def _check_kind(dtype: np.dtype[Any], classes: Classes) -> None:
-    """Refuse an array of text where no class is text, and the reverse: a type, not a value."""
+def _code(label: Any, classes: Classes) -> int:
+    try:
+        return int(classes.known_codes([label])[0])
+    except Exception:  # noqa: BLE001 - whatever it is, it is no class
+        return -1
+
+
+def _check_kind(kind: str, classes: Classes) -> None:
+    """Refuse labels whose type is text where no class is text, and the reverse."""
     text = [isinstance(label, str | bytes) for label in classes.labels]
-    if (dtype.kind in "US" and not any(text)) or (dtype.kind in "iufb" and all(text)):
-        first = classes.labels[0]
+    if (kind in TEXT and not any(text)) or (kind in NUMBERS and all(text)):
+        ours = "text" if kind in TEXT else "numbers"
         raise InputError(
-            f"y has dtype {dtype} but classes are like {first!r}: use one kind for both"
+            f"y holds {ours} by its type, but classes are like {classes.labels[0]!r}: "
+            "use one kind for both"
         )

@@ -99,9 +99,9 @@ class Public:
     def grouped(self, size: int) -> Floats:
         """The vectors of made-up owners of so many rows each, drawn at random."""
         count = min(len(self.near), MOST_ROWS)
-        picked = np.random.default_rng(0).integers(0, len(self.near), (count, size))
-        times = np.zeros((count, len(self.near)))
-        np.add.at(times, (np.arange(count)[:, None], picked), 1.0)
+        random, rows = np.random.default_rng(0), len(self.near)
+        picked = [np.bincount(random.integers(0, rows, size), minlength=rows) for _ in range(count)]
+        times = np.array(picked, np.float64)
         total = np.zeros((count, 2 * self.near.shape[1]))
         for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
             total += times[:, lo:hi] @ self.vectors(slice(lo, hi))
@@ -135,7 +135,7 @@ class Prior:
             weights = weights[some]
         else:
             vectors = public.grouped(size)
-            squares = (vectors**2).sum(axis=1).astype(np.int64)
+            squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
             weights = clipped_weights(squares, bound, scale) / scale
             kept = _ratio(weights @ vectors, vectors.sum(axis=0))
             shift = size * _shifts(public, np.ones(rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import warnings
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,21 +17,28 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_radius, check_text
-from thresher.errors import InputError
+from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
+from thresher.errors import InputError, ScaleWarning
 from thresher.files import portable
+from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import check_validation, kept
-from thresher.prices import Semivalue, check_semivalue, semivalue_name
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Design, Setting
+from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.mechanisms import Mechanism, design_release
+from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.noise import noise_source
-from thresher.privacy.outcome import Release, SeededRelease
-from thresher.privacy.points import PrivatePoints, read_owners, read_points
+from thresher.privacy.plan import check_more_than_noise
+from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.released import Release, SeededRelease
+from thresher.version import __version__
 
 Publish = Literal["prices", "values"]
+UNKNOWN_SIZE = (
+    "takes each owner for one point, so that values of owners with many points are too large, "
+    "though their order holds"
+)
 
 
 def dp_tknn_shapley(
@@ -54,6 +61,8 @@ def dp_tknn_shapley(
     publish: Publish = "prices",
     version: str = "",
     points_per_owner: int | None = None,
+    points: int | None = None,
+    anyway: bool = False,
 ) -> Release | SeededRelease:
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -61,8 +70,8 @@ def dp_tknn_shapley(
     ----------
     X, y
         The private points. A row that cannot be used (a missing number, a label not in the class
-        list) counts for nothing and is worth 0: an error would tell that it is there. If all values
-        are 0, compare the kinds of labels. With metric="precomputed" X is one array.
+        list) counts for nothing and is worth 0: an error would tell that it is there. The result's
+        `unusable` lists such rows, for you alone. With metric="precomputed" X is one array.
     X_val, y_val, radius, metric
         The public side, as in `tknn_shapley`.
     epsilon, delta
@@ -89,9 +98,14 @@ def dp_tknn_shapley(
         A public name for the state of the points and owners. To the ledger a request with another
         version is another request; it never looks at the points to see whether they have changed.
     points_per_owner
-        About how many points an owner has: a number that is public, or a guess. Without it values
-        of owners with many points come out too large, since an owner is taken for one point, and
-        the release does not tell its error.
+        About how many points an owner has: a number that is public, or a guess. Without it an
+        owner is taken for one point, so that values of owners with many points are too large: a
+        `ScaleWarning` and the record say so, and nobody should be paid by them.
+    points
+        About how many points there are: a number that is public, or a guess. With it a release
+        that would be noise is refused before it is charged; the points themselves are not asked.
+    anyway
+        Release it even so.
 
     Returns
     -------
@@ -129,6 +143,7 @@ def dp_tknn_shapley(
         check_points_per_owner(points_per_owner, owners=owners is not None),
     )  # fmt: skip
     design = design_release(mechanism, setting)
+    _check_foretold(design, setting, points, anyway=anyway)
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
@@ -136,6 +151,13 @@ def dp_tknn_shapley(
     contributions = Contributions(private.points, validation, setting.radius, units)
     record = _record(setting, design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
+    if not setting.knows_size:
+        warnings.warn(
+            f"a release of owners without points_per_owner= {UNKNOWN_SIZE}: pass about how many "
+            "points an owner has (1 if one each) before anyone is paid",
+            ScaleWarning,
+            stacklevel=2,
+        )
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
         noise = design.noise(source)  # before anything is counted
@@ -150,13 +172,15 @@ def dp_tknn_shapley(
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
 
 
-def check_points_per_owner(number: object, *, owners: bool) -> int | None:
-    """`number`, if it is a count and there are owners, or None."""
-    if number is None:
-        return None
-    if not owners:
-        raise InputError("points_per_owner goes with owners=")
-    return check_count("points_per_owner", number)
+def _check_foretold(design: Design, setting: Setting, points: object, *, anyway: object) -> None:
+    """Refuse a release that would be noise, by public numbers alone."""
+    anyway = check_flag("anyway", anyway)
+    if anyway and points is None:
+        raise InputError("anyway goes with points=: without it no release is judged")
+    if points is not None:
+        number = check_count("points", points)
+        if not anyway:
+            check_more_than_noise(design, setting, number)
 
 
 def _owner_numbers(
@@ -164,24 +188,20 @@ def _owner_numbers(
 ) -> NDArray[np.int64] | None:
     if owners is None:
         return None
-    numbers: dict[Hashable, int] = {}
-    each = [numbers.setdefault(owner, len(numbers)) for owner in owners]  # None: left out below
-    return np.array(each, np.int64)[private.where]
+    return number_owners(owners)[private.where]  # None is left out there
 
 
 def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
     """What is known before the points are counted."""
-    import thresher
-
     pure = design.record["mechanism"] == "cells"
     return {
         **design.record,
+        **({} if setting.knows_size else {"caveat": UNKNOWN_SIZE}),
         "adjacency": setting.adjacency,
         "unit": setting.unit,
         "epsilon": setting.budget.epsilon,
         "delta": 0.0 if pure else setting.budget.delta,
-        "epsilon_add_remove": _finite(design.epsilon("add-remove")),
-        "epsilon_replace_one": _finite(design.epsilon("replace-one")),
+        **stated_epsilons(design, setting.unit),
         "radius": setting.radius,
         "metric": setting.validation.metric,
         "semivalue": semivalue_name(setting.semivalue),
@@ -191,7 +211,7 @@ def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> 
         "data_version": check_text("version", version),
         "points_per_owner": setting.points_per_owner,
         "seeded": seeded,
-        "version": thresher.__version__,
+        "version": __version__,
     }
 
 
@@ -202,19 +222,15 @@ def _through(
     record: dict[str, Any],
     draw: Callable[[Receipt | None], dict[str, Any]],
 ) -> tuple[dict[str, Any], bool]:
-    """What `draw` gives, charged to the ledger if there is one, and whether it is new.
-
-    A point of an owner may turn the whole of that owner's clipped vector, so that to a ledger of
-    points a release that protects owners costs what replacing an owner costs.
-    """
+    """What `draw` gives, charged to the ledger if there is one, and whether it is new."""
     if ledger is None:
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     try:
         if book.unit == "owner" and setting.unit == "point":
             raise InputError("the ledger protects owners: pass owners=")
-        adjacency = book.adjacency if book.unit == setting.unit else "replace-one"
-        return book.release(_request(record), design.cost(adjacency, book.filter), record, draw)
+        cost = design.cost(book.adjacency, book.unit, book.filter)
+        return book.release(_request(record), cost, record, draw)
     finally:
         if book is not ledger:
             book.close()
@@ -223,10 +239,6 @@ def _through(
 def _request(record: dict[str, Any]) -> str:
     """A name for the question. Nothing private is in it: it becomes part of published hashes."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def _finite(epsilon: float) -> float | None:
-    return epsilon if math.isfinite(epsilon) else None
 
 
 def _digest(table: NDArray[np.int64]) -> str:

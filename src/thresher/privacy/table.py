@@ -23,11 +23,16 @@ from thresher.privacy.accountants import (
 )
 from thresher.privacy.bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, clipped_weights
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Flat, Posterior, Prior, Public, priceable, total_deviations
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
+MOVED: dict[tuple[Unit, Unit], dict[Adjacency, int]] = {
+    ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
+    ("owner", "owner"): {"add-remove": 1, "replace-one": 2},
+    ("owner", "point"): {"add-remove": 2, "replace-one": 6},  # T9
+}  # what is released, what changes: the squared length that the table moves by, over B
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TableDesign:
-    """The table mechanism: sensitivity sqrt(B) (sqrt(2 B) to replace a unit)."""
+    """The table mechanism: sensitivity sqrt(B), or what `MOVED` has for other changes."""
 
     setting: Setting
     bound: int
@@ -84,13 +89,10 @@ class TableDesign:
         """Clipped weights are whole numbers of this part of one."""
         return POINT_SCALE if self.setting.unit == "point" else OWNER_SCALE
 
-    def length(self, adjacency: Adjacency) -> float:
-        """By how much one unit can move the scaled table: by its vector, or two at a right angle.
-
-        Vectors have no negative entry, so no two are farther apart than that.
-        """
-        units = 1 if adjacency == "add-remove" else 2
-        return self.scale * math.sqrt(units * self.bound)
+    def length(self, adjacency: Adjacency, unit: Unit | None = None) -> float:
+        """By how much the scaled table can move if one `unit` changes; by default one of ours."""
+        moved = MOVED[self.setting.unit, unit or self.setting.unit][adjacency]
+        return self.scale * math.sqrt(moved * self.bound)
 
     @cached_property
     def sigma(self) -> float:
@@ -103,8 +105,7 @@ class TableDesign:
     @property
     def tells_error(self) -> bool:
         """The prior knows what clipping takes from points, not from owners of many points."""
-        known_size = self.setting.unit == "point" or self.setting.points_per_owner is not None
-        return self.public is not None and known_size
+        return self.public is not None and self.setting.knows_size
 
     @property
     def record(self) -> dict[str, Any]:
@@ -119,17 +120,17 @@ class TableDesign:
             "prior": "none" if self.public is None else "validation set",
         }
 
-    def cost(self, adjacency: Adjacency, filter: Filter) -> Cost:  # noqa: A002
+    def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
         """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
         if filter == "basic":
-            return Cost(epsilon=self.epsilon(adjacency), delta=self.setting.budget.delta)
-        return Cost(mu_squared=discrete_mu(self.length(adjacency), self.sigma) ** 2)
+            return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
+        return Cost(mu_squared=discrete_mu(self.length(adjacency, unit), self.sigma) ** 2)
 
-    def epsilon(self, adjacency: Adjacency) -> float:
-        """Exact conversion of mu; for the adjacency of the budget, what was asked for."""
-        if adjacency == self.setting.adjacency:
+    def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
+        """Exact conversion of mu; for the adjacency and unit of the budget, what was asked for."""
+        if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon
-        mu = discrete_mu(self.length(adjacency), self.sigma)
+        mu = discrete_mu(self.length(adjacency, unit), self.sigma)
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
@@ -148,15 +149,13 @@ class TableDesign:
 
     def personal_epsilon(self, contributions: Contributions) -> Floats:
         """From the length of each unit's own clipped vector, and that of a worst replacement."""
-        squares = contributions.squares()
-        moved = clipped_weights(squares, self.bound, self.scale) ** 2 * squares
-        if self.setting.adjacency == "replace-one":
-            moved = moved + self.bound * self.scale**2
-        distinct, which = np.unique(moved, return_inverse=True)
+        distinct, which = np.unique(contributions.squares(), return_inverse=True)
+        weights = clipped_weights(distinct, self.bound, self.scale).tolist()
+        other = self.bound * self.scale**2 if self.setting.adjacency == "replace-one" else 0
+        moved = [w**2 * u + other for w, u in zip(weights, distinct.tolist(), strict=True)]
         delta = self.setting.budget.delta
         each = [
-            gaussian_epsilon(discrete_mu(math.sqrt(int(square)), self.sigma), delta)
-            for square in distinct
+            gaussian_epsilon(discrete_mu(math.sqrt(square), self.sigma), delta) for square in moved
         ]
         return np.array(each)[which]
 

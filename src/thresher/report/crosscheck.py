@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import ThresherWarning
+from thresher.games.semivalues import check_semivalue
+from thresher.knn import knn_shapley
 from thresher.labels import Codes
-from thresher.nearest import knn_shapley
-from thresher.prices import check_semivalue
 from thresher.report.models import predictions, scaled
 from thresher.report.subject import Data, Indices, Subject
-from thresher.threshold import tknn_shapley
+from thresher.tknn import tknn_shapley
 
 SHARE = 0.1  # of the points that is removed
 LEAST_VALIDATION = 40  # validation points that can be parted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 from thresher.report.charts import (
     LEFT,
@@ -26,7 +25,7 @@ from thresher.report.private import PriceSpread
 from thresher.report.reach import RadiusCurve
 from thresher.report.removal import ORDERS, Removal
 from thresher.report.spread import Part, Spread
-from thresher.report.words import short
+from thresher.report.words import escape, short
 
 MAP_HEIGHT = 330.0
 DEEP = 0.15  # how far below the accuracy with all rows a chart goes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.checks import check_count
@@ -20,15 +21,16 @@ from thresher.report.payout import share_payout
 from thresher.report.plane import draw_plane
 from thresher.report.private import describe_release
 from thresher.report.reach import measure_reach, radius_curve
-from thresher.report.removal import LEAST_POINTS, removal_curves
+from thresher.report.removal import LEAST_POINTS, count_models, removal_curves
 from thresher.report.spread import spread_values
 from thresher.report.subject import Data, Subject, check_subject
 from thresher.report.suggested import count_suggestions, explain_subject
 from thresher.report.verdict import judge, judge_release
+from thresher.report.words import brief
 from thresher.report.worst import worst_rows
 from thresher.valuation import Valuation
 
-PARTS = 8
+PARTS = 9  # besides the models that are trained
 
 
 def gather(
@@ -45,6 +47,8 @@ def gather(
     record: Mapping[str, Any] | None = None,
     release: Any = None,
     seed: int = 0,
+    findings: Findings | None = None,
+    cautions: Sequence[str] = (),
     progress: bool = False,
 ) -> Evidence:
     """Everything that a report of a valuation, or of a private release, shows.
@@ -72,8 +76,12 @@ def gather(
     release
         A private release instead of a valuation. Nothing but what follows from it and from public
         data is on its page, so everything else about the points is refused.
+    findings
+        What `explain` finds, where that is known already.
     seed
         Of random removals, of subsets, and of the points that are drawn on the map.
+    cautions
+        Sentences on what speaks against these data, which the page shows before its own.
     progress
         Show a progress bar on standard error.
 
@@ -112,17 +120,20 @@ def gather(
             )
         return _of_release(release, known)
     subject = check_subject(
-        valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out, seed=seed
-    )
-    with progress_bar("report", PARTS, show=progress, unit="parts") as advance:
-        return _of_subject(subject, known, advance)
+        valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
+        seed=seed, findings=findings,
+    )  # fmt: skip
+    steps = PARTS + count_models(subject)
+    with progress_bar("report", steps, show=progress, unit="steps") as advance:
+        found = _of_subject(subject, known, advance)
+    return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
 
 
 def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
     private = describe_release(release)
     params = _plain_record(release.record)
     prices = release.price_list
-    classes = () if prices is None else tuple(str(x) for x in prices.validation.classes.labels)
+    classes = () if prices is None else tuple(map(brief, prices.validation.classes.labels))
     method = "dp-knn-shapley" if prices is None else "dp-tknn-shapley"
     return Evidence(
         About(method, params, None, params["validation_points"], classes, record=record),
@@ -150,9 +161,13 @@ class _Step:
                 found = function(*arguments)
             except InputError as refused:
                 self.missing[name] = str(refused)
+        self.done()
+        return found
+
+    def done(self) -> None:
+        """One more part is done."""
         if self.advance is not None:
             self.advance(1)
-        return found
 
 
 def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | None) -> Evidence:
@@ -166,9 +181,10 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
         doubt = measure_doubt(subject, data)
     reach = step.make("coverage", unfit["radius"], measure_reach, subject, data)
     radius = step.make("radius", unfit["radius"], radius_curve, subject, data)
-    removal = step.make("removal", unfit["removal"], removal_curves, subject, data)
+    removal = step.make("removal", unfit["removal"], removal_curves, subject, data, advance)
     if removal is not None and data is not None:
         checked = cross_check(subject, data, training_points(subject, data))
+    step.done()
     plane = step.make("map", unfit["map"], draw_plane, subject, data, findings)
     payout = step.make("owners", unfit["owners"], share_payout, subject.valuation)
     spread = step.make("values", "", spread_values, subject)
@@ -210,9 +226,9 @@ def _why_unfit(subject: Subject) -> dict[str, str]:
 
 
 def _why_no_prices(valuation: Valuation) -> str:
-    if valuation.method != "tknn-shapley":
-        return f"suggestions come from the prices of tknn_shapley, and this is {valuation.method}"
-    return "near pairs were missed: the valuation is approximate" * ("recall" in valuation.params)
+    if valuation.method == "tknn-shapley":
+        return ""
+    return f"suggestions come from the prices of tknn_shapley, and this is {valuation.method}"
 
 
 def _why_no_map(data: Data | None) -> str:

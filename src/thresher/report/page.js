@@ -69,10 +69,11 @@
       count.textContent = `Showing ${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`;
     }
 
-    // spreadsheets run what begins like this; numbers have a value of their own
+    // spreadsheets compute text that begins like this; numbers stay numbers
     function harmless(cell) {
       const text = content(cell);
-      return cell.dataset.v === undefined && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+      const number = cell.dataset.v !== undefined || /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
+      return !number && /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
     }
 
     function quoted(text) { return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; }

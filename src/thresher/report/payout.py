@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from thresher.report.words import brief
 from thresher.valuation import Valuation
 
 MOST_OWNERS = 200
@@ -57,7 +58,7 @@ def share_payout(valuation: Valuation) -> Payout:
     points = Counter(valuation.owners)
     total = sum(value for value in worth.values() if value > 0)
     lines = [
-        OwnerLine(str(owner), points[owner], value, max(value, 0.0) / total if total > 0 else 0.0)
+        OwnerLine(brief(owner), points[owner], value, max(value, 0.0) / total if total > 0 else 0.0)
         for owner, value in sorted(worth.items(), key=lambda entry: -entry[1])
     ]
     half = MOST_OWNERS // 2

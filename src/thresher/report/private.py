@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
-from thresher.privacy.outcome import is_noise
 from thresher.privacy.prior import Public
+from thresher.privacy.released import is_noise
 from thresher.report.spread import bar_counts, bar_edges
+from thresher.report.words import brief
 
 MOST_CLASSES = 30
 Floats = NDArray[np.float64]
@@ -187,7 +188,7 @@ def _spread_prices(prices: PriceList) -> PriceSpread:
     shown = np.sort(np.argsort(-sizes, kind="stable")[: min(MOST_CLASSES, int((sizes > 0).sum()))])
     edges = bar_edges(np.concatenate([prices.gain, prices.loss]))
     return PriceSpread(
-        tuple(_priced(str(labels[code]), prices, codes == code) for code in shown.tolist()),
+        tuple(_priced(brief(labels[code]), prices, codes == code) for code in shown.tolist()),
         int((sizes > 0).sum()) - len(shown),
         tuple(edges.tolist()),
         tuple(bar_counts(prices.gain, edges).tolist()),

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_metric
+from thresher.games.classes import ClassCounts
+from thresher.inputs import Points
 from thresher.labels import Codes
 from thresher.metrics import Rows
-from thresher.near import Groups
-from thresher.neighbors import search
+from thresher.neighbors.ball import Ball, search
+from thresher.neighbors.groups import Groups
+from thresher.passes.walk import count
 from thresher.radius import judge_radius, suggest_radius
 from thresher.report.subject import Data, Subject
 
@@ -91,17 +94,11 @@ class RadiusCurve:
 
 
 def count_near(
-    rows: Rows, groups: Codes, count: int, rows_val: Rows, *, metric: str, radius: float
+    rows: Rows, codes: Codes, classes: int, rows_val: Rows, *, metric: str, radius: float
 ) -> Integers:
-    """How many points of each group are near each validation point: one row for each group."""
-    sorted_groups = Groups.of(groups, count)
-    present = np.flatnonzero(np.diff(sorted_groups.starts))
-    counts = np.zeros((count, len(rows_val)), np.int64)
-    way = search(rows, rows_val, metric=check_metric(metric), radius=radius)
-    segments = sorted_groups.segments(present)
-    for block in way.blocks(sorted_groups):
-        counts[present, block.columns] = block.count(segments)
-    return counts
+    """How many points of each class are near each validation point: one row for each class."""
+    near = Ball(rows_val, len(rows_val), check_metric(metric), radius)
+    return count(Points(rows, codes), near, ClassCounts(classes))
 
 
 def measure_reach(subject: Subject, data: Data) -> Reach:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.labels import Codes
 from thresher.metrics import Rows
+from thresher.progress import Advance
 from thresher.report.models import Scaled, fit_accuracy, scaled, training_points
 from thresher.report.reach import count_near
 from thresher.report.subject import Data, Indices, Subject
@@ -93,18 +95,29 @@ def removed_counts(points: int) -> list[int]:
     return [math.floor(share * points + 1e-9) for share in fractions()]
 
 
-def removal_curves(subject: Subject, data: Data) -> Removal:
-    """The curves of both models; without a radius those of logistic regression only."""
+def count_models(subject: Subject) -> int:
+    """How many models `removal_curves` tries: thresholds by order, regressions also by step."""
+    if subject.data is None or len(subject) < LEAST_POINTS:
+        return 0
+    return (2 + DRAWS) * (STEPS - 1 + (subject.radius is not None)) + 1
+
+
+def removal_curves(subject: Subject, data: Data, advance: Advance | None = None) -> Removal:
+    """The curves of both models; without a radius those of logistic regression only.
+
+    `advance` is told of every model that was tried, `count_models` in all.
+    """
+    tell = advance or (lambda _: None)
     orders = _orders(subject.order, subject.random(PURPOSE))
     curves = []
     if subject.radius is not None:
-        curves += _curves(THRESHOLD, [_threshold(subject, data, order) for order in orders])
+        curves += _curves(THRESHOLD, [_threshold(subject, data, order, tell) for order in orders])
     chosen = training_points(subject, data)
     kept = np.zeros(len(subject), np.bool_)
     kept[chosen] = True
     tables = scaled(data, chosen)
     own = [np.searchsorted(chosen, order[kept[order]]) for order in orders]
-    curves += _curves(LOGISTIC, _logistic(tables, own))
+    curves += _curves(LOGISTIC, _logistic(tables, own, tell))
     return Removal(fractions(), tuple(curves), len(chosen), len(subject))
 
 
@@ -122,7 +135,9 @@ def _curves(model: str, found: list[Floats]) -> list[Curve]:
     ]
 
 
-def _threshold(subject: Subject, data: Data, order: Indices) -> Floats:
+def _threshold(
+    subject: Subject, data: Data, order: Indices, tell: Callable[[int], object]
+) -> Floats:
     """Expected accuracy at every step, from one pass over the pairs.
 
     Points that go in the same step are a group; what is left after a step is what the later groups
@@ -144,6 +159,7 @@ def _threshold(subject: Subject, data: Data, order: Indices) -> Floats:
         ).reshape(STEPS, classes, -1)  # fmt: skip
         left = counts[::-1].cumsum(axis=0)[::-1]
         right += [expected_right(votes, codes_val[some]) for votes in left]
+    tell(1)
     return right / len(codes_val)
 
 
@@ -159,10 +175,14 @@ def expected_right(votes: NDArray[np.int64], codes: Codes) -> float:
     return float((leads[codes, np.arange(len(codes))] / leads.sum(axis=0)).sum())
 
 
-def _logistic(tables: Scaled, orders: list[Indices]) -> list[Floats]:
-    every = fit_accuracy(tables, np.arange(len(tables.codes)))
-    found = []
-    for order in orders:
-        later = [fit_accuracy(tables, order[gone:]) for gone in removed_counts(len(order))[1:]]
-        found.append(np.array([every, *later]))
-    return found
+def _logistic(tables: Scaled, orders: list[Indices], tell: Callable[[int], object]) -> list[Floats]:
+    def accuracy(kept: Indices) -> float:
+        found = fit_accuracy(tables, kept)
+        tell(1)
+        return found
+
+    every = accuracy(np.arange(len(tables.codes)))
+    return [
+        np.array([every, *(accuracy(order[gone:]) for gone in removed_counts(len(order))[1:])])
+        for order in orders
+    ]

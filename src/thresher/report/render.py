@@ -26,7 +26,8 @@ from thresher.report.figures import (
 )
 from thresher.report.tables import matrix, tiles, worst_columns
 from thresher.report.told import facts, heading, how, kind, lede, map_text, parts, removal_text
-from thresher.report.words import fixed, percent, short
+from thresher.report.words import fixed, percent, short, visible
+from thresher.version import __version__
 
 FORMAT = "thresher.report/1"
 
@@ -51,7 +52,9 @@ def render(evidence: Evidence) -> str:
     require("jinja2", purpose="the HTML report", extra="report")
     from jinja2 import Environment, StrictUndefined
 
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    page = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize
+    )
     page.filters |= {"short": short, "percent": percent, "fixed": fixed}
     css, js = _file("page.css"), _file("page.js")
     return page.from_string(_file("page.html.jinja")).render(
@@ -101,6 +104,11 @@ def check_target(path: str | Path, *, force: bool = False) -> None:
     if Path(path).exists() and not force:
         raise InputError(f"{path} is there already: name another file, or use force")
     check_writable(path)
+
+
+def _finalize(entry: Any) -> Any:
+    """What the template prints; what is HTML already stays as it is."""
+    return visible(entry) if type(entry) is str else entry
 
 
 def _drawings(evidence: Evidence) -> dict[str, Any]:
@@ -179,6 +187,4 @@ def _digest(text: str) -> str:
 
 
 def _version() -> str:
-    import thresher
-
-    return thresher.__version__
+    return __version__

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
+from thresher.findings import Findings
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
+from thresher.report.words import brief
 from thresher.valuation import Valuation
 
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
@@ -57,6 +59,8 @@ class Subject:
         Whether the validation points are unchecked rows of the same table.
     seed
         Of every random choice.
+    findings
+        What is found about each point, where that is known already.
     """
 
     valuation: Valuation
@@ -69,6 +73,7 @@ class Subject:
     shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     held_out: bool = False
     seed: int = 0
+    findings: Findings | None = None
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -108,13 +113,13 @@ class Subject:
 
     def name(self, row: int) -> str:
         """The id of a point as text; empty where there are none."""
-        return "" if self.ids is None else str(self.ids[row])
+        return "" if self.ids is None else brief(self.ids[row])
 
 
 def check_subject(
     valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
     *, ids: Any = None, rows: Any = None, show: Any = None, held_out: bool = False,
-    seed: int = 0,
+    seed: int = 0, findings: Findings | None = None,
 ) -> Subject:  # fmt: skip
     """The subject, if valuation and data fit each other."""
     if not isinstance(valuation, Valuation):
@@ -134,6 +139,7 @@ def check_subject(
         shown=shown,
         held_out=held_out,
         seed=seed,
+        findings=findings,
     )
     if y is None:
         return subject
@@ -185,8 +191,10 @@ def _hashable(entry: Any) -> Hashable:
 
 def _texts(labels: Sequence[Hashable]) -> tuple[str, ...]:
     """Labels as text, all different: 1 and "1" are told apart by their repr."""
-    plain = tuple(str(label) for label in labels)
-    return plain if len(set(plain)) == len(plain) else tuple(repr(label) for label in labels)
+    for written in (tuple(map(brief, labels)), tuple(brief(repr(label)) for label in labels)):
+        if len(set(written)) == len(written):
+            return written
+    return tuple(f"{brief(label)} (class {code})" for code, label in enumerate(labels))
 
 
 def _data(X: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:

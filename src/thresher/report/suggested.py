@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +62,9 @@ class Suggested:
 
 
 def explain_subject(subject: Subject, data: Data) -> Findings:
-    """The findings, with class codes for labels: whatever the labels are, `explain` can take it."""
+    """The findings that came with the subject, else those of `explain` with codes as labels."""
+    if subject.findings is not None:
+        return subject.findings
     params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
     coded = dataclasses.replace(subject.valuation, params=params)
     with warnings.catch_warnings():  # whoever made the valuation was warned
@@ -97,7 +98,7 @@ def _named(counts: NDArray[np.int64]) -> dict[str, int]:
 def _moves(
     subject: Subject, data: Data, findings: Findings, moved: NDArray[np.bool_]
 ) -> tuple[Move, ...]:
-    best: Any = np.array(findings.best_label, np.int64)
+    best = findings.best_codes
     pairs, counts = np.unique(
         np.column_stack([data.codes[moved], best[moved]]), axis=0, return_counts=True
     )

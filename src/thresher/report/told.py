@@ -8,7 +8,7 @@ from typing import Any
 from thresher.report.evidence import Evidence
 from thresher.report.models import MOST_FEATURES
 from thresher.report.removal import THRESHOLD
-from thresher.report.words import count_of, percent, short
+from thresher.report.words import brief, count_of, percent, short
 
 METHODS = {
     "tknn-shapley": "Threshold KNN-Shapley",
@@ -120,7 +120,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     found = [("method", evidence.about.method)]
     for name, entry in evidence.about.params.items():
         if isinstance(entry, list):
-            shown = ", ".join(str(part) for part in entry[:20])
+            shown = ", ".join(map(brief, entry[:20]))
             entry = f"{shown} and {len(entry) - 20} more" if len(entry) > 20 else shown  # noqa: PLW2901
         found.append((name.replace("_", " "), _plain(entry)))
     return found

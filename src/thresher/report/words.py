@@ -1,8 +1,38 @@
-"""Numbers as a reader wants them."""
+"""Numbers and texts of the data as a reader wants them."""
 
 from __future__ import annotations
 
+import html
 import math
+import re
+
+MOST_TEXT = 200  # characters of a label, an id or a cell
+UNSEEN = re.compile(  # controls, marks that turn the direction of writing, halves of characters
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+    "\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""`text` with escapes for characters that do not show, or turn what follows around.
+
+    Examples
+    --------
+    >>> print(visible("cat\u202e"))
+    cat\u202e
+    """
+    return UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def escape(text: str) -> str:
+    """`text` as HTML."""
+    return html.escape(visible(text))
+
+
+def brief(entry: object) -> str:
+    """An entry of the data as text, cut where it is long."""
+    text = str(entry)
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
 def count_of(number: int, one: str, many: str) -> str:

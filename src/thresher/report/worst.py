@@ -9,9 +9,9 @@ import numpy as np
 
 from thresher.findings import Findings
 from thresher.report.subject import Subject
+from thresher.report.words import brief
 
 MOST_ROWS = 1000
-MOST_TEXT = 200  # characters of one cell
 
 Cell = str | int | float | None
 
@@ -61,7 +61,7 @@ def worst_rows(subject: Subject, findings: Findings | None, most: int = MOST_ROW
         columns["agree"] = [None if np.isnan(x) else float(x) for x in findings.agree[rows]]
     columns["percentile"] = (100.0 * below / len(values)).tolist()
     if subject.valuation.owners is not None:
-        columns["owner"] = [str(subject.valuation.owners[row]) for row in rows]
+        columns["owner"] = [brief(subject.valuation.owners[row]) for row in rows]
     named = {name: [_cell(entries[row]) for row in rows] for name, entries in subject.shown.items()}
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     return Worst(
@@ -73,14 +73,11 @@ def worst_rows(subject: Subject, findings: Findings | None, most: int = MOST_ROW
 
 
 def _best_label(subject: Subject, findings: Findings, row: int) -> str | None:
-    code: Any = findings.best_label[row]
+    code = int(findings.best_codes[row])
     return subject.classes[code] if findings.near[row] and len(subject.classes) > 1 else None
 
 
 def _cell(entry: Any) -> Cell:
     if isinstance(entry, np.generic):
         entry = entry.item()
-    if entry is None or isinstance(entry, int | float):
-        return entry
-    text = str(entry)
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+    return entry if entry is None or isinstance(entry, int | float) else brief(entry)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from thresher.checks import check_number
+from thresher.games.semivalues import Beta, coalition_sizes
 from thresher.inputs import check_pair
 from thresher.labels import check_owners
-from thresher.prices import Beta, coalition_sizes
 from thresher.retrain.valuing import (
     Settings,
     check_limit,

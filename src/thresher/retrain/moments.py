@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+FIRM = 20  # samples from which a point's own spread counts as much as the spread of all points
+
 
 class Estimate(Protocol):
     """Values so far; two of them add up to that of both samples."""
@@ -31,7 +33,7 @@ class Moments:
     >>> for sample in ([0.0, 1.0], [1.0, 1.0], [2.0, 1.0]):
     ...     moments.add(np.array(sample))
     >>> moments.values().tolist(), moments.errors().round(4).tolist()
-    ([1.0, 1.0], [0.5774, 0.0])
+    ([1.0, 1.0], [0.5774, 0.3892])
     """
 
     def __init__(self, size: int) -> None:
@@ -53,7 +55,8 @@ class Moments:
         """The standard deviation of the mean."""
         if self.count < 2:
             return np.full(len(self.mean), np.nan)
-        return np.sqrt(self.squares / (self.count - 1) / self.count)
+        own = self.squares / (self.count - 1)
+        return np.sqrt(_firm(own, own.mean(), self.count - 1) / self.count)
 
     def __add__(self, other: Moments) -> Moments:
         both = Moments(len(self.mean))
@@ -89,9 +92,12 @@ class InAndOut:
 
     def errors(self) -> Floats:
         """The variances of the two means add up."""
+        both = self.inside + self.outside
         with np.errstate(invalid="ignore", divide="ignore"):
-            variance = _mean_variance(*self.inside) + _mean_variance(*self.outside)
-        return np.sqrt(variance)
+            own = _variance(*self.inside) / self.inside[0]
+            own += _variance(*self.outside) / self.outside[0]
+            common = _variance(*both) * (1 / self.inside[0] + 1 / self.outside[0])
+        return np.sqrt(_firm(own, common, both[0]))
 
     def __add__(self, other: InAndOut) -> InAndOut:
         both = InAndOut(self.inside.shape[1], self.center)
@@ -99,10 +105,20 @@ class InAndOut:
         return both
 
 
-def _mean_variance(number: Floats, total: Floats, squares: Floats) -> Floats:
-    """The variance of the mean; NaN for fewer than two."""
+def _variance(number: Floats, total: Floats, squares: Floats) -> Floats:
+    """The variance of so many numbers; NaN for fewer than two."""
     spread = np.maximum(squares - total**2 / number, 0.0) / (number - 1)
-    return np.where(number > 1, spread / number, np.nan)
+    return np.where(number > 1, spread, np.nan)
+
+
+def _firm(own: Floats, common: Floats | float, count: Floats | int) -> Floats:
+    """Variances of `count` samples each, drawn toward what all points have in `common`.
+
+    What a point adds is most often nothing and sometimes much. While few samples have been drawn, a
+    point that has not had its great moment yet seems both worth less and known better than it is;
+    the others have had theirs. No variance gets smaller than the point's own samples say.
+    """
+    return np.maximum(own, (count * own + FIRM * common) / (count + FIRM))
 
 
 def agreement(one: Floats, other: Floats) -> float:

@@ -86,7 +86,7 @@ class LeaveOneOut:
         return len(self.values)
 
     def result(self) -> tuple[Floats, Floats]:
-        """Exact, hence without error."""
+        """Neighbors, hence without error."""
         return self.values, np.zeros(len(self.values))
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from thresher.runs.appraisal import Appraisal, appraise_files
 from thresher.runs.clustered import Clustered, cluster_files
-from thresher.runs.results import check_results, write_results
+from thresher.runs.results import check_columns, check_results, write_results
 from thresher.runs.settings import Settings
 from thresher.runs.streamed import Streamed, stream_files
 from thresher.runs.valued import Valued, value_files
 
 __all__ = [
-    "Appraisal", "Clustered", "Settings", "Streamed", "Valued", "appraise_files", "check_results",
-    "cluster_files", "stream_files", "value_files", "write_results",
+    "Appraisal", "Clustered", "Settings", "Streamed", "Valued", "appraise_files", "check_columns",
+    "check_results", "cluster_files", "stream_files", "value_files", "write_results",
 ]  # fmt: skip

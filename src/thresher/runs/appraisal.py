@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
-from thresher.errors import InputError
-from thresher.price_list import PriceList
-from thresher.runs.results import write_columns
+from thresher.errors import InputError, ScaleWarning, ThresherWarning
+from thresher.price_list import NOISE, UNSCALED, PriceList
+from thresher.runs.results import about_cells, write_columns
+from thresher.runs.scales import scale_mismatch
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoding import Encoder
+from thresher.tables.finding import missing
 from thresher.tables.reading import input_digest, read_table
 
 FORMAT = "thresher.appraisal/1"
@@ -31,7 +34,8 @@ class Appraisal:
 
     def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
         """Write row, id, label and value, without a path to standard output; the files written."""
-        return write_columns(path, self.columns(), self.record, force=force)
+        record = {**self.record, **about_cells(path)}
+        return write_columns(path, self.columns(), record, force=force)
 
     def columns(self) -> dict[str, Any]:
         """Row, id, label and value, one entry a point."""
@@ -50,7 +54,7 @@ class Appraisal:
 def appraise_files(
     points: str, prices: Path, *, label: str = "y", id: str | None = None,  # noqa: A002
     ignore: Sequence[str] = (), newcomer: bool = False, delimiter: str | None = None,
-    fill: str | float | None = None,
+    fill: str | float | None = None, anyway: bool = False,
 ) -> Appraisal:  # fmt: skip
     """Value the points of a file by a price list.
 
@@ -63,13 +67,22 @@ def appraise_files(
         A file that `PriceList.save` or `thresher release` wrote.
     newcomer
         Value points that were not counted, each as if it alone were added.
+    anyway
+        Only warn of a price list whose values are too large, and of points that are plainly on
+        another scale than its validation set; without it both are refused.
     """
     listed = PriceList.load(prices)
     table = read_table(points, delimiter=delimiter)
     known = listed.validation.columns
+    for name in known or ():
+        if name not in (names := table.data.column_names):
+            raise missing(table.name, "column", name, names, "a feature of the price list")
     columns = choose_columns(table, label=label, features=known, id=id, ignore=ignore)
     X = Encoder.fit(columns, fill=fill).transform(columns)
+    _check_scales(columns.source, X, listed, anyway=anyway)
     y = _known_labels(columns.source, columns.labels, listed.classes)
+    if listed.noise:
+        warnings.warn(NOISE, ThresherWarning, stacklevel=2)
     values = listed.newcomer_values(X, y) if newcomer else listed.values(X, y)
     record = {
         "format": FORMAT,
@@ -83,6 +96,24 @@ def appraise_files(
         "radius": listed.radius,
     }
     return Appraisal(columns, values, record)
+
+
+def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bool) -> None:
+    """Refuse, or with `anyway` warn of, values that would have the wrong size."""
+    if not listed.scaled and not anyway:  # with it, the list warns by itself
+        raise InputError(f"{UNSCALED}: ask for another list, or pass --anyway")
+    mismatch = scale_mismatch(X, listed.validation)
+    if not mismatch:
+        return
+    told = f"{source} is on another scale than the price list: {mismatch}"
+    if anyway:
+        warnings.warn(told, ScaleWarning, stacklevel=3)
+        return
+    harmless = " or differ by a common factor" if listed.validation.metric == "cosine" else ""
+    raise InputError(
+        f"{told}; scale its columns by the same public numbers as the validation set, or pass "
+        f"--anyway if the rows are right{harmless}"
+    )
 
 
 def _known_labels(

@@ -19,30 +19,33 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.engines.awaited import outcomes
-from thresher.engines.cluster import Priced, price_partitions, same_points
-from thresher.engines.files import FileParts
-from thresher.engines.lazy import FORMAT, check_parts, free_parts
-from thresher.engines.partitions import Partition
-from thresher.engines.parts import Part, Place
-from thresher.engines.resume import Checkpoint
 from thresher.errors import InputError, require
-from thresher.files import write_table, write_whole
+from thresher.files import resolved, write_table, write_whole
 from thresher.findings import SUGGESTIONS, Worth, classes_present, judge_worth
+from thresher.games.semivalues import check_semivalue
 from thresher.labels import Classes, check_labels
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
+from thresher.passes.on_dask import PricedPartitions, price_partitions, same_points
+from thresher.passes.partitions import Partition
+from thresher.passes.parts import Part, Place
+from thresher.passes.tasks import outcomes
 from thresher.price_list import PriceList
-from thresher.prices import check_semivalue
+from thresher.runs.hints import label_hints, row_hints
 from thresher.runs.opened import open_points
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, describe_files, read_validation
 from thresher.runs.streamed import piece_table, settled_radius
 from thresher.runs.valued import versions
+from thresher.tables.encoding import Encoder
+from thresher.tables.file_parts import FileParts
 from thresher.tables.finding import find_files
 from thresher.tables.reading import Table
 from thresher.valuation import Valuation
 
 ROWS = 1 << 18  # of a part while a file is read
 WORST = 5  # rows that are told in words
+FIRST = 1 << 10  # rows that hints look at
 RECORD = "_record.json"
 
 
@@ -54,6 +57,7 @@ class Clustered:
     rows: int
     suggestions: Mapping[str, int]
     worst: list[dict[str, Any]]
+    hints: list[str]
     record: Mapping[str, Any]
     wrote: list[Path]
 
@@ -106,7 +110,7 @@ def cluster_files(
     if out.suffix:
         raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
     for path in (*opened.table.files, *find_files(str(settings.validation))):
-        if path.resolve().parent == out.resolve():
+        if resolved(path).parent == resolved(out):
             raise InputError(f"--out {out} is the folder of {path}: name another one")
     check_parts(out, force=force)
     encoder = opened.fit(Checkpoint(None, {}), None)
@@ -127,14 +131,25 @@ def cluster_files(
     worst = sorted((row for each in told for row in each.worst), key=lambda row: row["value"])
     return Clustered(
         priced.like, sum(priced.lengths), {word: counts[word] for word in SUGGESTIONS},
-        worst[:WORST], record,
+        worst[:WORST], _hints(settings, source, priced, encoder), record,
         [Path(name) for name, rows in zip(names, priced.lengths, strict=True) if rows],
     )  # fmt: skip
 
 
+def _hints(
+    settings: Settings, source: FileParts, priced: PricedPartitions, encoder: Encoder
+) -> list[str]:
+    """What is odd about labels and features."""
+    final = priced.priced.prices.validation
+    theirs = [final.classes.labels[code] for code in np.unique(final.codes)]
+    first = next(source.read(Place(), FIRST))
+    found = label_hints(list(priced.priced.tally.first_rows()), theirs, keep_na=settings.keep_na)
+    return found + row_hints(first.X, encoder, settings)
+
+
 def _priced(
     settings: Settings, source: FileParts, X_val: Any, y_val: list[Any], *, progress: bool
-) -> Priced:
+) -> PricedPartitions:
     """The first pass; once more where labels of text turn out to mean others."""
     options: dict[str, Any] = {
         "radius": settled_radius(settings, X_val, y_val), "metric": settings.metric,
@@ -144,8 +159,8 @@ def _priced(
     parts = _partitions(source, {})
     keyed = source.keyed(y_val)
     found = price_partitions(parts, X_val, keyed, **options)
-    seen = {label: place[0] for label, place in found.seen.items()}
-    meaning, labels = source.settle(seen, y_val, sum(found.lengths))
+    tally = found.priced.tally
+    meaning, labels = source.settle(tally.first_rows(), y_val, tally.points)
     same = [*meaning.values(), *labels] == [*meaning, *keyed]
     if same and [*map(type, meaning.values())] == [*map(type, meaning)]:
         return found
@@ -179,21 +194,28 @@ def read_file(source: FileParts, meaning: Mapping[Any, Any]) -> tuple[Any, Any, 
 
 
 def _write_all(
-    priced: Priced, names: list[str], scale: float, record: Mapping[str, Any], *, progress: bool
-) -> list[Written]:
+    priced: PricedPartitions,
+    names: list[str],
+    scale: float,
+    record: Mapping[str, Any],
+    *,
+    progress: bool,
+) -> list[Written]:  # fmt: skip
     """The second pass: what each partition is worth to block after block, then its file."""
     import dask
 
     add, write = dask.delayed(add_worth, pure=True), dask.delayed(write_partition, pure=False)
     listed = [dask.delayed(some, traverse=False) for some in priced.prices_by_block()]
-    public = Public(priced.prices.validation.classes, classes_present(priced.prices), scale)
+    public = Public(
+        priced.priced.prices.validation.classes, classes_present(priced.priced.prices), scale
+    )
     about = dask.delayed({**priced.like.about(record), "format": FORMAT}, traverse=False)
     starts = np.cumsum([0, *priced.lengths]).tolist()
     tasks = []
     for part, name, first in zip(priced.parts, names, starts[:-1], strict=True):
         worth = None
         for some in listed:
-            wanted = priced.prints[part.number]
+            wanted = priced.print_of(part)
             worth = add(part.number, part.X, part.y, some, worth, wanted)
         where = (part.name, first, name)
         tasks.append(write(part.X, part.y, part.beside, worth, public, where, about))
@@ -243,7 +265,7 @@ def write_partition(
 
 
 def _record(
-    settings: Settings, table: Table, priced: Priced, beside: Mapping[str, Any],
+    settings: Settings, table: Table, priced: PricedPartitions, beside: Mapping[str, Any],
     encoder: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """From what, how and by which version."""

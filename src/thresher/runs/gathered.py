@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.engines.ranks import rank_values
-from thresher.engines.repeats import find_repeats
 from thresher.files import portable, sealed_stream
 from thresher.findings import SUGGESTIONS
-from thresher.runs.results import write_tables
+from thresher.runs.ranks import rank_values
+from thresher.runs.repeats import find_repeats
+from thresher.runs.results import about_cells, write_tables
 from thresher.valuation import Valuation
 
 ROWS = 1 << 16  # rows of a group in the file at most, however pieces were cut
@@ -62,7 +62,8 @@ class Gathered:
     ) -> list[Path]:
         """Write all of it; on the way, count suggestions and find the lowest values."""
         about = sealed_stream(
-            valuation.about(record), chain(self._value_bytes(), self._owner_bytes())
+            valuation.about({**record, **about_cells(out)}),
+            chain(self._value_bytes(), self._owner_bytes()),
         )
         schema = next(self._blocks()).schema
         return write_tables(out, schema, map(self._noted, self._blocks()), about, force=force)

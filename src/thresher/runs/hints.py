@@ -2,73 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+import re
+import shlex
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.runs.settings import Settings
-from thresher.tables.cells import MISSING
+from thresher.runs.settings import AUTO, Settings
+from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.encoding import Encoder
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
-NAMES = 5  # labels that are named
+LOOKED = 1 << 16  # rows that ids are looked for in
+LEAST_IDS = 20  # rows; fewer may well have different numbers
+DISTINCT = 0.95  # share of ids that are different, though rows may have copies
+DENSE = 2.0  # ids of n rows are numbers from a range of at most so many times n
+ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z](?:Id|ID)", re.S)
+RULING = 0.5  # share of the variance
+
+Numbers = NDArray[np.float64]
 
 
-def label_hints(points: Sequence[Hashable], validation: Sequence[Hashable]) -> list[str]:
+def label_hints(
+    points: Sequence[Hashable], validation: Sequence[Hashable], *, keep_na: bool = False
+) -> list[str]:
     """What is odd about the labels.
 
     Examples
     --------
-    >>> label_hints(["cat", "dog"], ["cat", "dog"]), label_hints(["cat", "Cat "], ["cat"])[0]
-    ([], "labels differ in capitals or spaces only: 'cat', 'Cat '")
+    >>> label_hints(["cat", "dog"], ["cat", "dog"])
+    []
+    >>> label_hints(["cat", "Cat "], ["Cat ", "cat"])
+    ["labels that differ only in how they are written are different classes: 'cat', 'Cat '"]
     """
     ours, theirs = dict.fromkeys(points), dict.fromkeys(validation)
-    found = []
-    alike = _look_alikes([*ours, *(label for label in theirs if label not in ours)])
-    if alike:
-        found.append(f"labels differ in capitals or spaces only: {_listed(alike)}")
-    words = [x for x in ours if isinstance(x, str) and x.strip().lower() in MISSING]
-    if words:
-        found.append(f"labels are taken for classes that may stand for none: {_listed(words)}")
+    found = doubtful_labels(ours, theirs, keep_na=keep_na)
     for mine, other, who in ((ours, theirs, "validation point"), (theirs, ours, "point")):
         lacking = [label for label in mine if label not in other]
         if lacking:
-            found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {_listed(lacking)}")
+            found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
     if len({**ours, **theirs}) == 1:
         found.append("there is one class only, so that no label can be wrong and no value tells")
     return found
 
 
-def row_hints(X: NDArray[np.float64], encoder: Encoder, settings: Settings) -> list[str]:
+def doubtful_labels(
+    points: Iterable[Hashable], validation: Iterable[Hashable], *, keep_na: bool = False
+) -> list[str]:
+    """Labels that may not be the classes that were meant."""
+    points, validation, found = dict.fromkeys(points), dict.fromkeys(validation), []
+    split = split_by_spelling(points, validation)
+    if split:
+        shown = "; ".join(named(pair) for pair in split[:3])
+        found.append(
+            "labels of points and of validation points differ only in how they are written, and "
+            f"so are different classes: {shown}: write them alike"
+        )
+    alike = [label for same in look_alikes([*points, *validation]) for label in same]
+    if alike and not split:
+        found.append(
+            f"labels that differ only in how they are written are different classes: {named(alike)}"
+        )
+    words = dict.fromkeys(
+        x for x in (*points, *validation) if isinstance(x, str) and spelled(x) in NO_LABEL
+    )
+    if words and not keep_na:
+        found.append(
+            f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
+            "where they mean that the label is missing, or confirm them as classes by --keep-na"
+        )
+    return found
+
+
+def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
         return ["one feature has two directions only: use --metric euclidean"]
-    unlike = _unlike_columns(X[:, : len(encoder.names)])
+    found = id_hints(X, encoder, settings)
+    others = [place for place in range(len(encoder.names)) if place not in found]
+    unlike = _unlike_columns(X[:, others])
     if settings.standardize or unlike is None:
-        return []
-    low, high = (encoder.names[place] for place in unlike)
+        return [*found.values()]
+    low, high = (encoder.names[others[place]] for place in unlike)
     return [
+        *found.values(),
         f"columns differ in scale, from {low!r} to {high!r}: a few of them make up all distances; "
-        "--standardize brings them to one scale"
+        "--standardize brings them to one scale",
     ]
 
 
-def _look_alikes(labels: Sequence[Any]) -> list[str]:
-    plain: dict[str, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            plain.setdefault(label.strip().lower(), []).append(label)
-    return [label for same in plain.values() if len(same) > 1 for label in same]
+def id_hints(X: Numbers, encoder: Encoder, settings: Settings) -> dict[int, str]:
+    """The features that look like ids, by column, with the way out."""
+    X = X[:LOOKED]
+    spread = X.var(axis=0)
+    total = float(spread.sum())
+    found, place = {}, 0
+    for feature in encoder.features:
+        if feature.kind == "number":
+            column = X[:, place]
+            if feature.means:  # back to what it was before it was scaled
+                column = column * feature.deviations[0] + feature.means[0]
+            share = float(spread[place]) / total if total else 0.0
+            if why := _why_ids(feature.name, column):
+                found[place] = _id_hint(feature.name, why, share, settings)
+        place += feature.width
+    return found
 
 
-def _listed(labels: Sequence[Hashable]) -> str:
-    more = f" and {len(labels) - NAMES} more" if len(labels) > NAMES else ""
-    return ", ".join(map(repr, labels[:NAMES])) + more
+def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
+    rules = f" and makes up {100 * share:.0f} % of the variance" if share > RULING else ""
+    option = shlex.quote(name)
+    named_so = "" if settings.id else f"name it by --id {option}, or "
+    return (
+        f"column {name!r} looks like an id ({why}), yet it is a feature{rules}: {named_so}leave it "
+        f"out by --ignore {option}"
+    )
 
 
-def _unlike_columns(X: NDArray[np.float64]) -> tuple[int, int] | None:
+def _why_ids(name: str, column: Numbers) -> str:
+    """Why a column of numbers looks like ids; empty where it does not."""
+    rows, whole = len(column), np.rint(column)
+    if rows < LEAST_IDS or not np.allclose(column, whole, rtol=1e-13, atol=1e-6):
+        return ""
+    distinct = len(np.unique(whole))
+    if distinct < DISTINCT * rows:
+        return ""
+    different = f"{'all' if distinct == rows else 'nearly all'} of them different"
+    if (np.diff(whole) >= 0).all() or (np.diff(whole) <= 0).all():
+        return f"whole numbers in order, {different}"
+    dense = float(np.ptp(whole)) < DENSE * rows
+    return f"whole numbers, {different}" if dense or ID_NAME.fullmatch(name) else ""
+
+
+def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:
+    """The way out where no point is near any validation point."""
+    if reached:
+        return []
+    if settings.radius == AUTO:
+        return [
+            f"radius {radius:.4g} is right for the validation set and reaches no point: are both "
+            "from one source, and in the same units?"
+        ]
+    return [f"radius {radius:.4g} reaches no point: use a larger --radius, or auto"]
+
+
+def _unlike_columns(X: Numbers) -> tuple[int, int] | None:
     """Two columns whose deviations are far apart, the smaller one first; None if all are alike."""
     spread = X.std(axis=0)
     varied = np.flatnonzero(spread > 0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from thresher.errors import InputError
-from thresher.nearest import knn_shapley
-from thresher.prices import check_semivalue
+from thresher.findings import Findings, value_and_explain
+from thresher.games.semivalues import check_semivalue
+from thresher.knn import knn_shapley
 from thresher.radius import suggest_radius
 from thresher.runs.settings import AUTO, RETRAINING, Settings
-from thresher.threshold import tknn_shapley, zero_budget_score
+from thresher.tknn import zero_budget_score
 from thresher.valuation import Valuation
 
 Data = tuple[Any, Any, Any, Any]
@@ -18,19 +18,28 @@ Data = tuple[Any, Any, Any, Any]
 
 def value_data(
     settings: Settings, data: Data, *, owners: Any = None, progress: bool = False
-) -> Valuation:
-    """The values of the points, by the method of the settings."""
+) -> tuple[Valuation, Findings | None]:
+    """The values of the points, by the method of the settings, and what is found about them.
+
+    Only the method "tknn" finds more than values.
+    """
+    if settings.method != "tknn":
+        return _values(settings, data, owners=owners, progress=progress), None
+    return value_and_explain(
+        *data, radius=_radius(settings, data), metric=settings.metric,
+        semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
     if settings.method in RETRAINING:
         return _retrain(settings, data, owners=owners, progress=progress)
     common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
     if settings.method == "knn":
         common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
         return knn_shapley(*data, progress=progress, **common)
-    radius = _radius(settings, data)
-    if settings.method == "zero-budget":
-        return zero_budget_score(*data, radius=radius, **common)
-    semivalue = check_semivalue(settings.semivalue)
-    return tknn_shapley(*data, radius=radius, semivalue=semivalue, progress=progress, **common)
+    return zero_budget_score(*data, radius=_radius(settings, data), **common)
 
 
 def _radius(settings: Settings, data: Data) -> float:
@@ -45,6 +54,8 @@ def _radius(settings: Settings, data: Data) -> float:
 
 
 def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
-    function = getattr(import_module("thresher.retrain.methods"), settings.method.replace("-", "_"))
+    from thresher.retrain import methods
+
+    function = getattr(methods, settings.method.replace("-", "_"))
     sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
     return function(*data, owners=owners, seed=settings.seed, progress=progress, **sampled)

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.engines.files import FileParts
-from thresher.engines.fitting import check_streaming_fill, fit_encoder
-from thresher.engines.resume import Checkpoint
-from thresher.engines.scan import scan_table
 from thresher.errors import InputError
+from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
 from thresher.runs.settings import Settings
 from thresher.tables.batches import common_schema, read_batches
 from thresher.tables.columns import Columns, choose_columns
+from thresher.tables.encoder_fit import check_streaming_fill, fit_encoder
 from thresher.tables.encoding import Encoder
+from thresher.tables.file_parts import FileParts
 from thresher.tables.finding import find_files, kind_of
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reading import Table
+from thresher.tables.scan import scan_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,25 @@ def open_points(settings: Settings) -> Opened:
         table, label=settings.label, features=settings.features or None, id=settings.id,
         owner=settings.owner, categorical=settings.categorical, ignore=settings.ignore,
     )  # fmt: skip
+    for role in ("id", "owner"):
+        check_kept(table, getattr(settings, role), role)
     if entries is not None:
         table = dataclasses.replace(table, kind="npy")
     return Opened(table, columns, settings, entries, text)
+
+
+def check_kept(table: Table, name: str | None, role: str, way_out: str = "") -> None:
+    """Refuse a column whose entries cannot be kept between passes, before any is read."""
+    if name is None or table.kind == "npy":
+        return
+    kind = table.data.schema.field(name).type
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = pa.types.is_temporal, pa.types.is_decimal, pa.types.is_binary, pa.types.is_large_binary
+    if any(test(plain) for test in tests):
+        raise InputError(
+            f"{table.name} column {name!r} of type {plain} cannot be saved: use strings or numbers "
+            f"as {role}s{way_out}"
+        )
 
 
 def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]:

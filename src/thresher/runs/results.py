@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
-from thresher.errors import InputError
-from thresher.files import KEY, write_table, write_whole
+from thresher.errors import InputError, printing
+from thresher.files import KEY, arrow_table, portable_column, write_table, write_whole
 from thresher.runs.valued import Valued
+from thresher.tables.columns import Columns
+from thresher.tables.formulas import RULE, harmless
 from thresher.tables.reading import record_path
 from thresher.tables.writing import check_apart, check_free
 
@@ -32,13 +33,35 @@ def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) ->
         check_free(record_path(path), force=force)
 
 
+def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> None:
+    """Raise unless labels, ids and owners can be saved, before anything is computed.
+
+    Without a path they are to be printed, as .csv or as JSON.
+    """
+    for what, entries in (("owner", points.owners), ("id", points.ids)):
+        if entries is not None:
+            portable_column(what, entries)
+    if path is None and json:
+        return
+    labels = list(dict.fromkeys(points.labels))
+    table = arrow_table({"label": labels, "best_label": labels[::-1]})
+    if path is None or path.suffix.lower() in TEXT:
+        harmless(table)
+
+
 def write_results(path: Path | None, valued: Valued, *, force: bool = False) -> list[Path]:
     """Write the table, as .csv to standard output without a path; the files that were written.
 
     A .parquet file is also one that `Valuation.load` reads.
     """
-    columns, about = valued.valuation.stored(valued.columns(), valued.record)
+    record = {**valued.record, **about_cells(path)}
+    columns, about = valued.valuation.stored(valued.columns(), record)
     return write_columns(path, columns, about, force=force)
+
+
+def about_cells(path: Path | None) -> dict[str, str]:
+    """What a record says about the cells of a file of text."""
+    return {"cells": RULE} if path is not None and path.suffix.lower() in TEXT else {}
 
 
 def write_columns(
@@ -47,18 +70,19 @@ def write_columns(
     """Write a table and what it is about; the files that were written.
 
     Parquet and Arrow files hold the record in their metadata; text has no room for one, so it is a
-    .json file beside it.
+    .json file beside it. Text is written so that no spreadsheet computes it.
     """
     if path is None:
         sink = pa.BufferOutputStream()
-        _write_text(_table(columns), sink, ",")
-        sys.stdout.write(sink.getvalue().to_pybytes().decode())
+        _write_text(arrow_table(columns), sink, ",")
+        with printing() as out:
+            out.write(sink.getvalue().to_pybytes().decode())
         return []
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         write_table(path, columns, about, replace=force)
         return [path]
-    table = _table(columns)
+    table = arrow_table(columns)
     if suffix in TEXT:
         beside = record_path(path)
         text = json.dumps(about, indent=1) + "\n"
@@ -96,7 +120,8 @@ def write_tables(
     def write(temporary: Path) -> None:
         with opened(str(temporary)) as writer:
             for table in tables:
-                writer.write_table(table.cast(schema))
+                plain = table.cast(schema)
+                writer.write_table(harmless(plain) if suffix in TEXT else plain)
 
     write_whole(path, write, replace=force)
     if suffix in TEXT:
@@ -107,13 +132,9 @@ def write_tables(
     return written
 
 
-def _table(columns: Mapping[str, Any]) -> pa.Table:
-    return pa.table({name: pa.array(entries) for name, entries in columns.items()})
-
-
 def _write_text(table: pa.Table, target: Any, delimiter: str) -> None:
     options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    csv.write_csv(table, target, options)
+    csv.write_csv(harmless(table), target, options)
 
 
 def _write_ipc(table: pa.Table, path: Path) -> None:

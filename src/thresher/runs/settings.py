@@ -9,10 +9,10 @@ from typing import Any
 
 from thresher.checks import check_choice, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
-from thresher.engines.fitting import check_streaming_fill
-from thresher.engines.memory import check_memory
 from thresher.errors import InputError
-from thresher.prices import check_semivalue
+from thresher.games.semivalues import check_semivalue
+from thresher.passes.memory import check_memory
+from thresher.tables.encoder_fit import check_streaming_fill
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
 METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
@@ -32,6 +32,8 @@ class Settings:
         The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
     validation, validation_label
         The validation set, and its own column or file of labels where that has another name.
+    keep_na
+        Labels such as NA and null are classes, and no hint says that they may be missing.
     holdout, seed
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, model
@@ -58,6 +60,7 @@ class Settings:
     categorical: tuple[str, ...] = ()
     text: str | None = None
     delimiter: str | None = None
+    keep_na: bool = False
     validation: str | None = None
     validation_label: str | None = None
     holdout: float | None = None
@@ -124,8 +127,8 @@ class Settings:
             check_semivalue(spaced)
         except InputError:
             raise InputError(
-                "--semivalue must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' with any two "
-                f"numbers, got {self.semivalue!r}"
+                "--semivalue must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' with two "
+                f"positive numbers, got {self.semivalue!r}"
             ) from None
         object.__setattr__(self, "semivalue", spaced)
 

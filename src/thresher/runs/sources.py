@@ -15,6 +15,7 @@ from thresher.errors import InputError
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.tables.columns import Columns, choose_columns, same_labels
+from thresher.tables.finding import nearest, told_apart
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reading import Table, input_digest, read_table, record_of, validation_inside
 
@@ -39,7 +40,7 @@ def read_sources(settings: Settings) -> Sources:
     beside = _validation_table(settings, table)
     if beside is None:
         return _split(settings, table, points)
-    validation = _like(points, beside, settings.validation_label or settings.label)
+    validation = _like(settings, points, beside)
     points, validation = same_labels(points, validation)
     check_shared(points, validation)
     about = describe_files(beside, settings.validation_label or settings.label)
@@ -114,12 +115,23 @@ def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[
     if table is None:
         raise InputError("--validation must name a table")
     label = settings.validation_label or settings.label
-    return _like(points, table, label), describe_files(table, label)
+    return _like(settings, points, table), describe_files(table, label)
 
 
-def _like(points: Columns, table: Table, label: str) -> Columns:
+def _like(settings: Settings, points: Columns, table: Table) -> Columns:
+    """The columns of a validation table that are those of the points."""
+    names = [name for name in points.names if name != points.text]
+    lacking = [name for name in names if name not in table.data.column_names]
+    if lacking and not settings.features:
+        name = lacking[0]
+        near = nearest(name, table.data.column_names)
+        like = f" (it has {told_apart(near[0], name)})" if near else ""
+        raise InputError(
+            f"{table.name} has no column {name!r}{like}, which is a feature of {points.source}: "
+            f"leave it out by --ignore {name}, or name it by --id {name} or --owner {name}"
+        )
     return choose_columns(
-        table, label=label, features=[name for name in points.names if name != points.text],
+        table, label=settings.validation_label or settings.label, features=names,
         categorical=points.categorical, text=points.text,
     )  # fmt: skip
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,27 +20,30 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.checks import check_radius, rows_text
-from thresher.engines.memory import check_memory, in_use
-from thresher.engines.parts import Part, Place
-from thresher.engines.resume import Checkpoint
-from thresher.engines.stream import Priced, Run
+from thresher.drafts import draft_folder
 from thresher.errors import InputError
+from thresher.files import portable, resolved
 from thresher.findings import SUGGESTIONS, Judged, judge
+from thresher.games.semivalues import check_semivalue
 from thresher.inputs import Validation, check_validation, tell_of_twins
 from thresher.labels import is_missing
-from thresher.prices import check_semivalue, utility
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.memory import check_memory, in_use
+from thresher.passes.parts import Part, Place
+from thresher.passes.priced import Priced
+from thresher.passes.result import warn_of_reach
+from thresher.passes.streaming import Run
 from thresher.progress import Advance, progress_bar
 from thresher.radius import suggest_radius
 from thresher.runs.gathered import Gathered
-from thresher.runs.hints import label_hints, row_hints
-from thresher.runs.opened import Opened, open_points
+from thresher.runs.hints import label_hints, reach_hints, row_hints
+from thresher.runs.opened import Opened, check_kept, open_points
 from thresher.runs.settings import AUTO, Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.valued import versions
 from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder
 from thresher.tables.reading import Table
-from thresher.threshold import valuation_of, warn_of_reach
 from thresher.valuation import Valuation
 
 JUDGED = 64  # bytes that judging a row takes for each class
@@ -84,12 +85,13 @@ def stream_files(
     progress
         Show a progress bar on standard error.
     """
-    if checkpoint is not None and Path(checkpoint).resolve() in out.resolve().parents:
+    if checkpoint is not None and resolved(Path(checkpoint)) in resolved(out).parents:
         raise InputError(
             f"--out {out} is within --checkpoint {checkpoint}, which is removed at the end: choose "
             "another place"
         )
     opened = open_points(settings)
+    check_kept(opened.table, settings.label, "label", ", or leave out --memory")
     validation, beside = read_validation(settings, opened.columns)
     about = {
         "settings": dataclasses.asdict(dataclasses.replace(settings, memory=None)),
@@ -97,7 +99,11 @@ def stream_files(
         "validation": beside["digest"],
     }
     with contextlib.ExitStack() as stack:
-        folder = Path(checkpoint) if checkpoint is not None else _temporary(out, stack)
+        folder = (
+            stack.enter_context(draft_folder(resolved(out).parent))
+            if checkpoint is None
+            else Path(checkpoint)
+        )
         kept = stack.enter_context(Checkpoint(folder, about))
         passes, source = 2 + int(opened.fits), opened.source(Encoder(()), written=False)
         bar = progress_bar("value", passes * (source.count or 0), show=progress, unit="rows")
@@ -112,13 +118,6 @@ def stream_files(
         found = job.gather(priced, record, out, force=force)
         kept.finish()
     return found
-
-
-def _temporary(out: Path, stack: contextlib.ExitStack) -> Path:
-    """A folder beside the results, gone in the end."""
-    folder = Path(tempfile.mkdtemp(dir=out.resolve().parent, prefix=".thresher-"))
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +155,8 @@ class _Job:
             Columns(tuple(priced.meaning.values()), empty, source=source),
             Columns(theirs, empty, source=self.validation.source),
         )
-        tell_of_twins(int(priced.counted.twins.sum()), final, stacklevel=3)
-        if not priced.counted.counts.any():
+        tell_of_twins(int(priced.tally.twins.sum()), final, stacklevel=3)
+        if not priced.tally.counts.any():
             warn_of_reach(self.run.radius, stacklevel=3)
         return priced
 
@@ -206,11 +205,8 @@ class _Job:
         self, priced: Priced, record: Mapping[str, Any], out: Path, *, force: bool
     ) -> Streamed:
         """Ranks, and one file of all pieces."""
-        final, counts = priced.prices.validation, priced.counted.counts
-        valuation = valuation_of(
-            np.zeros(0), final, self.run.radius, self.run.semivalue,
-            utility(counts[0], counts[1], len(final.classes)), mean=self.settings.mean,
-        )  # fmt: skip
+        final = priced.prices.validation
+        valuation = priced.valuation(np.zeros(0), self.run.semivalue, mean=self.settings.mean)
         folder = self.run.checkpoint.folder
         assert folder is not None  # noqa: S101
         room = max(0, (self.run.memory or 4 << 30) - in_use()) // 2
@@ -238,9 +234,11 @@ class _Job:
 
     def _hints(self, priced: Priced, final: Validation) -> list[str]:
         labels = [final.classes.labels[code] for code in final.codes.tolist()]
-        found = label_hints(list(priced.meaning.values()), labels)
+        found = label_hints([*priced.meaning.values()], labels, keep_na=self.settings.keep_na)
         first = next(self.run.source.read(Place(), 1 << 10))
-        found += row_hints(first.X, self.encoder, self.settings)
+        odd = row_hints(first.X, self.encoder, self.settings)
+        reached = bool(priced.tally.counts.any())
+        found += odd or reach_hints(self.run.radius, self.settings, reached=reached)
         for name, count in self.encoder.unseen(self.validation).items():
             have = "validation point has" if count == 1 else "validation points have"
             found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
@@ -294,4 +292,4 @@ def _present(part: Part, role: str) -> pa.Array:
         raise InputError(
             f"{part.name} has missing {role}s in {rows_text(empty)}: drop or fill those rows"
         )
-    return pa.array(entries)
+    return pa.array(portable(role, entries))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thresher.findings import Findings, explain
-from thresher.runs.hints import label_hints, row_hints
+from thresher.errors import LabelWarning
+from thresher.findings import Findings
+from thresher.runs.hints import doubtful_labels, id_hints, label_hints, reach_hints, row_hints
 from thresher.runs.methods import Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
 from thresher.tables.encoding import Encoder, encode
 from thresher.valuation import Valuation
+from thresher.version import __version__
 
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 SHOWN = 4  # columns of the table that a report shows beside a row
@@ -68,8 +71,12 @@ class Valued:
 
     def hints(self) -> list[str]:
         """What would have made for better values."""
-        found = label_hints(self.points.labels, self.validation.labels)
-        found += row_hints(self.data[0], self.encoder, self.settings)
+        labels, keep_na = (self.points.labels, self.validation.labels), self.settings.keep_na
+        found = label_hints(*labels, keep_na=keep_na)
+        odd = row_hints(self.data[0], self.encoder, self.settings)
+        reached = self.findings is None or bool(self.findings.near.any())
+        radius = self.valuation.params.get("radius", 0.0)
+        found += odd or reach_hints(radius, self.settings, reached=reached)
         copies = self.record["validation"].get("rows_with_copies", 0)
         rows = self.record["points"]["rows"]
         if copies > MANY_COPIES * rows:
@@ -81,6 +88,13 @@ class Valued:
             have = "validation point has" if count == 1 else "validation points have"
             found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
         return found
+
+    def cautions(self) -> list[str]:
+        """Those hints that a reader of the report should know, too."""
+        labels = self.points.labels, self.validation.labels
+        found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
+        found += id_hints(self.data[0], self.encoder, self.settings).values()
+        return [f"{hint[0].upper()}{hint[1:]}." for hint in found]
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
         """Write the page that shows it."""
@@ -94,12 +108,15 @@ class Valued:
             self.valuation, *self.data, ids=self.points.ids, rows=self.points.rows,
             show={name: features.column(name).to_pylist() for name in names},
             held_out="held_out" in self.record["validation"], record=self.record,
-            seed=self.settings.seed, progress=progress,
+            seed=self.settings.seed, findings=self.findings, cautions=self.cautions(),
+            progress=progress,
         )  # fmt: skip
         write_report(path, evidence, force=force)
 
 
-def value_files(settings: Settings, *, progress: bool = False) -> Valued:
+def value_files(
+    settings: Settings, *, progress: bool = False, check: Callable[[Columns], object] | None = None
+) -> Valued:
     r"""Value the points of a file.
 
     Parameters
@@ -108,6 +125,8 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
         Files, columns and method.
     progress
         Show progress bars on standard error.
+    check
+        Called with the points as soon as they are read, to raise where they will not do.
 
     Examples
     --------
@@ -126,6 +145,8 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
     """
     sources = read_sources(settings)
     points, validation = sources.points, sources.validation
+    if check is not None:
+        check(points)
     X, X_val, encoder = encode(
         points, validation, fill=settings.fill, standardize=settings.standardize,
         model=settings.model, progress=progress,
@@ -133,8 +154,9 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
     check_lengths(points, X, cosine=settings.metric == "cosine")
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")
     data = X, list(points.labels), X_val, list(validation.labels)
-    valuation = value_data(settings, data, owners=points.owners, progress=progress)
-    findings = explain(valuation, *data) if valuation.method == "tknn-shapley" else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
+        valuation, findings = value_data(settings, data, owners=points.owners, progress=progress)
     record = {
         **versions(),
         "command": settings.command(),
@@ -147,6 +169,4 @@ def value_files(settings: Settings, *, progress: bool = False) -> Valued:
 
 def versions() -> dict[str, str]:
     """Which versions made it."""
-    import thresher
-
-    return {"thresher": thresher.__version__, "numpy": np.__version__}
+    return {"thresher": __version__, "numpy": np.__version__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from thresher.errors import InputError
-from thresher.files import BROKEN
+from thresher.files import BROKEN, damaged, open_parquet
 from thresher.tables.delimited import Delimited
 from thresher.tables.finding import is_gzip
-from thresher.tables.reading import check_same_columns, is_stream
+from thresher.tables.reading import DAMAGED, check_same_columns, is_stream
 from thresher.tables.text import BLOCK as LONGEST
-from thresher.tables.text import diagnosis, parse, read_header
+from thresher.tables.text import check_names, diagnosis, parse, read_header
 
 TEXT = 1 << 21  # bytes of text parsed at a time
 NUMBERS = 1 << 19  # cells of a small table
@@ -32,22 +31,28 @@ Batch = tuple[int, pa.Table]  # the number of the first row in its file, and som
 def schema_of(path: Path, kind: str, delimiter: str | None) -> pa.Schema:
     """The columns of a file; those of text are text."""
     try:
-        if delimiter is not None:
-            with _opened(path) as file:
-                names, _ = read_header(path, _head(path, file, delimiter))
-            return pa.schema([(name, pa.string()) for name in names])
-        if kind == "parquet":
-            return parquet.read_schema(path)
-        if kind == "npy":
-            array = _mapped(path)
-            each = pa.from_numpy_dtype(array.dtype.newbyteorder("="))
-            return pa.schema([(f"x{place}", each) for place in range(array.shape[1])])
-        with pa.memory_map(str(path)) as source:
-            return _reader(path, source).schema
+        schema = _schema_of(path, kind, delimiter)
+        check_names(path, schema.names)  # raises where one is no text
     except InputError:
         raise
-    except (*BROKEN, zlib.error) as broken:
-        raise _damaged(path, kind, broken) from broken
+    except BROKEN as broken:
+        raise damaged(path, DAMAGED.format(kind), broken) from broken
+    return schema
+
+
+def _schema_of(path: Path, kind: str, delimiter: str | None) -> pa.Schema:
+    if delimiter is not None:
+        with _opened(path) as file:
+            names, _ = read_header(path, _head(path, file, delimiter))
+        return pa.schema([(name, pa.string()) for name in names])
+    if kind == "parquet":
+        return parquet.read_schema(path)
+    if kind == "npy":
+        array = _mapped(path)
+        each = pa.from_numpy_dtype(array.dtype.newbyteorder("="))
+        return pa.schema([(f"x{place}", each) for place in range(array.shape[1])])
+    with pa.memory_map(str(path)) as source:
+        return _reader(path, source).schema
 
 
 def common_schema(files: Sequence[Path], kind: str, delimiter: str | None) -> pa.Schema:
@@ -87,27 +92,21 @@ def read_batches(
                 yield first + past, table.slice(past).select(list(wanted))
     except InputError:
         raise
-    except (*BROKEN, zlib.error) as broken:
-        raise _damaged(path, kind, broken) from broken
+    except BROKEN as broken:
+        raise damaged(path, DAMAGED.format(kind), broken) from broken
 
 
 def parquet_sizes(path: Path, wanted: Sequence[str]) -> tuple[int, int]:
-    """The rows of a file, and the most bytes that reading `wanted` columns holds at once."""
-    with parquet.ParquetFile(path) as file:
-        about, most = file.metadata, 0
-        names = set(wanted)
-        for group in (about.row_group(number) for number in range(about.num_row_groups)):
-            columns = (group.column(place) for place in range(group.num_columns))
-            most = max(
-                most,
-                sum(
-                    BUFFER + min(2 * column.total_uncompressed_size, PAGE)
-                    for column in columns
-                    if column.path_in_schema.split(".")[0] in names
-                    or column.path_in_schema in names
-                ),
-            )
-        return about.num_rows, most
+    """The rows of a file, and the most bytes that reading `wanted` columns holds at once.
+
+    The sizes are those of whole groups of rows. Arrow ends the process, without an error, where it
+    is asked for the size of a single column and finds the description of that column damaged.
+    """
+    with open_parquet(path) as file:
+        about, paths = file.metadata, [column.path for column in file.schema]
+        read = sum(path.split(".")[0] in wanted or path in wanted for path in paths)
+        most = max((about.row_group(group).total_byte_size for group in _groups(about)), default=0)
+        return about.num_rows, read * BUFFER + min(2 * max(most, 0), read * PAGE)
 
 
 def _text_batches(
@@ -198,11 +197,11 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _parquet_batches(path: Path, _: str | None, wanted: list[str], start: int) -> Iterator[Batch]:
-    with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+    with open_parquet(path, buffer_size=BUFFER, pre_buffer=False) as file:
         size = max(64, min(NUMBERS // max(1, len(wanted)), 8 * NUMBERS // _row_bytes(file, wanted)))
         groups, row = [], 0
         first = None
-        for number in range(file.metadata.num_row_groups):
+        for number in _groups(file.metadata):
             rows = file.metadata.row_group(number).num_rows
             if row + rows > start:
                 groups.append(number)
@@ -215,16 +214,17 @@ def _parquet_batches(path: Path, _: str | None, wanted: list[str], start: int) -
 
 
 def _row_bytes(file: parquet.ParquetFile, wanted: list[str]) -> int:
-    """The bytes of a row of some columns, at least 1."""
-    about, size = file.metadata, 0
-    for group in (about.row_group(number) for number in range(about.num_row_groups)):
-        columns = (group.column(place) for place in range(group.num_columns))
-        size += sum(
-            each.total_uncompressed_size
-            for each in columns
-            if each.path_in_schema.split(".")[0] in wanted
-        )
+    """At most the bytes of a row of some columns; of a row of all where some hold text."""
+    types = [file.schema_arrow.field(name).type for name in wanted]
+    if all(pa.types.is_primitive(each) for each in types):
+        return max(1, sum(each.bit_width for each in types) // 8)
+    about = file.metadata
+    size = sum(about.row_group(group).total_byte_size for group in _groups(about))
     return max(1, size // max(1, about.num_rows))
+
+
+def _groups(about: parquet.FileMetaData) -> range:
+    return range(about.num_row_groups)
 
 
 def _arrow_batches(path: Path, _: str | None, wanted: list[str], start: int) -> Iterator[Batch]:
@@ -234,6 +234,7 @@ def _arrow_batches(path: Path, _: str | None, wanted: list[str], start: int) -> 
         stream = isinstance(reader, ipc.RecordBatchStreamReader)
         batches = reader if stream else map(reader.get_batch, range(reader.num_record_batches))
         for batch in batches:
+            batch.select(wanted).validate(full=True)  # damaged offsets lead out of the file
             for lo in range(0, batch.num_rows, size):
                 some = batch.slice(lo, size).select(wanted)
                 if row + lo + some.num_rows > start:
@@ -264,13 +265,6 @@ def _mapped(path: Path) -> NDArray[Any]:
 
 def _reader(path: Path, source: Any) -> Any:
     return ipc.open_stream(source) if is_stream(path) else ipc.open_file(source)
-
-
-def _damaged(path: Path, kind: str, broken: BaseException) -> InputError:
-    why = str(broken).strip().splitlines()[0].rstrip(".") if str(broken).strip() else "no table"
-    return InputError(
-        f"{path} is damaged, was not written to its end, or is no .{kind} file: {why}"
-    )
 
 
 _READERS: dict[str, Any] = {

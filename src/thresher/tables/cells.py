@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_INTEGER, rows_text
 from thresher.errors import InputError
+from thresher.spelling import MISSING
 from thresher.tables.columns import Columns
 
-MISSING = ("", "na", "n/a", "nan", "null", "none")  # how text says that a number is missing
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
+INTEGER = re.compile(r"[+-]?[0-9]+")
 COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 DATE = re.compile(
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}([./])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
@@ -35,13 +37,12 @@ def numbers(columns: Columns, name: str, *, truth: bool = False) -> NDArray[np.f
         return np.full(len(columns), np.nan)
     if is_text(kind):
         found = _truths(columns, name, column) if truth else _parsed(columns, name, column)
-    elif pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    elif pa.types.is_boolean(kind) or pa.types.is_floating(kind):
         found = _floats(column.cast(pa.float64()))
-    elif pa.types.is_integer(kind):
+    elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        if getattr(kind, "scale", 0) <= 0:
+            _check_integers(columns, name, column)
         found = _floats(column.cast(pa.float64(), safe=False))
-        if np.nanmax(np.abs(found), initial=0.0) > MAX_INTEGER:
-            where = rows_text(columns.rows[np.flatnonzero(np.abs(found) > MAX_INTEGER)])
-            raise _refused(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
     else:
         dates = "dates or times" if pa.types.is_temporal(kind) else f"cells of type {kind}"
         raise _refused(columns, name, f"holds {dates}", "turn it into numbers")
@@ -121,8 +122,39 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return np.asarray(filled.to_numpy(), np.float64)
 
 
+def _check_integers(columns: Columns, name: str, column: pa.ChunkedArray) -> None:
+    """Refuse a column of integers that has some which no float64 holds exactly."""
+    ends = pc.min_max(column).as_py()
+    if all(end is None or abs(end) <= MAX_INTEGER for end in ends.values()):
+        return
+    raise _too_long(columns, name, enumerate(column.to_pylist()))
+
+
+def _check_written(
+    columns: Columns, name: str, text: pa.ChunkedArray, found: NDArray[np.float64]
+) -> None:
+    """Refuse cells in which such an integer is written, rather than a number of that size."""
+    large = np.flatnonzero(np.abs(found) >= MAX_INTEGER)
+    cells = ((int(row), text[int(row)].as_py().strip()) for row in large)
+    whole = [(row, int(cell)) for row, cell in cells if INTEGER.fullmatch(cell)]
+    if any(abs(entry) > MAX_INTEGER for _, entry in whole):
+        raise _too_long(columns, name, whole)
+
+
+def _too_long(columns: Columns, name: str, entries: Iterable[tuple[int, int | None]]) -> InputError:
+    rows = [row for row, entry in entries if entry is not None and abs(entry) > MAX_INTEGER]
+    where = rows_text(columns.rows[rows])
+    return _refused(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
+
+
 def _parsed(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
     text = column.cast(pa.string())
+    found = _read_numbers(columns, name, text)
+    _check_written(columns, name, text, found)
+    return found
+
+
+def _read_numbers(columns: Columns, name: str, text: pa.ChunkedArray) -> NDArray[np.float64]:
     try:
         return _floats(text.cast(pa.float64()))
     except pa.ArrowInvalid:

@@ -7,6 +7,7 @@ follows an equals sign, `rows:3=cat`. Everything else are words that findings ha
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -18,9 +19,11 @@ from thresher.errors import InputError
 from thresher.files import reading
 from thresher.findings import SUGGESTIONS
 from thresher.labels import is_missing
-from thresher.tables.columns import column_of
-from thresher.tables.finding import nearest
+from thresher.tables.columns import entries_of
+from thresher.tables.finding import nearest, told_apart
+from thresher.tables.formulas import meant
 from thresher.tables.reading import Table, input_digest, record_of
+from thresher.tables.relabeling import fitting_label
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
@@ -91,29 +94,35 @@ def rows_to_relabel(
 
 
 def read_suggestions(
-    findings: Table, table: Table, labels: Sequence[Any], ids: Sequence[Hashable] | None
-) -> Suggested:
+    findings: Table, table: Table, labels: Sequence[Any], ids: Sequence[Hashable] | None,
+    kind: Any = None,
+) -> Suggested:  # fmt: skip
     """What findings suggest for the rows of a table, if they were made from it.
 
     A digest of the input in the findings must be that of the table's files. Findings are matched by
     ids if both have them, else by row number; without a digest there must be as many as rows. The
-    labels must agree.
+    labels must agree, read as the `kind` of column that the table has them in.
     """
     columns = {
-        name: column_of(findings, name, "--values").to_pylist()
-        for name in ("row", "label", "suggestion", "best_label")
+        name: _column(findings, name) for name in ("row", "label", "suggestion", "best_label")
     }
     proven = _check_digest(findings, table)
     if ids is not None and "id" in findings.data.column_names:
         rows = _rows_of_ids(findings, ids)
     else:
         rows = _row_numbers(findings, table, columns["row"], proven=proven)
-    _check_labels(findings, table, rows, columns["label"], labels)
+    _check_labels(findings, table, rows, _read_as(kind, columns["label"]), labels)
     words = tuple(map(str, columns["suggestion"]))
     strange = [word for word in words if word not in SUGGESTIONS]
     if strange:
         raise InputError(f"{findings.name} has a suggestion {strange[0]!r}: {_known_words()}")
     return Suggested(findings.name, rows, words, tuple(columns["best_label"]))
+
+
+def _column(findings: Table, name: str) -> list[Any]:
+    """The entries of a column; in a file of text, as they were before it was made harmless."""
+    entries = entries_of(findings, name, "--values")
+    return [meant(entry) for entry in entries] if findings.is_text else entries
 
 
 def _check_digest(findings: Table, table: Table) -> bool:
@@ -130,7 +139,7 @@ def _check_digest(findings: Table, table: Table) -> bool:
 
 def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
     places = _places(ids) or {}
-    found = [str(entry) for entry in findings.data.column("id").to_pylist()]
+    found = [str(entry) for entry in _column(findings, "id")]
     strange = [entry for entry in found if entry not in places]
     if strange:
         raise InputError(f"{findings.name} has ids that the table has not, such as {strange[0]!r}")
@@ -162,6 +171,15 @@ def _distinct(findings: Table, rows: list[int]) -> tuple[int, ...]:
     return tuple(rows)
 
 
+def _read_as(kind: Any, found: list[Any]) -> list[Any]:
+    """Labels of findings as entries of a type, where they are some; None is for text."""
+    fitted = {label: label for label in found}
+    for label in fitted if kind is not None else ():
+        with contextlib.suppress(InputError):
+            fitted[label] = fitting_label(label, kind, "label")
+    return [fitted[label] for label in found]
+
+
 def _check_labels(
     findings: Table, table: Table, rows: tuple[int, ...], found: list[Any], labels: Sequence[Any]
 ) -> None:
@@ -176,7 +194,7 @@ def _check_labels(
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether two labels are the same, maybe once written as text and once as a number."""
-    if str(one) == str(other):
+    if one == other or str(one) == str(other):
         return True
     try:
         return float(one) == float(other)
@@ -236,7 +254,9 @@ def _rows(
     if not span:
         raise InputError(f"{option} must name rows as in rows:3,17,20-29, got {entry!r}")
     first, last = int(span[1]), int(span[2] or span[1])
-    if not first <= last < count:
+    if first > last:
+        raise InputError(f"{option} names rows {entry}, but {entry} runs backwards")
+    if last >= count:
         raise InputError(f"{option} names rows {entry}, but there are rows 0 to {count - 1}")
     return range(first, last + 1)
 
@@ -250,6 +270,6 @@ def _row_of_id(option: str, entry: str, places: Mapping[str, int] | None) -> int
         raise InputError(f"{option} names ids: name their column by --id")
     if entry not in places:
         near = nearest(entry, places)
-        hint = f": did you mean {near[0]!r}?" if near else ""
+        hint = f": did you mean {told_apart(near[0], entry)}?" if near else ""
         raise InputError(f"{option} names the id {entry!r}, which no row has{hint}")
     return places[entry]

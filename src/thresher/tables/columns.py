@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +18,13 @@ from numpy.typing import NDArray
 from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.labels import is_missing
+from thresher.spelling import whole_number
 from thresher.tables.classes import check_classes
 from thresher.tables.finding import missing
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reading import Table
+from thresher.times import arrow_entries
 
-MOST_DIGITS = 60  # of a label that is a number
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index
 
 
@@ -185,7 +185,7 @@ def entries_of(table: Table, name: str, option: str) -> list[Any]:
         raise InputError(
             f"{table.name} column {name!r} is of type {column.type}: one entry a row is needed"
         )
-    return list(column.to_pylist())
+    return arrow_entries(column)
 
 
 def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
@@ -193,7 +193,7 @@ def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
 
     So pandas writes integers once one of them is missing. What one table tells apart stays apart.
     """
-    found = [{label: _whole(label) for label in set(each.labels)} for each in (one, other)]
+    found = [{label: whole_number(label) for label in set(each.labels)} for each in (one, other)]
     for names in found:
         if None in names.values() or len(set(names.values())) < len(names):
             return one, other
@@ -202,17 +202,6 @@ def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
         for each, names in zip((one, other), found, strict=True)
     )
     return first, second
-
-
-def _whole(label: Hashable) -> int | None:
-    """The integer that a label is, however it is written; None where it is none."""
-    try:
-        number = Decimal(str(label))
-    except ArithmeticError:
-        return None
-    if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS:
-        return None
-    return int(number) if number == number.to_integral_value() else None
 
 
 def _unread(columns: Columns) -> Columns:

@@ -17,7 +17,7 @@ from pyarrow import ipc, parquet
 from thresher.errors import InputError
 from thresher.tables.delimited import NEWLINE, Delimited, edited, quoted
 from thresher.tables.finding import is_gzip
-from thresher.tables.reading import Table, is_column, is_stream, read_arrays
+from thresher.tables.reading import Table, is_column, is_stream, is_view, read_arrays
 from thresher.tables.relabeling import relabeled, relabeled_array
 
 
@@ -115,7 +115,7 @@ def _check_unchanged(cut: Cut, source: Delimited, path: Path, first: int, column
 def _write_parquet(cut: Cut, temporary: Path) -> None:
     """Compressed, and with dictionaries, as the first file is."""
     with parquet.ParquetFile(cut.table.files[0]) as file:
-        about = file.metadata
+        about, schema = file.metadata, file.schema_arrow
         group = about.row_group(0)
         columns = [group.column(place) for place in range(group.num_columns)]
     codecs = {
@@ -129,7 +129,7 @@ def _write_parquet(cut: Cut, temporary: Path) -> None:
     ]
     rows = max(group.num_rows, 1)
     parquet.write_table(
-        cut.data(),
+        _with_views(cut.data(), schema),
         temporary,
         row_group_size=rows,
         compression=codecs,
@@ -140,7 +140,9 @@ def _write_parquet(cut: Cut, temporary: Path) -> None:
 def _write_ipc(cut: Cut, target: Path, temporary: Path) -> None:
     """As a stream if the first file is one; packed as Feather files are if the target is one."""
     first = cut.table.files[0]
-    data = _with_views(cut.data(), first).unify_dictionaries()
+    with pa.OSFile(str(first)) as source:
+        schema = (ipc.open_stream(source) if is_stream(first) else ipc.open_file(source)).schema
+    data = _with_views(cut.data(), schema).unify_dictionaries()
     packed = "lz4" if target.suffix.lower() == ".feather" else None
     options = ipc.IpcWriteOptions(compression=packed)
     make = ipc.new_stream if is_stream(first) else ipc.new_file
@@ -151,12 +153,10 @@ def _write_ipc(cut: Cut, target: Path, temporary: Path) -> None:
         writer.write_table(data)
 
 
-def _with_views(data: pa.Table, first: Path) -> pa.Table:
-    """Text in the form in which the first file has it."""
-    with pa.OSFile(str(first)) as source:
-        schema = (ipc.open_stream(source) if is_stream(first) else ipc.open_file(source)).schema
+def _with_views(data: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Text and bytes in the form in which the first file has them."""
     for place, field in enumerate(schema):
-        if pa.types.is_string_view(field.type):
+        if is_view(field.type):
             data = data.set_column(place, field, data.column(place).cast(field.type))
     return data
 

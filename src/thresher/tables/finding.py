@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
 from thresher.errors import InputError
+from thresher.spelling import spelled
 
 KINDS = {
     ".csv": "csv",
@@ -50,7 +52,7 @@ def find_files(spec: str | os.PathLike[str]) -> tuple[Path, ...]:
         if not found:
             raise InputError(f"no file fits the pattern {spec}")
     else:
-        raise InputError(f"there is no file {path}{_nearest_files(path)}")
+        raise InputError(_why_no_file(path))
     _check_one_kind(spec, found)
     return tuple(found)
 
@@ -84,7 +86,7 @@ def missing(where: str, what: str, name: str, names: Iterable[str], option: str 
     """
     known = list(names)
     near = nearest(name, known)
-    said = f": did you mean {near[0]!r}? It has " if near else ": it has "
+    said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     listed = ", ".join(map(repr, known[:MOST_NAMES])) + more
     place = f" ({option})" if option else ""
@@ -92,12 +94,27 @@ def missing(where: str, what: str, name: str, names: Iterable[str], option: str 
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """The names most like `name`, capitals and spaces aside, best first."""
+    """The other names most like `name`, capitals and spaces aside, best first."""
     plain: dict[str, str] = {}
     for each in names:
-        plain.setdefault(each.strip().lower(), each)
-    found = difflib.get_close_matches(name.strip().lower(), list(plain), n=3)
+        if each != name:
+            plain.setdefault(spelled(each), each)
+    found = difflib.get_close_matches(spelled(name), list(plain), n=3)
     return [plain[each] for each in found]
+
+
+def told_apart(name: str, other: str, *, quoted: bool = True) -> str:
+    r"""A name, with escapes where it would look like the other one.
+
+    Examples
+    --------
+    >>> print(told_apart("label", "lable"), told_apart("cafe\u0301", "caf\u00e9"))
+    'label' 'cafe\u0301', which only looks the same
+    """
+    same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
+    if same:
+        return f"{name!a}, which only looks the same"
+    return repr(name) if quoted else name
 
 
 def _check_one_kind(spec: str | os.PathLike[str], found: list[Path]) -> None:
@@ -126,6 +143,14 @@ def _suffixes() -> str:
     return f"{', '.join(most)} or {last}"
 
 
+def _why_no_file(path: Path) -> str:
+    if path.is_symlink() and not path.exists():
+        return f"{path} is a link to {path.readlink()}, and there is no such file"
+    if path.exists():
+        return f"{path} is neither a file nor a folder"
+    return f"there is no file {path}{_nearest_files(path)}"
+
+
 def _nearest_files(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
@@ -133,6 +158,7 @@ def _nearest_files(path: Path) -> str:
     names = sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
     near = nearest(path.name, names)
     if near:
-        return f": did you mean {' or '.join(str(folder / name) for name in near)}?"
+        names = [told_apart(str(folder / name), str(path), quoted=False) for name in near]
+        return f": did you mean {' or '.join(names)}?"
     tables = [name for name in names if _is_table(folder / name)]
     return f": {folder} has {', '.join(tables[:MOST_NAMES])}" if tables else ""

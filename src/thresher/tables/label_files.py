@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from thresher.arrays import load_array
 from thresher.errors import InputError
 from thresher.files import reading
 from thresher.tables.delimited import Delimited, edited, quoted
@@ -79,7 +79,7 @@ def read_label_file(label: str, table: str, rows: int) -> LabelFile:
 
 def _read_array(path: Path) -> LabelFile:
     try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
+        array: NDArray[Any] = load_array(path)
     except ValueError as refused:
         if "Object" not in str(refused):
             raise

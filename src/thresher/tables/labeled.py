@@ -1,43 +1,110 @@
-"""Features and labels from .npz, .csv and .parquet, each row read for itself.
-
-For private points: what a row holds must not show in how another one is read, nor in an error.
-"""
+"""Features, labels and owners from a file: of public rows, and of private ones, each for itself."""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from thresher.arrays import load_arrays
 from thresher.errors import InputError
-from thresher.files import reading
+from thresher.files import BROKEN, reading
+from thresher.privacy.rows import read_text as read_numbers
+from thresher.tables.delimited import check_delimiter
+from thresher.tables.finding import TEXT_KINDS, kind_of
+from thresher.tables.lines import read_lines
+from thresher.tables.reading import read_columns
+from thresher.tables.text import check_names, read_text
+from thresher.times import arrow_entries
+
+KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateTable:
+    """Private rows of a file, as they were read.
+
+    Parameters
+    ----------
+    X, y, owners
+        Features, labels and owners, as `dp_tknn_shapley` takes them.
+    lines
+        Of text, the line of each row, from 1, if they were asked for.
+    unread
+        Of text, the lines that could not be read, and why.
+    """
+
+    X: Any
+    y: Any
+    owners: Any = None
+    lines: list[int] | None = None
+    unread: Mapping[int, str] = field(default_factory=dict)
+
+    def unusable(self, rows: Mapping[int, str]) -> tuple[str, dict[int, str]]:
+        """All that counts for nothing: "line" or "row", and why by its number.
+
+        `rows` are those that were read but could not be used, counted from 0.
+        """
+        if self.lines is None:
+            return "row", dict(rows)
+        found = {self.lines[row]: why for row, why in rows.items()} | dict(self.unread)
+        return "line", dict(sorted(found.items()))
+
+
+def read_private(
+    path: Path,
+    label: str,
+    owner: str | None = None,
+    *,
+    delimiter: str | None = None,
+    numbered: bool = False,
+) -> PrivateTable:
+    """Private features, labels and owners: arrays of an .npz, or columns of a table.
+
+    Of a table all other columns are features. What a row holds changes no other row, raises nothing
+    and is in no message; a file that is damaged as a whole is refused without a reason.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    kind, lines = _kind(path), None
+    try:
+        if kind == "npz":
+            return PrivateTable(*_arrays(path, owner))
+        if kind in TEXT_KINDS:
+            lines = read_lines(path, _between(kind, delimiter), numbered=numbered)
+        table = read_columns(path, kind) if lines is None else lines.table
+    except InputError:
+        raise
+    except (*BROKEN, zlib.error):
+        objects = ", or holds Python objects" if kind == "npz" else ""
+        raise InputError(f"{path} is damaged, or is no .{kind} file{objects}") from None
+    check_names(path, table.column_names)
+    X, y, owners = _apart(path, table, label, owner)
+    if lines is None or not numbered:
+        return PrivateTable(X, y, owners)
+    return PrivateTable(X, y, owners, lines.numbers, lines.unread)
 
 
 def read_labeled(
-    path: Path, label: str, owner: str | None = None
-) -> tuple[Any, Any, list[Any] | None]:
-    """Features, labels and owners: arrays of an .npz, or columns of a table.
+    path: Path, label: str, *, delimiter: str | None = None
+) -> tuple[Any, list[Any] | Any]:
+    """Features and labels of public rows: arrays of an .npz, or columns of a table.
 
-    Of a table all other columns are features. What one row of a .csv holds changes no other row:
-    labels are text, and a feature that is no number is missing.
+    Of a table all other columns are features. Of text, labels are text, and a feature that is no
+    number is missing.
     """
     with reading(path, "table") as found:
-        if found.suffix == ".npz":
-            with np.load(found) as stored:
-                missing = {"X", "y"} - set(stored.files)
-                if missing:
-                    raise InputError(f"{path} has no array {sorted(missing)[0]!r}")
-                return stored["X"], stored["y"], stored[owner].tolist() if owner else None
-        table = _read_table(found)
-    for option, name in (("--label", label), ("--owner", owner)):
-        if name is not None and name not in table.column_names:
-            names = ", ".join(table.column_names)
-            raise InputError(f"{path} has no column {name!r} ({option}): it has {names}")
-    labels = table.column(label).to_pylist()
-    owners = None if owner is None else table.column(owner).to_pylist()
-    features = table.drop_columns([name for name in (label, owner) if name is not None])
-    return (_numbers(features) if found.suffix == ".csv" else features), labels, owners
+        kind = _kind(found)
+        if kind == "npz":
+            return _arrays(found, None)[:2]
+        text = kind in TEXT_KINDS
+        table = read_text(found, _between(kind, delimiter)) if text else read_columns(found, kind)
+    X, y, _ = _apart(path, table, label, None)
+    return (_numbers(X) if text else X), arrow_entries(y)
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
@@ -56,10 +123,12 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
         for ours, theirs in ((X, X_val), (X_val, X))
     )
     if more or less:
-        where, names = ("points", more) if more else ("validation set", less)
+        where, names = ("points have", more) if more else ("validation set has", less)
+        what, them = ("column", "it") if len(names) == 1 else ("columns", "them")
+        listed, rest = ", ".join(map(repr, names[:5])), "" if len(names) <= 5 else ",..."
         raise InputError(
-            f"only the {where} has columns {', '.join(map(repr, names[:5]))}: leave them out by "
-            "--ignore"
+            f"only the {where} the {what} {listed}{rest}: leave {them} out by --ignore "
+            f"{','.join(names[:5])}{rest}"
         )
     for name in X_val.column_names:
         if X_val.column(name).null_count:
@@ -88,40 +157,38 @@ def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any,
     return rows[kept], labels[kept], rows[out], labels[out]
 
 
-def _read_table(path: Path) -> Any:
-    if path.suffix == ".csv":
-        import pyarrow as pa
-        from pyarrow import csv
+def _kind(path: Path) -> str:
+    kind = kind_of(path)
+    if kind == "npy":
+        raise InputError(f"{path} has no labels: use a {KINDS} file")
+    return kind
 
-        names = csv.open_csv(path).schema.names
-        text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-        return csv.read_csv(path, convert_options=text)
-    if path.suffix == ".parquet":
-        from pyarrow import parquet
 
-        return parquet.read_table(path)
-    raise InputError(f"{path} must be a .csv, .parquet or .npz file")
+def _between(kind: str, delimiter: str | None) -> str:
+    usual = "," if kind == "csv" else "\t"
+    return usual if delimiter is None else check_delimiter(delimiter)
+
+
+def _arrays(path: Path, owner: str | None) -> tuple[Any, Any, Any]:
+    stored = load_arrays(path, {"X", "y", owner or "X"})
+    for name in ("X", "y", owner):
+        if name is not None and name not in stored:
+            raise InputError(f"{path} has no array {name!r}")
+    return stored["X"], stored["y"], None if owner is None else stored[owner]
+
+
+def _apart(path: Path, table: Any, label: str, owner: str | None) -> tuple[Any, Any, Any]:
+    """Features, labels and owners."""
+    for option, name in (("--label", label), ("--owner", owner)):
+        if name is not None and name not in table.column_names:
+            names = ", ".join(table.column_names)
+            raise InputError(f"{path} has no column {name!r} ({option}): it has {names}")
+    owners = None if owner is None else table.column(owner)
+    features = table.drop_columns([name for name in (label, owner) if name is not None])
+    return features, table.column(label), owners
 
 
 def _numbers(table: Any) -> Any:
     """A table of text as a table of numbers, cell by cell."""
-    import pyarrow as pa
-
-    columns = {name: _column(table.column(name)) for name in table.column_names}
-    return pa.table(columns)
-
-
-def _column(text: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return text.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return pa.array([_number(cell) for cell in text.to_pylist()], pa.float64())
-
-
-def _number(cell: str | None) -> float | None:
-    try:
-        return float(cell) if cell is not None else None
-    except ValueError:
-        return None
+    columns = {name: read_numbers(table.column(name)) for name in table.column_names}
+    return type(table).from_pydict(columns)

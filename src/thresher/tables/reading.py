@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import ipc, parquet
+from pyarrow import ipc
 
+from thresher.arrays import load_array, load_arrays
 from thresher.errors import InputError
-from thresher.files import BROKEN, KEY
+from thresher.files import BROKEN, KEY, damaged, open_parquet
 from thresher.tables.delimited import check_delimiter
 from thresher.tables.finding import TEXT_KINDS, find_files, kind_of
 from thresher.tables.text import check_names, read_text
@@ -25,6 +24,7 @@ from thresher.tables.text import check_names, read_text
 OF_VALIDATION = "_val"  # arrays with such names, as `thresher embed` writes them, are other rows
 CLASSES = "classes"  # and this one has an entry a class
 BLOCK = 1 << 20  # bytes hashed at a time
+DAMAGED = "is damaged, was not written to its end, or is no .{} file"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +162,8 @@ def record_of(table: Table) -> dict[str, Any]:
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an .npz, or the one of an .npy, as X."""
     if path.suffix.lower() == ".npy":
-        return {"X": np.load(path, allow_pickle=False)}
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+        return {"X": load_array(path)}
+    return load_arrays(path)
 
 
 def is_column(name: str, array: NDArray[Any], rows: int) -> bool:
@@ -177,37 +176,48 @@ def _read_one(path: Path, kind: str, delimiter: str | None) -> pa.Table:
     if not path.stat().st_size:
         raise InputError(f"{path} is empty")
     try:
-        data = read_text(path, delimiter) if delimiter else _READERS[kind](path)
+        data = read_text(path, delimiter) if delimiter else read_columns(path, kind)
+        names = data.column_names  # raises where one is no text
     except InputError:
         raise
-    except (*BROKEN, zlib.error) as broken:
-        why = str(broken).strip().splitlines()[0].rstrip(".") if str(broken).strip() else "no table"
-        if "pickle" in why:
+    except BROKEN as broken:
+        if "pickle" in str(broken):
             raise InputError(
                 f"{path} holds Python objects: save numbers, or text of a fixed length"
             ) from None
-        raise InputError(
-            f"{path} is damaged, was not written to its end, or is no .{kind} file: {why}"
-        ) from broken
-    check_names(path, data.column_names)
+        raise damaged(path, DAMAGED.format(kind), broken) from broken
+    check_names(path, names)
     if not data.num_rows:
         raise InputError(f"{path} has columns but no rows: at least one row is needed")
     return data
 
 
+def read_columns(path: Path, kind: str) -> pa.Table:
+    """The table in a file that is no text, as it is: maybe without rows."""
+    return _READERS[kind](path)
+
+
 def _read_ipc(path: Path) -> pa.Table:
     with pa.OSFile(str(path)) as source:
         reader = ipc.open_stream(source) if is_stream(path) else ipc.open_file(source)
-        return _without_views(reader.read_all())
+        data = reader.read_all()
+        data.validate(full=True)  # damaged offsets lead out of the file
+        return without_views(data)
 
 
-def _without_views(data: pa.Table) -> pa.Table:
-    """Text as Polars stores it in Arrow files, in a form of which Arrow can take rows."""
+def without_views(data: pa.Table) -> pa.Table:
+    """Text and bytes as Polars stores them, in a form of which Arrow can take rows."""
     for place, field in enumerate(data.schema):
-        if pa.types.is_string_view(field.type):
-            plain = field.with_type(pa.large_string())
+        if is_view(field.type):
+            text = pa.types.is_string_view(field.type)
+            plain = field.with_type(pa.large_string() if text else pa.large_binary())
             data = data.set_column(place, plain, data.column(place).cast(plain.type))
     return data
+
+
+def is_view(kind: pa.DataType) -> bool:
+    """Whether a column is of a type of which Arrow cannot take rows."""
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
 def is_stream(path: Path) -> bool:
@@ -217,8 +227,8 @@ def is_stream(path: Path) -> bool:
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    with parquet.ParquetFile(path) as file:  # not read_table: it reads folders' names, too
-        return file.read()
+    with open_parquet(path) as file:  # not read_table: it reads folders' names, too
+        return without_views(file.read())
 
 
 def _read_arrays(path: Path) -> pa.Table:

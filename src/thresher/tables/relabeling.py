@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.tables.cells import is_text
+from thresher.times import arrow_entries, plain_time
 
 TRUTH = {"true": True, "false": False}
 
@@ -38,9 +39,8 @@ def fitting_label(new: object, kind: Any, column: str) -> Any:
     thresher.errors.InputError: the new label '300' does not fit column 'y' of type int8
     """
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    entry = new.item() if isinstance(new, np.generic) else new
     try:
-        found = _as_kind(entry, plain)
+        found = _as_kind(_native(new), plain)
         if not pa.types.is_float16(plain):
             pa.scalar(found, plain)
     except (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError):
@@ -56,10 +56,14 @@ def relabeled(column: pa.ChunkedArray, labels: Mapping[int, Any], name: str) -> 
     mask = np.zeros(len(column), np.bool_)
     mask[rows] = True
     entries = [labels[row] for row in rows]
+    if pa.types.is_duration(column.type):  # Arrow replaces none
+        counts = pa.array(entries, column.type).cast(pa.int64())
+        whole = pc.replace_with_mask(column.cast(pa.int64()), pa.array(mask), counts)
+        return whole.cast(column.type)
     if not pa.types.is_dictionary(column.type):
         return pc.replace_with_mask(column, pa.array(mask), pa.array(entries, column.type))
     whole = column.unify_dictionaries().combine_chunks()
-    known = whole.dictionary.to_pylist()
+    known = arrow_entries(whole.dictionary)
     known += [entry for entry in dict.fromkeys(entries) if entry not in known]
     codes = [known.index(entry) for entry in entries]
     try:
@@ -97,9 +101,35 @@ def _as_kind(entry: Any, kind: Any) -> Any:
     if isinstance(entry, bool):
         raise ValueError  # noqa: TRY004 - all that does not fit is one error
     if pa.types.is_integer(kind):
-        if isinstance(entry, str) and not re.fullmatch(r"-?[0-9]+", entry):
-            raise ValueError
-        if int(entry) != entry and not isinstance(entry, str):
-            raise ValueError
-        return int(entry)
-    return float(entry) if pa.types.is_floating(kind) else entry
+        return _whole(entry)
+    if pa.types.is_floating(kind):
+        return float(entry)
+    return arrow_entries(_parsed(entry, kind))[0] if isinstance(entry, str) else entry
+
+
+def _whole(entry: Any) -> int:
+    if isinstance(entry, str) and not re.fullmatch(r"-?[0-9]+", entry):
+        raise ValueError
+    if int(entry) != entry and not isinstance(entry, str):
+        raise ValueError
+    return int(entry)
+
+
+def _parsed(text: str, kind: Any) -> Any:
+    """Text as an array of one entry of a type, as a file of text has it."""
+    if pa.types.is_duration(kind):
+        count, unit = text.split()
+        return pa.array([int(count)], pa.duration(unit)).cast(kind)
+    if pa.types.is_time(kind):
+        return _parsed(f"1970-01-01 {text}", pa.timestamp(kind.unit)).cast(kind)
+    if not pa.types.is_timestamp(kind):
+        return pa.array([text]).cast(kind)
+    digits = len(re.sub("[^0-9].*", "", text.partition(".")[2]))
+    unit = "s" if not digits else "ms" if digits <= 3 else "us" if digits <= 6 else "ns"
+    return pa.array([text]).cast(pa.timestamp(unit, kind.tz)).cast(kind)
+
+
+def _native(label: object) -> Any:
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return plain_time(label)
+    return label.item() if isinstance(label, np.generic) else label

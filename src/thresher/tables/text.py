@@ -37,9 +37,17 @@ def read_text(path: Path, delimiter: str) -> pa.Table:
 
 def read_header(path: Path, source: Delimited) -> tuple[list[str], int]:
     """The names of the columns, and where the header ends, if there are rows behind it."""
+    header, first = islice(chain(source.records(), (None, None)), 2)
+    names = read_names(path, source, header)
+    if header is None or first is None:
+        raise InputError(f"{path} has a header but no rows: at least one row is needed")
+    return names, header.end
+
+
+def read_names(path: Path, source: Delimited, header: Record | None) -> list[str]:
+    """The names of the columns in the record that is the header."""
     if source.raw[:2] in SIXTEEN:
         raise _not_utf8(path, "it begins as UTF-16 does")
-    header, first = islice(chain(source.records(), (None, None)), 2)
     if header is None:
         raise InputError(f"{path} is empty")
     try:
@@ -48,9 +56,7 @@ def read_header(path: Path, source: Delimited) -> tuple[list[str], int]:
         raise _not_utf8(path, f"the header has the byte {_byte(foreign)}") from None
     _check_delimiter(path, names, source.delimiter)
     check_names(path, names)
-    if first is None:
-        raise InputError(f"{path} has a header but no rows: at least one row is needed")
-    return names, header.end
+    return names
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
@@ -72,9 +78,13 @@ def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
     if len(names) == 1 and others:
         likely = max(others, key=names[0].count)
         shown = "tab" if likely == "\t" else f"'{likely}'"
+        tabs = any(suffix.lower() == ".tsv" for suffix in path.suffixes[-2:])
+        advice = f"use --delimiter {shown}"
+        if delimiter != ("\t" if tabs else ","):  # it was given
+            advice = "--delimiter is one for all files: write this one with the same delimiter"
         raise InputError(
             f"{path} has one column, {names[0]!r}: its delimiter seems to be {likely!r}, not "
-            f"{delimiter!r}: use --delimiter {shown}"
+            f"{delimiter!r}: {advice}"
         )
 
 
@@ -106,13 +116,20 @@ def parse(
         pa.BufferReader(body),
         csv.ReadOptions(block_size=block, column_names=names),
         csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=quotes),
-        csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            include_columns=None if wanted is None else list(wanted),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+        convert_options(names, wanted),
+    )
+
+
+def convert_options(
+    names: Sequence[str], wanted: Sequence[str] | None = None
+) -> csv.ConvertOptions:
+    """Cells as text, missing where they are empty and not in quotes."""
+    return csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=None if wanted is None else list(wanted),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.errors import InputError
-from thresher.files import check_writable, write_whole
+from thresher.files import check_writable, resolved, write_whole
 from thresher.tables.columns import entries_of
 from thresher.tables.cutting import Cut, write_array, write_cut, write_pieces
 from thresher.tables.finding import kind_of
+from thresher.tables.formulas import harmless_text
 from thresher.tables.label_files import LabelFile, read_label_file
 from thresher.tables.reading import Table
 from thresher.tables.relabeling import fitting_label, relabeled_array, written_label
@@ -134,7 +135,7 @@ def check_target(
 
 def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
     """Raise where a file cannot be written, or is there already, unless by `force`."""
-    if path.exists() and not force:
+    if path.exists() and not path.is_dir() and not force:
         same = any(path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "is there already"
         raise InputError(f"{path} {what}: name another file, or replace it by --force")
@@ -144,7 +145,7 @@ def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) 
 def check_apart(path: Path, others: Iterable[Path]) -> None:
     """Raise where a file to be written is also another one of those in use."""
     for other in others:
-        if path.resolve() == other.resolve():
+        if resolved(path) == resolved(other):
             raise InputError(f"{path} cannot be written, it is in use itself: name another file")
 
 
@@ -163,7 +164,8 @@ def write_change_log(
 ) -> None:  # fmt: skip
     """Write the log of changes as .csv, or as .json together with how they came `about`.
 
-    A .csv has nothing but the changes: its first line is the header.
+    A .csv has nothing but the changes: its first line is the header, and its text is written so
+    that no spreadsheet computes it.
     """
     target = check_log(path, force=force)
 
@@ -177,7 +179,9 @@ def write_change_log(
             names = [name for name in LOG_COLUMNS if name != "id" or present]
             writer = csv.DictWriter(file, names, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(log)
+            writer.writerows(
+                {key: harmless_text(entry) for key, entry in change.items()} for change in log
+            )
 
     write_whole(target, write, replace=force)
 
@@ -195,7 +199,8 @@ def _kept(table: Table, drop: Sequence[int] | NDArray[Any]) -> NDArray[np.bool_]
         _check_rows(table, given.tolist())
         keep[given] = False
     if not keep.any():
-        raise InputError(f"dropping all {count} rows of {table.name} would leave nothing")
+        rows = "the only row" if count == 1 else f"all {count} rows"
+        raise InputError(f"dropping {rows} of {table.name} would leave nothing")
     return keep
 
 
@@ -224,13 +229,23 @@ def _label_file(table: Table, label: str | None) -> LabelFile | None:
 
 def _fitted(table: Table, label: str | None, new: Any, beside: LabelFile | None) -> Any:
     """A new label as the file can hold it."""
-    if table.is_text or (beside is not None and beside.text is not None):
+    kind = _label_kind(table, label, beside)
+    if kind is None:
         return written_label(new)
+    return fitting_label(new, kind, str(label) if beside is None else beside.path.name)
+
+
+def label_kind(table: Table, label: str | None) -> Any:
+    """The type of Arrow that the labels have; None of text."""
+    return _label_kind(table, label, _label_file(table, label))
+
+
+def _label_kind(table: Table, label: str | None, beside: LabelFile | None) -> Any:
     import pyarrow as pa
 
-    if beside is not None and beside.array is not None:
-        return fitting_label(new, pa.from_numpy_dtype(beside.array.dtype), beside.path.name)
-    return fitting_label(new, table.data.schema.field(label).type, str(label))
+    if beside is not None:
+        return None if beside.array is None else pa.from_numpy_dtype(beside.array.dtype)
+    return None if table.is_text or label is None else table.data.schema.field(label).type
 
 
 def _write_labels(beside: LabelFile, cut: Cut, target: Path, *, force: bool) -> None:

@@ -1,0 +1,81 @@
+"""Arrays of .npz and .npy files, and as JSON.
+
+A damaged file may claim an array that no memory holds. A claim is compared with the bytes that are
+there before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zipfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+PACKED = 1040  # bytes of which deflate makes one, at most
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file that have these names, or all; Python objects are refused."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        with zipfile.ZipFile(file) as archive:
+            for member in archive.infolist():
+                _check_member(archive, member, size)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as stored:
+            return {each: stored[each] for each in stored.files if names is None or each in names}
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """The array of an .npy file; one of Python objects is refused."""
+    with path.open("rb") as file:
+        _check_claim("the array", file, path.stat().st_size)
+        file.seek(0)
+        array: NDArray[Any] = np.load(file, allow_pickle=False)
+        return array
+
+
+def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int) -> None:
+    deflated = member.compress_type == zipfile.ZIP_DEFLATED
+    most = (PACKED if deflated else 1) * min(member.compress_size, size)
+    known = deflated or member.compress_type == zipfile.ZIP_STORED
+    if known and member.file_size > most:
+        raise ValueError(
+            f"{member.filename!r} claims {member.file_size} bytes, where {most} at most can be"
+        )
+    with archive.open(member) as stream:
+        _check_claim(repr(member.filename), stream, member.file_size)
+
+
+def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
+    version = npy.read_magic(stream)
+    if version not in HEADERS:
+        raise ValueError(f"{name} is of a version of NumPy's format that is not read: {version}")
+    shape, _, dtype = HEADERS[version](stream)
+    wanted, there = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if wanted > there and not dtype.hasobject:
+        raise ValueError(f"{name} claims shape {shape}, {wanted} bytes, but only {there} are there")
+
+
+def pack_array(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as JSON: its dtype, shape and bytes (little-endian, base64)."""
+    plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return {
+        "dtype": plain.dtype.str,
+        "shape": list(plain.shape),
+        "base64": base64.b64encode(plain.tobytes()).decode("ascii"),
+    }
+
+
+def unpack_array(packed: Mapping[str, Any]) -> NDArray[Any]:
+    """The array that `pack_array` packed."""
+    dtype = np.dtype(packed["dtype"])
+    raw = np.frombuffer(base64.b64decode(packed["base64"]), dtype)
+    return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))

@@ -1,0 +1,157 @@
+"""Temporary files and folders beside a result, and those that killed processes left behind.
+
+A process that is killed cannot remove its drafts, so the next one that writes to the same folder
+does. A draft is locked for as long as its owner lives. Only drafts that can be locked are removed:
+their owner is gone. On a file system whose locks do not work nothing is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+fcntl: Any = None
+with contextlib.suppress(ImportError):  # not on Windows
+    import fcntl
+
+PREFIX = ".thresher-"
+NAME = re.compile(r"\.thresher-([0-9a-f]{8})-\w{8}")
+DAY = 24 * 60 * 60.0  # seconds after which a draft of another machine is taken for abandoned
+
+_swept = set[Path]()
+
+
+@contextlib.contextmanager
+def draft_file(folder: Path) -> Iterator[Path]:
+    """An empty temporary file in a folder, removed in the end unless it was renamed."""
+    handle, path = _locked(folder, directory=False)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        _close(handle)
+
+
+@contextlib.contextmanager
+def draft_folder(folder: Path) -> Iterator[Path]:
+    """An empty temporary folder in a folder, removed in the end with all that is in it."""
+    handle, path = _locked(folder, directory=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        _close(handle)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove the drafts of this user in a folder whose owners are gone."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            named = NAME.fullmatch(entry.name)
+            with contextlib.suppress(OSError):
+                if named and _is_ours(entry, named[1]):
+                    _remove(Path(entry.path))
+
+
+def _locked(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
+    """A new draft and the handle that locks it; drafts that were abandoned beside it are gone."""
+    while True:
+        handle, path = _made(folder, directory=directory)
+        if handle is None or not _lock(handle):
+            return handle, path
+        if _is_at(handle, path):  # else somebody removed it before it was locked
+            break
+        os.close(handle)
+    if folder not in _swept and _locks_work(path):
+        _swept.add(folder)
+        remove_abandoned(folder)
+    return handle, path
+
+
+def _made(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
+    prefix = f"{PREFIX}{_host()}-"
+    if not directory:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=prefix)
+        if fcntl is None:  # an open file cannot be renamed
+            os.close(handle)
+        return (None if fcntl is None else handle), Path(name)
+    path = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
+    try:
+        return (None if fcntl is None else os.open(path, os.O_RDONLY)), path
+    except FileNotFoundError:  # removed before it was locked
+        return _made(folder, directory=True)
+
+
+def _host() -> str:
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _lock(handle: int) -> bool:
+    """Whether a lock is held now; False where the file system has none."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:
+        return False
+    return True
+
+
+def _locks_work(path: Path) -> bool:
+    """Whether a draft that is locked cannot be locked again."""
+    with contextlib.suppress(OSError), _opened(path) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _is_ours(entry: os.DirEntry[str], host: str) -> bool:
+    """Whether a draft is this user's, and of this machine or untouched for a day."""
+    about = entry.stat(follow_symlinks=False)
+    plain = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+    near = host == _host() or time.time() - about.st_mtime > DAY
+    return plain and near and about.st_uid == os.geteuid()
+
+
+def _remove(path: Path) -> None:
+    with _opened(path) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(handle, path):
+            return
+        path.with_name(f"{path.name}-journal").unlink(missing_ok=True)  # of SQLite
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    mode = os.O_RDONLY if path.is_dir() else os.O_RDWR  # some systems want to write what they lock
+    handle = os.open(path, mode | os.O_NOFOLLOW)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether a path still names the file that is open."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _close(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)

@@ -1,0 +1,240 @@
+"""KNN-Shapley, both utilities: the sorted sibling of count and price.
+
+With the points sorted by distance to a validation point, match_i = 1 where the i-th carries its
+label, values follow from far to near by one recursion,
+
+    value_N given,   value_i = value_{i+1} + step_i (match_i - match_{i+1})
+
+    jia2019      step_i = 1 / max(k, i)                        value_N = match_N / max(k, N)
+    soft-label   step_i = 1 / max(K, i) + (H_K - 1) / (N - 1)  value_N = (match_N - 1/C) / N
+                 with K = min(k, N)                                + (match_N - s) (H_K - 1) / N
+
+where H_K is the harmonic number and s the share of matches among the N - 1 others (no such term for
+N = 1). The printed soft-label theorem holds only for k <= N; with K = min(k, N) it holds for all.
+With an error allowed, only the nearest points are sorted: see `truncation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_number
+from thresher.errors import InputError
+from thresher.games.truncation import Truncation, error_bound, neighbors_kept
+from thresher.inputs import Points, Validation, check_pair
+from thresher.kernels.scan import add_values
+from thresher.labels import check_owners
+from thresher.neighbors.closest import closest
+from thresher.neighbors.sorting import Bench, Source, order, sources
+from thresher.progress import progress_bar
+from thresher.threads import cut, in_order, take
+from thresher.valuation import Valuation
+
+Utility = Literal["soft-label", "jia2019"]
+Precision = Literal["float64", "float32"]
+
+JOB_ROWS = 16  # validation points a job, at most
+PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread (measured)
+FULL_SORT = 32  # where more than one of so many points is kept, all are as soon sorted (measured)
+PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a thread is switched
+
+
+def knn_shapley(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    k: int = 5,
+    metric: str = "cosine",
+    utility: Utility = "soft-label",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    progress: bool = False,
+    precision: Precision = "float64",
+    error: float = 0.0,
+) -> Valuation:
+    """The Shapley value of each point for the k-nearest-neighbor classifier, exact by default.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, metric, classes, owners, mean, progress
+        As in `tknn_shapley`.
+    k
+        Neighbors consulted; may exceed the number of points.
+    utility
+        "soft-label" (Wang and Jia 2023): the share of the label among the min(k, |S|) nearest of
+        the coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0
+        for the empty one.
+    precision
+        Of the order of the points. "float64" is exact: equal distances, and only those, are ordered
+        by position in the input. "float32" is faster on many features and lets rounding order
+        points whose distances are nearly equal, as float32 products see them: center the data.
+    error
+        What a value may be wrong by for each validation point, hence for their mean. Above 0 each
+        validation point tells apart only its nearest points, at most max(k, 1/error) of them, and
+        gives all others of a label their mean. Where those are more than one point in 32, all are
+        sorted, which is as fast, and values are exact.
+
+    Returns
+    -------
+    Valuation
+        One value a point, in input order. Its `params` say how many neighbors were kept, and the
+        bound that is proven for the error of every value, in the order that `precision` sees.
+
+    Raises
+    ------
+    InputError
+        Where an argument cannot be used; the message names it and the first offending rows.
+
+    Notes
+    -----
+    Cost O(M N (d + log N)) in time, O(M N d) with an error. Memory is O(N) beyond the input and a
+    bounded table; features in float16, float32 or float64 are read in place, from disk too if X is
+    a memmap. With K neighbors kept the error for a validation point is at most
+    max((1/sqrt K - 1/sqrt N)^2, 1/(K+1) - 1/N) (proof in `truncation`). Values still add up.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
+    >>> th.knn_shapley(X, y, [[0.1]], ["a"], k=1, metric="euclidean").values.round(3).tolist()
+    [0.667, -0.333, 0.167]
+    """
+    k = check_count("k", k)
+    if k > MAX_INTEGER:
+        raise InputError(f"k must be at most 2**53, got {k}")
+    check_choice("utility", utility, get_args(Utility))
+    check_choice("precision", precision, get_args(Precision))
+    mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+    error = check_number("error", error, least=0, most=1)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    known_owners = check_owners(owners, len(points))
+    sizes = np.bincount(points.codes, minlength=len(validation.classes))
+    plan = Recursion.of(sizes, k, utility)
+    kept = neighbors_kept(len(points), k, error)
+    if kept * FULL_SORT > len(points):
+        kept = len(points)
+    with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
+        if kept == len(points):
+            values, matches = _sum_over_validation(points, validation, plan, precision, advance)
+        else:
+            short = Truncation.of(sizes, k, kept, excess=plan.excess, empty=plan.empty)
+            values, matches = _sum_of_nearest(points, validation, short, k, precision, advance)
+    divisor = len(validation) if mean else 1
+    ends = plan.utility_ends(matches)
+    params = {
+        "k": k,
+        "metric": validation.metric,
+        "utility": utility,
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+        "precision": precision,
+        "error": error,
+        "neighbors_kept": kept,
+        "bound": error_bound(len(points), kept) * len(validation) / divisor,
+    }
+    return Valuation(
+        values / divisor, "knn-shapley", params, ends[0] / divisor, ends[1] / divisor, known_owners
+    )
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """The numbers of the recursion, and how many neighbors the utility of all points consults."""
+
+    steps: NDArray[np.float64]
+    last_match: NDArray[np.float64]  # value of the farthest point if it matches, by class
+    last_other: NDArray[np.float64]
+    consulted: int
+    divisor: int
+    empty: float
+    excess: float  # H_K - 1; 0 for jia2019
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.int64], k: int, utility: str) -> Recursion:
+        """For so many points of each class."""
+        n, classes = int(sizes.sum()), len(sizes)
+        rank = np.arange(1, n, dtype=np.float64)
+        consulted = min(k, n)
+        if utility == "jia2019":
+            last = np.full(classes, 1 / max(k, n))
+            return cls(1 / np.maximum(k, rank), last, 0 * last, consulted, k, 0.0, 0.0)
+        excess = float((1 / np.arange(2, consulted + 1)).sum())  # H_K - 1
+        others = max(n - 1, 1)
+        last_match = (1 - 1 / classes) / n + (1 - np.maximum(sizes - 1, 0) / others) * excess / n
+        last_other = (0 - 1 / classes) / n - sizes / others * excess / n
+        steps = 1 / np.maximum(consulted, rank) + excess / others
+        return cls(steps, last_match, last_other, consulted, consulted, 1 / classes, excess)
+
+    def utility_ends(self, matches: NDArray[np.int64]) -> tuple[float, float]:
+        """Utility of all points and of none, from the matches among the consulted neighbors."""
+        return float(matches.sum()) / self.divisor, self.empty * len(matches)
+
+
+def _sum_over_validation(
+    points: Points, validation: Validation, plan: Recursion, precision: str, advance: Any
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Values in input order, and for each validation point the matches among its neighbors.
+
+    The validation set is cut in jobs that depend on its size and N alone; each sums its own values,
+    and the sums are added in the order of the jobs: the same bits for any number of threads.
+    """
+    n = len(points)
+    total = np.zeros(n)
+    matches = np.zeros(len(validation), np.int64)
+    benches: SimpleQueue[Bench] = SimpleQueue()  # buffers are handed on from job to job
+    sums: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
+
+    def job(source: Source, lo: int, hi: int) -> NDArray[np.float64]:
+        bench = take(benches) or Bench.of(n)
+        values = take(sums)
+        values = np.empty(n) if values is None else values
+        values[:] = 0.0
+        for v in range(lo, hi):
+            code = int(validation.codes[v])
+            order(bench, source, v, points.codes, code)
+            last = float(plan.last_match[code]), float(plan.last_other[code])
+            matches[v] = add_values(bench.keys, plan.steps, *last, plan.consulted, values)
+            if advance is not None:
+                advance(n)
+        benches.put(bench)
+        return values
+
+    parallel = n >= PARALLEL_POINTS and n * len(validation) >= PARALLEL_PAIRS
+    rows = max(1, min(JOB_ROWS, -(-len(validation) // 16)))
+    for source in sources(points, validation, precision, rows):
+        jobs = [(source, lo, hi) for lo, hi in cut(source.start, source.stop, rows)]
+        for values in in_order(job, jobs, parallel=parallel):
+            total += values
+            sums.put(values)
+    return total, matches
+
+
+def _sum_of_nearest(
+    points: Points,
+    validation: Validation,
+    plan: Truncation,
+    k: int,
+    precision: str,
+    advance: Any,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The same from the nearest points alone, added in the order of the validation points."""
+    total = np.zeros(len(points))
+    far = np.zeros(len(plan.sizes))
+    matches = np.zeros(len(validation), np.int64)
+    found = closest(points, validation, plan.kept, precision, advance)
+    for v, keys in enumerate(found):
+        code = int(validation.codes[v])
+        beyond = int(plan.sizes[code]) - int((keys & np.uint64(1)).sum())
+        matches[v] = add_values(keys, plan.steps, *plan.last(beyond), k, total)
+        far += plan.far(code, beyond)
+    total += far[points.codes]
+    return total, matches

@@ -1,0 +1,277 @@
+"""Who is near whom: one bit a pair, for a block of validation points at a time.
+
+This is the step that counting and valuing share. Points are laid out sorted by class (`Groups`), so
+that a class is a range of rows and what differs between classes is one weight a validation point.
+Memory is one bit for each point and each validation point of the *current* block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import Metric
+from thresher.errors import InputError
+from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
+from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
+from thresher.kernels.pairs import settle
+from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, score
+from thresher.neighbors.groups import Groups
+from thresher.neighbors.tree import Advance
+from thresher.precomputed import Distances
+from thresher.threads import cut, one_blas_thread, run, thread_count
+
+BLOCK = 512  # validation points whose bits are held at once
+SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
+SMALL_BYTES = 8 << 20
+GROUP = 64  # validation points whose weights are summed together: blocks hold whole groups
+DIRECT_WORDS = 1 << 16  # words that one job of the fused loop writes
+TILE = 1024  # points in one tile of the matrix product
+TILE_NUMBERS = 1 << 21  # and numbers in it
+PARALLEL_WORK = 4e7  # multiplications below which threads cost more than they bring
+TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bits of all points against one block of validation points."""
+
+    columns: slice
+    words: NDArray[np.uint32]
+    parallel: bool
+
+    def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
+        """Near points in each segment, for each validation point of the block."""
+        counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
+        pieces = _pieces(segments, parallel=self.parallel)
+        partial = np.zeros((len(pieces), counts.shape[1]), np.int64)
+
+        def job(row: int, lo: int, hi: int) -> None:
+            count_columns(self.words, lo, hi, partial[row])
+
+        run(job, [(row, lo, hi) for row, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
+        for row, (index, _, _) in enumerate(pieces):
+            counts[index] += partial[row]
+        return counts[:, : self.columns.stop - self.columns.start]
+
+    def add(
+        self,
+        segments: list[tuple[int, int, int]],
+        weights: NDArray[np.float64],
+        out: NDArray[np.float64],
+    ) -> None:
+        """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
+        lanes = self.words.shape[1] * 32
+        padded = np.zeros((len(segments), lanes))
+        padded[:, : weights.shape[1]] = weights
+        words = self.words.view(np.uint64)
+        tables: dict[int, NDArray[np.float64]] = {}
+
+        def job(index: int, lo: int, hi: int) -> None:
+            if segments[index][1] - segments[index][0] < TABLE_ROWS:
+                add_by_bits(words, lo, hi, padded[index], out)
+                return
+            if index not in tables:
+                table = np.empty((lanes // 8, 256))
+                byte_tables(padded[index], table)
+                tables[index] = table
+            add_by_tables(words, lo, hi, tables[index], out)
+
+        for index in range(len(segments)):
+            pieces = _pieces([segments[index]], parallel=self.parallel)
+            run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
+            tables.clear()
+
+
+def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tuple[int, int, int]]:
+    """The segments (index, lo, hi), long ones cut so that every thread gets some."""
+    total = sum(hi - lo for lo, hi, _ in segments)
+    size = max(4096, -(-total // thread_count())) if parallel else total
+    return [
+        (index, *piece)
+        for index, (lo, hi, _) in enumerate(segments)
+        for piece in cut(lo, hi, max(1, size))
+    ]
+
+
+def near_blocks(
+    points: Rows | Distances,
+    groups: Groups,
+    validation: Rows | None,
+    *,
+    metric: Metric,
+    radius: float,
+    advance: Advance | None = None,
+) -> Iterator[Block]:
+    """Yield the bits of all points, a block of validation points at a time.
+
+    The words of a block are overwritten by the next one. `advance` is told the number of
+    pairs done, for a progress bar.
+    """
+    if isinstance(points, Distances):
+        yield from _distance_blocks(points, groups, radius, advance)
+        return
+    assert validation is not None  # noqa: S101 - the public functions check it
+    lanes = _lanes(len(validation), len(points))
+    words = aligned((len(points), lanes // 32), np.uint32)
+    parallel = len(points) * len(validation) * max(10, points.width) >= PARALLEL_WORK
+    longest = points.largest_norm()
+    scaled: Scaled | None = None
+    for start in range(0, len(validation), lanes):
+        block = slice(start, min(len(validation), start + lanes))
+        asked = validation.some(block)
+        most, *few = alike(asked, metric, radius)
+        scored = score(asked, lanes, metric, radius, longest, most)
+        if scaled is None or not scaled.suits(scored):
+            scaled = Scaled.of(points, scored, metric)
+        task = _Task(scaled, groups.positions, asked, metric, radius, scored)
+        task.fill(words, advance, parallel=parallel)
+        for places in few:
+            _fill_few(task, places, words, longest, parallel=parallel)
+        yield Block(block, words, parallel)
+
+
+def _fill_few(
+    task: _Task, places: NDArray[np.int64], words: NDArray[np.uint32], longest: float, *,
+    parallel: bool,
+) -> None:  # fmt: skip
+    """Fill the columns `places` of a block, whose numbers are of another size than most."""
+    asked, lanes = task.validation.some(places), -(-len(places) // 32) * 32
+    scored = score(asked, lanes, task.metric, task.radius, longest)
+    scaled = Scaled.of(task.points, scored, task.metric)
+    found = aligned((len(words), lanes // 32), np.uint32)
+    few = _Task(scaled, task.positions, asked, task.metric, task.radius, scored)
+    few.fill(found, None, parallel=parallel)
+    put_columns(found, places, words)
+
+
+def _lanes(count: int, points: int) -> int:
+    """Validation points a block: a multiple of 64, and blocks of nearly equal size.
+
+    No result depends on it: sums run over 64 validation points at a time.
+    """
+    most = SMALL_BLOCK if points * SMALL_BLOCK // 8 <= SMALL_BYTES else BLOCK
+    blocks = -(-count // most)
+    return -(-count // (blocks * 64)) * 64
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """The buffers of one thread: a tile of the product, and notes of the pairs in doubt."""
+
+    product: NDArray[np.float32]
+    notes: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, rows: int, words: int, *, product: bool) -> _Bench:
+        tile = aligned((rows * words * 32 if product else 0,), np.float32)
+        return cls(tile, np.empty((rows * words, 3), np.uint32))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
+
+    scaled: Scaled
+    positions: NDArray[np.uint32]
+    validation: Rows  # of the block
+    metric: Metric
+    radius: float
+    score: Score
+
+    @property
+    def points(self) -> Rows:
+        return self.scaled.rows
+
+    def fill(self, words: NDArray[np.uint32], advance: Advance | None, *, parallel: bool) -> None:
+        direct = self.points.width <= DIRECT_WIDTH
+        step = max(TILE, DIRECT_WORDS // words.shape[1])
+        if not direct:  # wide rows by fewer, so that a tile stays small
+            step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
+        V = self.validation.as_float64(slice(None))
+        columns = np.ascontiguousarray(self.score.columns[:, : len(V)])  # without the padding
+        spare: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
+
+        def job(lo: int, hi: int) -> None:
+            try:
+                bench = spare.get_nowait()
+            except Empty:
+                bench = _Bench.of(step, words.shape[1], product=not direct)
+            if direct:
+                count = self._direct(lo, hi, words, bench)
+            else:
+                count = self._product(lo, hi, columns, words, bench)
+            if count:
+                self._settle(lo, hi, bench.notes[:count], V, words)
+            spare.put(bench)
+            if advance is not None:
+                advance((hi - lo) * len(V))
+
+        pieces = cut(0, len(self.points), step)
+        if direct:
+            run(job, pieces, parallel=parallel)
+        else:
+            with one_blas_thread():
+                run(job, pieces, parallel=parallel)
+
+    def _direct(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
+        tile = self.scaled.tile(lo, hi)
+        dims = (0,) * self.points.width
+        return int(
+            direct_words(
+                tile, dims, self.scaled.norms[lo:hi], self.score.columns, self.score.level,
+                self.score.numbers, self.positions[lo:hi], words, bench.notes,
+            )
+        )  # fmt: skip
+
+    def _product(
+        self, lo: int, hi: int, columns: NDArray[Any], words: NDArray[Any], bench: _Bench
+    ) -> int:
+        count = columns.shape[1]
+        product = bench.product[: (hi - lo) * count].reshape(hi - lo, count)
+        np.dot(self.scaled.tile(lo, hi), columns, out=product)
+        return int(
+            product_words(
+                product, self.scaled.norms[lo:hi], self.score.level,
+                self.score.numbers, self.positions[lo:hi], words, bench.notes,
+            )
+        )  # fmt: skip
+
+    def _settle(
+        self, lo: int, hi: int, notes: NDArray[Any], V: NDArray[Any], words: NDArray[Any]
+    ) -> None:
+        X, where = self.points.array[lo:hi], notes[:, 0].astype(np.int64)
+        if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the rows in question
+            wanted, where = np.unique(where, return_inverse=True)
+            X = self.points.as_float64(wanted + lo)
+        settle(
+            notes, where, X, self.points.squares[lo:hi], V, self.validation.squares,
+            self.metric == "cosine", self.radius, self.positions[lo:hi], words,
+        )  # fmt: skip
+
+
+def _distance_blocks(
+    distances: Distances, groups: Groups, radius: float, advance: Advance | None
+) -> Iterator[Block]:
+    for columns, part in distances.blocks(GROUP):
+        width = part.shape[1]
+        words = aligned((len(distances), _lanes(width, len(distances)) // 32), np.uint32)
+
+        def job(
+            lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start
+        ) -> None:
+            tile = np.ascontiguousarray(part[lo:hi], np.float64)
+            if np.isnan(tile).any():
+                row, column = np.argwhere(np.isnan(tile))[0] + (distances.first + lo, start)
+                raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+            distance_words(tile, radius, groups.positions[lo:hi], words)
+            if advance is not None:
+                advance(tile.size)
+
+        run(job, cut(0, len(distances), TILE), parallel=len(distances) * width >= 1 << 22)
+        yield Block(columns, words, parallel=len(distances) * width >= 1 << 22)

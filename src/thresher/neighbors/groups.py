@@ -1,0 +1,81 @@
+"""Points laid out so that alike ones lie together, and what a block of cells can tell of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.kernels.labels import class_positions, gather
+from thresher.labels import Codes
+from thresher.threads import cut, run
+
+GATHER = 1 << 17  # numbers put back in input order at a time
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Segments = list[tuple[int, int, int]]
+
+
+class Block(Protocol):
+    """Some consecutive cells, and which points are in them."""
+
+    @property
+    def columns(self) -> slice:
+        """The cells."""
+
+    def count(self, segments: Segments) -> Integers:
+        """How many points of each segment are in each cell."""
+
+    def add(self, segments: Segments, weights: Floats, out: Floats) -> None:
+        """Add to each point, for every cell that it is in, the weight of its segment there."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Points sorted by class: point i goes to `positions[i]`, class c begins at `starts[c]`."""
+
+    positions: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: Codes, classes: int) -> Groups:
+        """The groups of points with these class codes."""
+        if len(codes) >= 1 << 32:
+            raise InputError(
+                f"X has {len(codes)} rows, more than 2^32: value them in parts, by memory="
+            )
+        positions = np.empty(len(codes), np.uint32)
+        starts = np.empty(classes + 1, np.int64)
+        class_positions(codes, starts, positions)
+        return cls(positions, starts)
+
+    def segments(self, wanted: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
+
+        `wanted` is sorted. Classes that no validation point of a block carries need no telling
+        apart.
+        """
+        found: list[tuple[int, int, int]] = []
+        end = 0
+        for code in wanted.tolist():
+            lo, hi = int(self.starts[code]), int(self.starts[code + 1])
+            found += [(end, lo, -1), (lo, hi, code)]
+            end = hi
+        found.append((end, len(self.positions), -1))
+        return [segment for segment in found if segment[0] < segment[1]]
+
+    def in_input_order(
+        self, sums: NDArray[np.float64], divisor: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Numbers sorted by class as numbers in input order, divided by `divisor`."""
+        out = np.empty(len(sums))
+
+        def job(lo: int, hi: int) -> None:
+            gather(sums, self.positions[lo:hi], divisor, out[lo:hi])
+
+        run(job, cut(0, len(sums), GATHER), parallel=len(sums) > GATHER)
+        return out

@@ -1,0 +1,74 @@
+"""One point at a time: validation rows laid out so that one row meets 64 of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import MAX_MAGNITUDE
+from thresher.inputs import Validation
+from thresher.kernels.pairs import PANEL, move_row
+from thresher.metrics import SMALLEST_SQUARE
+
+NOBODY = -1  # the class that a point leaves when it is new, and enters when it goes
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The validation set as the kernel for one row wants it."""
+
+    numbers: NDArray[np.float64]  # panels x features x 64 validation points
+    squares: NDArray[np.float64]
+    codes: NDArray[np.int32]
+    cosine: bool
+    radius: float
+    bounds: tuple[float, float]  # of |x|^2, within which `metrics.measure` takes a row
+
+    @classmethod
+    def of(cls, validation: Validation, radius: float) -> Panels:
+        """The panels of a validation set with features."""
+        assert validation.rows is not None  # noqa: S101 - distances are counted as tables
+        count, width = validation.rows.array.shape
+        panels = -(-count // PANEL)
+        padded = np.zeros((panels * PANEL, width))
+        padded[:count] = validation.rows.array
+        numbers = padded.reshape(panels, PANEL, width).transpose(0, 2, 1)
+        cosine = validation.metric == "cosine"
+        bounds = (SMALLEST_SQUARE if cosine else 0.0, MAX_MAGNITUDE**2)
+        squares, codes = validation.rows.squares, validation.codes
+        return cls(np.ascontiguousarray(numbers), squares, codes, cosine, radius, bounds)
+
+    def move(
+        self,
+        row: NDArray[np.float64],
+        leave: int,
+        enter: int,
+        counts: NDArray[np.int64],
+        *,
+        twins: bool,
+    ) -> bool:
+        """Count a row out of one class and into another; see `kernels.pairs.move_row`."""
+        return move_row(
+            row, self.numbers, self.squares, self.codes, self.cosine, self.radius, self.bounds,
+            leave, enter, twins, counts,
+        )  # fmt: skip
+
+
+def plain_row(X: Any, width: int) -> NDArray[np.float64] | None:
+    """The only row of a plain array of floats, as a copy in float64; None if X is not that."""
+    plain = type(X) is np.ndarray and X.dtype.char in "efd" and 0 < X.ndim < 3
+    if plain and X.size == width == X.shape[-1]:
+        return X.reshape(width).astype(np.float64)
+    return None
+
+
+def plain_label(y: Any) -> Any:
+    """The only label of a list or of a plain array; None if y is not that, or is to be read."""
+    if type(y) is list and len(y) == 1:
+        return None if getattr(y[0], "fold", 0) else y[0]  # a time that equals an earlier one
+    if type(y) is np.ndarray and y.shape == (1,) and y.dtype.kind in "iubU":
+        return y.item()
+    return None

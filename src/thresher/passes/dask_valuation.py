@@ -1,0 +1,146 @@
+"""DaskValuation: values that stay where their points lie, until they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.files import write_table
+from thresher.valuation import Valuation
+
+FORMAT = "thresher.partition/1"
+PARTS = "part-*.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class DaskValuation:
+    """What each point is worth, as a Dask array with one chunk a partition.
+
+    Parameters
+    ----------
+    values
+        One number a point, in input order, not computed yet.
+    method, params, utility_all, utility_none, owners
+        As in `Valuation`, and known already.
+    """
+
+    values: Any
+    method: str
+    params: Mapping[str, Any]
+    utility_all: float
+    utility_none: float
+    owners: tuple[Hashable, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[Any], lengths: Sequence[int], like: Valuation,
+        owners: tuple[Hashable, ...] | None,
+    ) -> DaskValuation:  # fmt: skip
+        """Values from the task of each partition; all else as in a valuation without points."""
+        import dask.array as da
+
+        pieces = [
+            da.from_delayed(task, (length,), np.float64)
+            for task, length in zip(tasks, lengths, strict=True)
+            if length
+        ]
+        ends = like.utility_all, like.utility_none
+        return cls(da.concatenate(pieces), like.method, like.params, *ends, owners)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def __repr__(self) -> str:
+        parts = self.values.numblocks[0]
+        return f"DaskValuation({self.method}, {len(self)} points in {parts} partitions)"
+
+    def compute(self) -> Valuation:
+        """All values in this process."""
+        ends = self.utility_all, self.utility_none
+        return Valuation(self.values.compute(), self.method, self.params, *ends, self.owners)
+
+    def efficiency_gap(self) -> float:
+        """As of a `Valuation`; all values come to this process for it."""
+        return self.compute().efficiency_gap()
+
+    def suspects(
+        self, n: float | None = None, *, fraction: float | None = None
+    ) -> NDArray[np.int64]:
+        """Rows with the lowest values, as of a `Valuation`; all values come to this process."""
+        return self.compute().suspects(n, fraction=fraction)
+
+    def by_owner(self) -> dict[Hashable, float]:
+        """The value of each owner, as of a `Valuation`; all values come to this process."""
+        return self.compute().by_owner()
+
+    def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
+        """A data frame, as of a `Valuation`; all values come to this process."""
+        return self.compute().to_frame(library)
+
+    def save(self, path: str | Path) -> None:
+        """Write one Parquet file, as a `Valuation` does; by `to_parquet` the workers write many."""
+        self.compute().save(path)
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a page of the values alone.
+
+        No process holds all points, so the page has no suggestions. For those take
+        `thresher value --engine dask`, or a report of `compute()` with some of the points.
+        """
+        self.compute().report(path, force=force)
+
+    def to_parquet(self, folder: str | Path, *, force: bool = False) -> list[str]:
+        """Let the workers write a file for each partition: columns row and value.
+
+        The folder must be one that all workers see. Files are written whole or not at all; those
+        of an earlier time are removed with `force`, and refused without. The names of all files
+        are returned.
+        """
+        import dask
+
+        target = Path(folder)
+        check_parts(target, force=force)
+        names = free_parts(target, self.values.numblocks[0])
+        starts = np.cumsum([0, *self.values.chunks[0]]).tolist()
+        tasks = self.values.to_delayed().ravel().tolist()
+        about = {
+            "format": FORMAT, "method": self.method, "params": dict(self.params),
+            "utility_all": self.utility_all, "utility_none": self.utility_none, "rows": len(self),
+        }  # fmt: skip
+        write = dask.delayed(write_part, pure=False)
+        each = zip(names, tasks, starts[:-1], strict=True)
+        return list(dask.compute(*(write(name, task, first, about) for name, task, first in each)))
+
+
+def check_parts(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that cannot be made, or that has files of partitions unless by `force`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        raise InputError(f"cannot create {folder}: {refused.strerror}") from None
+    there = sorted(folder.glob(PARTS))
+    if there and not force:
+        raise InputError(f"{there[0]} is there already: name another folder, or use force")
+
+
+def free_parts(folder: Path, count: int) -> list[str]:
+    """The names of files for so many partitions; those that are there are removed.
+
+    A folder is read as a whole, so nothing of an earlier run may stay.
+    """
+    for path in folder.glob(PARTS):
+        path.unlink()
+    return [str(folder.resolve() / f"part-{number:05d}.parquet") for number in range(count)]
+
+
+def write_part(name: str, values: NDArray[np.float64], first: int, about: Mapping[str, Any]) -> str:
+    """Write the values of one partition, whose first row has this number; the name of the file."""
+    rows = np.arange(first, first + len(values))
+    write_table(name, {"row": rows, "value": values}, about)
+    return name

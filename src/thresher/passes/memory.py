@@ -1,0 +1,148 @@
+"""How many rows a part may have, so that a run stays within a given number of bytes.
+
+What is bounded is the memory that belongs to the process alone, the interpreter and all packages
+included: `RssAnon` of Linux. Pages of files, such as those of a memmap or of a library, are not in
+it: the system takes them back whenever it needs room. What is in use already is measured, after a
+rehearsal on a few rows that loads everything a run needs; what parts will take is reckoned.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+
+from thresher.errors import InputError
+from thresher.metrics import DIRECT_WIDTH
+from thresher.neighbors.blocks import BLOCK
+from thresher.threads import thread_count
+
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+STATUS = Path("/proc/self/status")
+ASSUMED = 256 << 20  # in use by the process, where the system does not say
+SPARE = 32 << 20  # what allocators hold on to
+THREAD = 6 << 20  # a tile, its notes, and converted rows
+FEWEST = 256  # rows of a part
+LARGEST = 64 << 20  # bytes of features in a part: larger ones gain nothing
+
+TREE_FIXED = 128 << 20  # its kernels, and the visits of a block of validation points
+TREE_ROW = 64  # its order, lengths, levels and classes, besides coordinates
+
+# a row that is computed on: bits against a block of validation points, squared norm, norm,
+# position, class code, sum, value; number, salt and fingerprint
+WORK = 128 + 8 + 4 + 4 + 8 + 8 + 8 + 3 * 8
+
+
+def check_memory(memory: object) -> int:
+    """A number of bytes, given as such or as text.
+
+    Examples
+    --------
+    >>> check_memory(500_000_000), check_memory("2GB"), check_memory("1.5 GiB")
+    (500000000, 2000000000, 1610612736)
+    """
+    if isinstance(memory, str):
+        found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
+        if found and found[2] in UNITS:
+            return check_memory(int(float(found[1]) * UNITS[found[2]]))
+    elif isinstance(memory, Integral) and not isinstance(memory, bool) and int(memory) > 0:
+        return int(memory)
+    raise InputError(f"memory must be bytes, such as 2000000000 or '2GB', got {memory!r}")
+
+
+def said(size: float) -> str:
+    """A number of bytes as text that `check_memory` reads, rounded up.
+
+    Examples
+    --------
+    >>> said(1_234_567_890), said(999)
+    ('1235MB', '999B')
+    """
+    if size < 10**6:
+        return f"{int(size)}B"
+    return f"{-int(-size // 10**6)}MB"
+
+
+def give_back() -> None:
+    """Let the allocator return what it holds on to, where it can."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # of glibc only
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def in_use() -> int:
+    """The bytes that belong to this process alone, now."""
+    give_back()
+    try:
+        status = STATUS.read_text(encoding="ascii")
+    except OSError:
+        return ASSUMED
+    found = re.search(r"RssAnon:\s+([0-9]+) kB", status)
+    return ASSUMED if found is None else int(found[1]) << 10
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run takes, in bytes.
+
+    Parameters
+    ----------
+    features
+        A row of features.
+    labels
+        The label of a row, and whatever else is read with it.
+    width
+        The number of features.
+    work
+        More for each row that is computed on, such as its worth under every label.
+    fixed
+        More for the whole run, such as all values, or what a reader holds.
+    tree
+        Whether near pairs may be found by a tree.
+
+    Examples
+    --------
+    >>> account = Account(features=4000, labels=8, width=1000)
+    >>> account.rows(10**9, used=120 << 20), account.rows(None, used=0)
+    (16777, 16777)
+    """
+
+    features: int
+    labels: int
+    width: int
+    work: int = 0
+    fixed: int = 0
+    tree: bool = False
+
+    @property
+    def row(self) -> int:
+        """A row: read, read ahead, and computed on."""
+        boxes = 8 * min(self.width, DIRECT_WIDTH) + TREE_ROW if self.tree else 0
+        return 2 * (self.features + self.labels) + WORK + self.work + boxes
+
+    @property
+    def standing(self) -> int:
+        """What is held besides rows: four copies of a block of validation points, threads."""
+        block = BLOCK * self.width * (8 + 8 + 4 + 4)
+        tree = TREE_FIXED if self.tree else 0
+        return self.fixed + block + tree + SPARE + THREAD * thread_count()
+
+    def rows(self, memory: int | None, used: int) -> int:
+        """The rows of a part, where so many bytes are `used` already."""
+        rows = self.room(memory, used)
+        if memory is not None and rows < FEWEST:
+            least = used + self.standing + FEWEST * self.row
+            raise InputError(
+                f"memory of {said(memory)} is too little: these data need {said(1.1 * least)} "
+                "at least"
+            )
+        return rows
+
+    def room(self, memory: int | None, used: int) -> int:
+        """For how many rows there is room, up to the number that is best."""
+        best = max(FEWEST, LARGEST // max(self.features + self.work, 4 * self.width))
+        return best if memory is None else min(best, (memory - used - self.standing) // self.row)

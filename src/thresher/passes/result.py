@@ -1,0 +1,53 @@
+"""The valuation that a walk with balls and classes gives, and what it says when nobody is near."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import ReachWarning
+from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.inputs import Validation
+from thresher.valuation import Valuation
+
+METHOD = "tknn-shapley"
+
+
+def valuation_of(
+    values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
+    utility_all: float, *, mean: bool, owners: tuple[Hashable, ...] | None = None,
+) -> Valuation:  # fmt: skip
+    """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
+    divisor = len(validation) if mean else 1
+    utility_none = len(validation) / len(validation.classes)
+    values.flags.writeable = False
+    params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
+    return Valuation(values, METHOD, params, utility_all / divisor, utility_none / divisor, owners)
+
+
+def warn_of_reach(radius: float, *, stacklevel: int) -> None:
+    """Warn that nobody is near."""
+    warnings.warn(
+        f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+        "suggest_radius finds a radius that fits the data",
+        ReachWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def settings(
+    validation: Validation, radius: float, semivalue: str, *, mean: bool = False
+) -> dict[str, Any]:
+    """The parameters that a valuation by `tknn_shapley` holds."""
+    return {
+        "radius": radius,
+        "metric": validation.metric,
+        "semivalue": semivalue,
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+    }

@@ -1,0 +1,163 @@
+"""What the first pass knows of the points it has seen; tallies of parts add up in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.files import portable
+from thresher.games.classes import ClassGame
+from thresher.inputs import Points, Validation, find_twins, point_prints
+from thresher.labels import RawLabels
+from thresher.metrics import Rows
+from thresher.neighbors.ball import Ball, Neighbors
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.parts import Part, Place
+from thresher.passes.walk import count
+
+MOST_CLASSES = 1 << 18  # distinct labels that are kept
+
+
+@dataclass
+class Tally:
+    """What some points have in common with a validation set, and what tells them from others.
+
+    Parameters
+    ----------
+    counts, twins
+        The table of sums, and whether each validation point occurs among the points.
+    rows, prints
+        Of each piece, a file or a partition: how many rows, and a number that follows from all that
+        is in them.
+    labels
+        Labels, and the piece and row in which each was first met.
+    place, whole
+        Where the next part begins, and whether there is none.
+    """
+
+    counts: NDArray[np.int64]
+    twins: NDArray[np.bool_]
+    rows: dict[int, int] = field(default_factory=dict)
+    prints: dict[int, int] = field(default_factory=dict)
+    labels: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
+    whole: bool = False
+
+    @classmethod
+    def of_nothing(cls, validation: Validation) -> Tally:
+        """No points."""
+        cells = len(validation)
+        return cls(np.zeros((ClassGame.entries, cells), np.int64), np.zeros(cells, np.bool_))
+
+    @classmethod
+    def of_part(
+        cls, part: Part, points: Points, validation: Validation, radius: float,
+        neighbors: Neighbors = "auto",
+    ) -> Tally:  # fmt: skip
+        """The tally of one part, which are these points."""
+        near, game = Ball.around(validation, radius, neighbors), ClassGame.of(validation)
+        twins = np.zeros(len(validation), np.bool_)
+        if isinstance(points.rows, Rows) and validation.rows is not None:
+            twins = find_twins(points.rows, validation.rows)
+        piece = part.after.file
+        labels = {label: (piece, row) for label, row in _first_rows(part.y, part.inside)}
+        rows, prints = {piece: len(part)}, {piece: part_print(part, points)}
+        return cls(count(points, near, game), twins, rows, prints, labels, part.after)
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return sum(self.rows.values())
+
+    def merge(self, other: Tally) -> Tally:
+        """Add what another tally has; returns itself."""
+        self.counts += other.counts
+        self.twins |= other.twins
+        for piece, rows in other.rows.items():
+            self.rows[piece] = self.rows.get(piece, 0) + rows
+            self.prints[piece] = add_prints(self.prints.get(piece, 0), other.prints[piece])
+        for label, place in other.labels.items():
+            self.labels[label] = min(place, self.labels.get(label, place))
+        if len(self.labels) > MOST_CLASSES:
+            raise InputError(
+                f"y has more than {MOST_CLASSES} distinct labels: classes are needed, such as "
+                "groups of them"
+            )
+        self.place = max(self.place, other.place)
+        return self
+
+    def first_rows(self) -> dict[Hashable, int]:
+        """The labels in order of appearance, and the row among all in which each was first met."""
+        pieces = sorted(self.rows)
+        starts = np.cumsum([0, *(self.rows[piece] for piece in pieces)]).tolist()
+        before = dict(zip(pieces, starts[:-1], strict=True))
+        places = sorted(self.labels.items(), key=lambda item: item[1])
+        return {label: before[piece] + row for label, (piece, row) in places}
+
+    def save(self, checkpoint: Checkpoint, name: str) -> None:
+        """Keep it."""
+        if checkpoint.folder is None:
+            return
+        entry = {
+            "place": list(self.place),
+            "pieces": [[piece, self.rows[piece], self.prints[piece]] for piece in self.rows],
+            "labels": portable("label", self.labels),
+            "met": [list(place) for place in self.labels.values()],
+            "whole": self.whole,
+        }
+        checkpoint.save_arrays(name, entry, counts=self.counts, twins=self.twins)
+
+    @classmethod
+    def load(cls, checkpoint: Checkpoint, name: str) -> Tally | None:
+        """What was kept, if anything."""
+        found = checkpoint.load_arrays(name)
+        if found is None:
+            return None
+        entry, arrays = found
+        rows = {piece: count for piece, count, _ in entry["pieces"]}
+        prints = {piece: number for piece, _, number in entry["pieces"]}
+        labels = dict(zip(entry["labels"], map(tuple, entry["met"]), strict=True))
+        place = Place(*entry["place"])
+        return cls(arrays["counts"], arrays["twins"], rows, prints, labels, place, entry["whole"])
+
+
+def part_print(part: Part, points: Points) -> int:
+    """A number that tells whether rows, their places and their labels are the same."""
+    rows = np.arange(part.inside, part.inside + len(part))
+    salt = _label_numbers(part.y) + (rows << 31) + (part.after.file << 20)
+    return int(point_prints(points.rows, salt).sum(dtype=np.uint64))
+
+
+def add_prints(one: int, other: int) -> int:
+    """The number of two parts together."""
+    return (one + other) % 2**64
+
+
+def _label_numbers(labels: RawLabels) -> NDArray[np.int64]:
+    """A number for each label, equal where labels are."""
+    if isinstance(labels, np.ndarray):
+        found, where = np.unique(labels, return_inverse=True)
+        return np.array([_number(label) for label in found.tolist()], np.int64)[where]
+    numbers = {label: _number(label) for label in dict.fromkeys(labels)}
+    return np.array([numbers[label] for label in labels], np.int64)
+
+
+def _number(label: object) -> int:
+    return crc32(repr(label).encode())
+
+
+def _first_rows(labels: RawLabels, first: int) -> list[tuple[Any, int]]:
+    """The distinct labels, and the row of each, counted from `first`."""
+    if isinstance(labels, np.ndarray):
+        found, rows = np.unique(labels, return_index=True)
+        return list(zip(found.tolist(), (rows + first).tolist(), strict=True))
+    met: dict[Hashable, int] = {}
+    for row, label in enumerate(labels, first):
+        met.setdefault(label, row)
+    return list(met.items())

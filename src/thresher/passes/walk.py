@@ -1,0 +1,119 @@
+"""The walk: count what is near each cell, set prices, pay them to the points.
+
+Every valuation by a neighborhood is this walk. Four words describe it:
+
+- a *cell* keeps a few whole numbers and sets prices, such as one validation point;
+- a *neighborhood* says which cells each point is in, a block of cells at a time (`neighbors`);
+- a *game* says what a point adds to its cells, and which prices follow (`games`);
+- a *part* is some of the points.
+
+The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
+value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.labels import Codes
+from thresher.neighbors.groups import Block, Groups
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Advance = Callable[[int], None]
+
+
+class Neighborhood(Protocol):
+    """Which cells each point is in."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+
+    def blocks(self, rows: Any, groups: Groups, advance: Advance | None = None) -> Iterator[Block]:
+        """Yield the cells with their points, block after block; points lie as in `groups`."""
+
+
+class Sums(Protocol):
+    """What a point adds to the cells that it is in."""
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a cell keeps."""
+
+    def groups(self, codes: Codes) -> Groups:
+        """How points are laid out: those that add the same lie together."""
+
+    def sums(self, block: Block, groups: Groups) -> Integers:
+        """What all points add to the cells of a block: one row for each entry."""
+
+
+class Game(Sums, Protocol):
+    """And what prices follow."""
+
+    def prices(self, sums: Integers) -> Floats:
+        """What cells with these sums pay, as `pay` wants it."""
+
+    def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
+        """Add what the cells of a block pay to each point in `out`."""
+
+
+class Part(Protocol):
+    """Some points: their rows, and the code of what each of them is."""
+
+    @property
+    def rows(self) -> Any:
+        """Features, or distances."""
+
+    @property
+    def codes(self) -> Codes:
+        """The class of each point."""
+
+
+def count(part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None) -> Integers:
+    """What the points add to all cells: one row for each entry."""
+    groups = game.groups(part.codes)
+    table = np.zeros((game.entries, near.cells), np.int64)
+    for block in near.blocks(part.rows, groups, advance):
+        table[:, block.columns] = game.sums(block, groups)
+    return table
+
+
+def value(
+    part: Part, near: Neighborhood, game: Game, prices: Floats, *, before: Floats | None = None,
+    divisor: float = 1.0, advance: Advance | None = None,
+) -> Floats:  # fmt: skip
+    """What the cells pay to each point, in input order, divided by `divisor`.
+
+    Sums begin at `before`, if cells before these have paid already.
+    """
+    groups = game.groups(part.codes)
+    sums = np.zeros(len(part.codes))
+    if before is not None:
+        sums[groups.positions] = before
+    for block in near.blocks(part.rows, groups, advance):
+        game.pay(block, groups, prices[..., block.columns], sums)
+    return groups.in_input_order(sums, divisor)
+
+
+def count_and_value(
+    part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
+    advance: Advance | None = None,
+) -> tuple[Integers, Floats]:  # fmt: skip
+    """The table of sums and the value of each point, where these are all the points.
+
+    A block of cells is counted, priced and paid before the next, so that who is near whom is found
+    out once.
+    """
+    groups = game.groups(part.codes)
+    table = np.zeros((game.entries, near.cells), np.int64)
+    sums = np.zeros(len(part.codes))
+    for block in near.blocks(part.rows, groups, advance):
+        found = game.sums(block, groups)
+        table[:, block.columns] = found
+        game.pay(block, groups, game.prices(found), sums)
+    return table, groups.in_input_order(sums, divisor)

@@ -1,0 +1,204 @@
+"""Private features as numbers, each row for itself.
+
+What one row holds changes nothing in how another one is read, and it raises and prints nothing: an
+entry that is missing, or that is no number, becomes NaN. What is refused is what a table of the
+same type without rows would be refused for: its type, its shape, the names and types of its
+columns. Those are public.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import Features, check_features, check_ordered, is_frame
+from thresher.errors import InputError
+
+NUMBERS = {bool, int, float, np.float32, np.float64, np.int64}
+NO_ROWS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though one can iterate over them
+NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating)
+LOOSE = {"large_string", "null", "object", "str", "string", "string_view"}
+_one_at_a_time = threading.RLock()  # filters of warnings belong to the whole process
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Let objects of unknown types do what they do without a word.
+
+    Where it is needed depends on the type of a table, never on what a row holds.
+    """
+    with _one_at_a_time, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def read_features(name: str, table: Any, width: int) -> Features:
+    """A table of private features as an array of floats, NaN where an entry cannot be read.
+
+    Rows of a list that have another `width` are NaN throughout. An array or a data frame may have
+    no rows.
+
+    Examples
+    --------
+    >>> read_features("X", [[1, 2], [3], ["x", 4], None], 2).tolist()
+    [[1.0, 2.0], [nan, nan], [nan, 4.0], [nan, nan]]
+    """
+    with np.errstate(all="ignore"):
+        if is_frame(table):
+            return _read_frame(name, table)
+        return check_features(name, _read_plain(name, table, width), exact=False)
+
+
+def _read_plain(name: str, table: Any, width: int) -> NDArray[Any]:
+    """An array or a sequence of rows as an array, of floats unless its type is to be refused."""
+    if isinstance(table, np.ndarray):
+        array = _unmasked(table)
+        if array.dtype.kind == "O" and array.ndim in {1, 2}:
+            return _read_rows(array, width if array.ndim == 1 else array.shape[1])
+        if array.dtype.kind not in "biufO":
+            raise InputError(
+                f"{name} must hold real numbers, got dtype {array.dtype.type.__name__}"
+            )
+        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
+        return array.astype(np.float64) if wide else array
+    if type(table).__module__.startswith("scipy.sparse"):
+        raise InputError(f"{name} is a sparse matrix, which is not supported: use {name}.toarray()")
+    check_ordered(name, table)
+    if isinstance(table, NO_ROWS) or not hasattr(table, "__len__"):
+        raise InputError(f"{name} must be a table of rows, got {type(table).__name__}")
+    return _read_rows(table, width)
+
+
+def _unmasked(table: NDArray[Any]) -> NDArray[Any]:
+    """An array with NaN, or None among objects, where it is masked."""
+    if not isinstance(table, np.ma.MaskedArray):
+        return np.asarray(table)
+    array, mask = np.ma.getdata(table), np.ma.getmaskarray(table)
+    if array.dtype.kind not in "biufO":
+        return np.asarray(array)
+    filled = array.copy() if array.dtype.kind == "O" else array.astype(np.float64)
+    filled[mask] = None if array.dtype.kind == "O" else math.nan
+    return np.asarray(filled)
+
+
+def _read_rows(table: Any, width: int) -> NDArray[np.float64]:
+    array = np.full((len(table), width), math.nan)
+    with silence():
+        for target, row in zip(array, table, strict=True):
+            _read_row(row, target)
+    return array
+
+
+def _read_row(row: Any, target: NDArray[np.float64]) -> None:
+    """Put the numbers of one row into `target`, if it has so many."""
+    try:
+        entries = [] if isinstance(row, NO_ROWS) else list(islice(row, len(target) + 1))
+        if len(entries) == len(target):
+            known = NUMBERS.issuperset(map(type, entries))
+            target[:] = entries if known else [read_number(entry) for entry in entries]
+    except Exception:  # noqa: BLE001, S110 - whatever it is, it is no row: `target` stays NaN
+        pass
+
+
+def read_number(entry: Any) -> float:
+    """One entry as a number, NaN where it is none."""
+    try:
+        if isinstance(entry, NO_NUMBERS) or getattr(entry, "ndim", 0) != 0:
+            return math.nan
+        return float(entry)
+    except Exception:  # noqa: BLE001 - whatever it is, it is no number
+        return math.nan
+
+
+def _read_frame(name: str, table: Any) -> Features:
+    if type(table).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([table])
+    table = _with_numbers(table)
+    try:
+        return check_features(name, table, exact=False)
+    except InputError:
+        raise
+    except Exception:  # noqa: BLE001 - an entry that a library will not cast
+        return check_features(name, _by_columns(table), exact=False)
+
+
+def _with_numbers(table: Any) -> Any:
+    """A frame whose columns of text, of anything or of nothing are columns of numbers.
+
+    One row with text may make a whole column one of text, so text that says a number is one.
+    """
+    if type(table).__name__ not in {"DataFrame", "Table"}:
+        return table
+    package = type(table).__module__.split(".")[0]
+    if package == "pyarrow":
+        for place, field in enumerate(table.schema):
+            if _is_loose(str(field.type)):
+                table = table.set_column(place, field.name, read_text(table.column(place)))
+        return table
+    if package == "polars":
+        import polars as pl
+
+        loose = [each for each in table.get_columns() if _is_loose(str(each.dtype))]
+        return table.with_columns(pl.Series(c.name, _read_entries(c), pl.Float64) for c in loose)
+    loose = [place for place, dtype in enumerate(table.dtypes) if _is_loose(str(dtype))]
+    table = table.copy(deep=False) if loose else table
+    for place in loose:
+        table.isetitem(place, _read_entries(table.iloc[:, place]))
+    return table
+
+
+def _is_loose(dtype: str) -> bool:
+    """Whether entries of such a column may say anything, by the name of its type."""
+    return dtype.lower().partition("[")[0] in LOOSE
+
+
+def _read_entries(column: Any) -> NDArray[np.float64]:
+    with silence():
+        return np.array([_stated_number(entry) for entry in column], np.float64)
+
+
+def _stated_number(entry: Any) -> float:
+    try:
+        return float(entry) if isinstance(entry, str) else read_number(entry)
+    except Exception:  # noqa: BLE001 - whatever it is, it is no number
+        return math.nan
+
+
+def read_text(column: Any) -> Any:
+    """An Arrow column of text as one of numbers, missing where a cell is none."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pa.array([_cell_number(cell) for cell in column], pa.float64())
+
+
+def _cell_number(cell: Any) -> float | None:
+    try:
+        return float(cell.as_py())
+    except (TypeError, ValueError):  # missing, no number, not even text
+        return None
+
+
+def _by_columns(table: Any) -> NDArray[np.float64]:
+    """The columns of a frame one by one, and entry by entry where there is no other way."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table, eager_only=True)
+    array = np.full(frame.shape, math.nan)
+    for place, name in enumerate(frame.columns):
+        column = frame.get_column(name).to_numpy()
+        numbers = column if column.dtype.kind in "biuf" else _read_entries(column)
+        array[:, place] = numbers
+    return array

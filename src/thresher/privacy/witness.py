@@ -1,0 +1,151 @@
+"""What lies beside a chain of entries: how many there were, and the hash of the last.
+
+The witness only ever moves forward, from one state of the chain to a later one, and a writer draws
+no noise before the witness vouches for its entry. Writers normally take turns, by SQLite's lock.
+Some file systems have no locks that work, so the step itself also allows only one winner. Whoever
+creates the file `<witness>.<n>` decides what follows the state of n entries: it is created
+exclusively, and becomes the witness by a rename. A writer that finds it there finishes that step
+in place of its own, so a step that a crash broke off blocks nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import json
+import os
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from thresher.errors import InputError
+from thresher.files import sync_folder
+from thresher.privacy.entries import Entry
+
+LOOKS = 20  # at a step whose file has no content yet, 10 ms apart
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A state of a chain."""
+
+    entries: int
+    head: str
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Witness:
+        """The state that these entries are."""
+        return cls(len(entries), entries[-1].hash)
+
+    @classmethod
+    def parse(cls, content: bytes) -> Witness:
+        """The witness that `content` is, byte for byte; else a `ValueError`."""
+        kept = json.loads(content)
+        if not isinstance(kept, dict) or set(kept) != {"entries", "head"}:
+            raise ValueError("not a witness")
+        found = cls(**kept)
+        if type(found.entries) is not int or found.content != content:
+            raise ValueError("not a witness")
+        return found
+
+    @property
+    def content(self) -> bytes:
+        """What its file holds."""
+        return json.dumps(asdict(self)).encode("ascii")
+
+    def vouches_for(self, entries: Sequence[Entry]) -> bool:
+        """Whether the entries are this state of the chain, or a later one."""
+        if not 0 < self.entries <= len(entries):
+            return False
+        return entries[self.entries - 1].hash == self.head
+
+
+class WitnessFile:
+    """The witness of the chain at `ledger`, in a file beside it."""
+
+    def __init__(self, ledger: Path) -> None:
+        self.path = ledger.with_name(f"{ledger.name}.witness")
+
+    def load(self) -> Witness | None:
+        """The witness, or None if there is no file."""
+        try:
+            return Witness.parse(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, RecursionError, ValueError) as broken:
+            raise InputError(f"{self.path} is damaged: put back a copy of it") from broken
+
+    def check_step(self) -> None:
+        """Raise unless the next step can be made, as far as can be seen before it is due."""
+        longest = self.path.with_name(f"{self.path.name}-{2**63}")
+        try:
+            longest.touch()
+            longest.unlink(missing_ok=True)
+            folder, ours = self.path.parent.stat(), os.geteuid() if hasattr(os, "geteuid") else 0
+            sticky = folder.st_mode & stat.S_ISVTX and ours not in {0, folder.st_uid}
+            if sticky and self.path.exists() and self.path.stat().st_uid != ours:
+                raise PermissionError(errno.EPERM, "another user owns it, in a sticky folder")
+        except OSError as refused:
+            raise InputError(
+                f"the witness {self.path.name} could not be renewed ({refused.strerror}): nothing "
+                "was spent; see that files can be made and replaced in its folder, and that the "
+                "ledger has a shorter name"
+            ) from None
+
+    def steps(self) -> list[Path]:
+        """The files of steps that were begun and not finished."""
+        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.*"))
+
+    def advance(self, known: Witness | None, entries: Sequence[Entry]) -> None:
+        """Put the state of `entries` in the place of `known`, or finish what another began.
+
+        The caller looks at the witness afterwards to see which state came next.
+        """
+        if self.load() != known:
+            return
+        step = self.path.with_name(f"{self.path.name}.{known.entries if known else 0}")
+        _create(step, Witness.of(entries))
+        begun = _finished(step)
+        if self.load() != known:  # the step was made meanwhile: a file for it came too late
+            step.unlink(missing_ok=True)
+        elif begun is not None:
+            if not begun.vouches_for(entries):
+                raise InputError(
+                    f"two processes wrote entry {begun.entries - 1} at the same time, so locks do "
+                    f"not work in {self.path.parent}: no noise was drawn; move the ledger and its "
+                    "witness to a local disk"
+                )
+            with contextlib.suppress(FileNotFoundError):  # somebody else has finished it
+                step.replace(self.path)
+            sync_folder(self.path.parent)
+
+
+def _create(step: Path, witness: Witness) -> None:
+    """Create the file of a step, unless it is there."""
+    try:
+        with step.open("xb") as file:
+            file.write(witness.content)
+    except FileExistsError:
+        return
+    except OSError:
+        step.unlink(missing_ok=True)
+        raise
+
+
+def _finished(step: Path) -> Witness | None:
+    """What a step leads to, durably; None if it is made or given up, and another look is due."""
+    for _ in range(LOOKS):
+        try:
+            with step.open("r+b" if os.name == "nt" else "rb") as file:
+                found = Witness.parse(file.read())
+                os.fsync(file.fileno())
+                return found
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            time.sleep(0.01)
+    step.unlink(missing_ok=True)  # whoever began it is gone, or sees that the witness is another
+    return None

@@ -1,0 +1,101 @@
+"""Labels that say the same and are written differently: 1 and "1", Cat and cat, é in two forms."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+
+from thresher.errors import shortened
+
+MOST_DIGITS = 60  # of a label that is a number
+NAMES = 5  # labels that are named
+LONGEST_LABEL = 60  # characters of one of them
+MISSING = ("", "na", "n/a", "nan", "null", "none")  # how text says that a cell is missing
+NO_LABEL = {*MISSING, "<na>", "#n/a", "#na", "n.a.", "nat", "nil", "?", "-", "--", "."}
+
+
+def spelled(label: Hashable) -> str:
+    r"""What a label says, whatever its type, Unicode form, capitals and spaces.
+
+    Examples
+    --------
+    >>> spelled(1), spelled("01"), spelled(1.0), spelled("Cafe\u0301 ") == spelled("caf\u00e9")
+    ('1', '1', '1', True)
+    """
+    number = whole_number(label)
+    if number is not None:
+        return str(number)
+    text = unicodedata.normalize("NFKC", str(label)).casefold()
+    return " ".join("".join(x for x in text if unicodedata.category(x) != "Cf").split())
+
+
+def whole_number(label: Hashable) -> int | None:
+    """The integer that a label is, however it is written; None where it is none.
+
+    Examples
+    --------
+    >>> whole_number("1.0"), whole_number(1e3), whole_number("1.5"), whole_number("one")
+    (1, 1000, None, None)
+    """
+    try:
+        number = Decimal(str(label).strip())
+    except ArithmeticError:
+        return None
+    if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS:
+        return None
+    return int(number) if number == number.to_integral_value() else None
+
+
+def look_alikes(labels: Iterable[Hashable]) -> list[list[Hashable]]:
+    """The labels that say the same and differ, together.
+
+    Examples
+    --------
+    >>> look_alikes(["cat", "dog", "Cat ", 1, "1"])
+    [['cat', 'Cat '], [1, '1']]
+    """
+    distinct = dict.fromkeys(labels)
+    if all(type(label) is int for label in distinct):
+        return []
+    groups: dict[str, list[Hashable]] = {}
+    for label in distinct:
+        groups.setdefault(spelled(label), []).append(label)
+    return [same for same in groups.values() if len(same) > 1]
+
+
+def split_by_spelling(
+    ours: Iterable[Hashable], theirs: Iterable[Hashable]
+) -> list[tuple[Hashable, Hashable]]:
+    """Labels that only one side has, each with one that says the same on the other side.
+
+    Examples
+    --------
+    >>> split_by_spelling(["cat", "dog"], ["Cat", "dog"])
+    [('cat', 'Cat')]
+    """
+    mine, others = dict.fromkeys(ours), dict.fromkeys(theirs)
+    if mine.keys() == others.keys():
+        return []
+    found = []
+    for same in look_alikes([*mine, *others]):
+        pairs = [(a, b) for a in same for b in same if a in mine and b in others and a != b]
+        apart = [(a, b) for a, b in pairs if a not in others or b not in mine]
+        found += apart[:1]
+    return found
+
+
+def named(labels: Iterable[Hashable]) -> str:
+    r"""A few labels for a message, so that those which look alike can be told apart.
+
+    Examples
+    --------
+    >>> print(named(["cat", "caf\u00e9"]), "|", named(["caf\u00e9", "cafe\u0301"]))
+    'cat', 'café' | 'caf\xe9', 'cafe\u0301'
+    """
+    found = list(labels)
+    shown = [repr(label) for label in found[:NAMES]]
+    if len({unicodedata.normalize("NFKC", text) for text in shown}) < len(shown):
+        shown = [ascii(label) for label in found[:NAMES]]
+    more = f" and {len(found) - NAMES} more" if len(found) > NAMES else ""
+    return ", ".join(shortened(text, LONGEST_LABEL) for text in shown) + more

@@ -1,0 +1,247 @@
+"""The rows of files, part by part: Parquet, CSV, TSV and Arrow, one file or many."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.labels import RawLabels, check_labels
+from thresher.passes.memory import give_back
+from thresher.passes.parts import OBJECT, Part, Place
+from thresher.tables.batches import NUMBERS, TEXT, parquet_sizes, read_batches
+from thresher.tables.classes import check_distinct, plain_labels
+from thresher.tables.columns import Columns, same_labels
+from thresher.tables.finding import TEXT_KINDS
+from thresher.times import arrow_entries
+
+TABLES = 6 * 8 * NUMBERS  # bytes of a small table, its columns as numbers, and rows of them
+PARSED = 24 * TEXT  # bytes of text, its cells, and numbers, where cells are short
+
+
+@dataclass(frozen=True, eq=False)
+class FileParts:
+    """The rows of files, in the order of their names. A part is of one file.
+
+    Parameters
+    ----------
+    files, kind, delimiter
+        The files, as in `thresher.tables.reading.Table`.
+    label
+        The column of labels.
+    features, categorical
+        The columns of features.
+    width, encode
+        How many numbers a row has, and what makes rows of numbers of a table.
+    plain
+        Whether rows are nothing but the numbers of the columns, as they are.
+    dtype
+        float32 where nothing is lost by it.
+    beside
+        Other columns to read along, such as ids, by their role.
+    entries, text
+        The labels, where a file of their own holds them, and whether that is one of text.
+    written
+        Whether the labels of the validation set are from text, too.
+    """
+
+    files: tuple[Path, ...]
+    kind: str
+    delimiter: str | None
+    label: str
+    features: tuple[str, ...]
+    width: int
+    encode: Callable[[Columns], NDArray[np.float64]]
+    plain: bool = False
+    dtype: Any = np.float64
+    categorical: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
+    written: bool = False
+    entries: Any = None
+    text: bool = False
+    _sizes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What messages call all of it."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return f"{self.files[0]}{more}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        labels = [self.label] if self.entries is None else []
+        return list(dict.fromkeys([*self.features, *labels, *self.beside.values()]))
+
+    @property
+    def is_written(self) -> bool:
+        """Whether labels are read from text."""
+        return self.kind in TEXT_KINDS or self.text
+
+    @property
+    def count(self) -> int | None:
+        """The number of rows, where files tell it."""
+        sizes = self._measured()
+        return sum(rows for rows, _ in sizes) if sizes else None
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """What a row takes: its numbers, and a label and what is read along as objects."""
+        return self.width * np.dtype(self.dtype).itemsize, OBJECT * (1 + len(self.beside))
+
+    @property
+    def reading(self) -> int:
+        """Small tables on their way into a part, and what the reader of the files holds."""
+        if self.kind in TEXT_KINDS:
+            return PARSED
+        return TABLES + max((held for _, held in self._measured()), default=0)
+
+    def read(self, start: Place, rows: int) -> Iterator[Part]:
+        """Parts of at most so many rows, from there on."""
+        with _plain_allocator():
+            yield from self._read(start, rows)
+
+    def _read(self, start: Place, rows: int) -> Iterator[Part]:
+        row, inside = start.row, start.inside
+        for number in range(start.file, len(self.files)):
+            path = self.files[number]
+            filling = _Filling(self, path, rows, row - inside)
+            for first, table in read_batches(path, self.kind, self.delimiter, self.columns, inside):
+                give_back()  # else cells of text that are freed pile up
+                lo = 0
+                while lo < table.num_rows:
+                    lo += filling.add(first + lo, table.slice(lo))
+                    if filling.full:
+                        yield filling.part(row, number, inside)
+                        row, inside = row + filling.count, inside + filling.count
+                        filling = _Filling(self, path, rows, row - inside)
+            if filling.count:
+                yield filling.part(row, number, inside)
+                row += filling.count
+            give_back()
+            inside = 0
+
+    def identity(self) -> dict[str, Any]:
+        """Names, sizes and times of the files, and their columns."""
+        stats = [path.stat() for path in self.files]
+        return {
+            "files": [
+                [str(path), stat.st_size, stat.st_mtime_ns]
+                for path, stat in zip(self.files, stats, strict=True)
+            ],
+            "columns": self.columns,
+            "delimiter": self.delimiter,
+        }
+
+    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
+        """Labels as text would be read."""
+        return list(map(str, labels)) if self.is_written else list(labels)
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """Labels of text as integers if all look so; and both sides as labels of one kind."""
+        text = self.is_written
+        ours = plain_labels(found) if text else tuple(found)
+        distinct = dict(zip(ours, found.values(), strict=True))
+        check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
+        empty = pa.table({})
+        points, validation = same_labels(
+            Columns(ours, empty, written=text), Columns(tuple(labels), empty, written=self.written)
+        )
+        return dict(zip(found, points.labels, strict=True)), list(validation.labels)
+
+    def _measured(self) -> list[tuple[int, int]]:
+        """Rows and memory of each Parquet file, looked up once."""
+        if self.kind == "parquet" and not self._sizes:
+            self._sizes.extend(parquet_sizes(path, self.columns) for path in self.files)
+        return self._sizes
+
+
+class _Filling:
+    """A part that is being put together from small tables."""
+
+    def __init__(self, source: FileParts, path: Path, rows: int, before: int) -> None:
+        self.source, self.path, self.rows, self.before = source, path, rows, before
+        self.X: NDArray[Any] = np.empty((rows, source.width), source.dtype)
+        self.labels: list[RawLabels] = []
+        self.beside: dict[str, list[Any]] = {role: [] for role in source.beside}
+        self.count = 0
+
+    @property
+    def full(self) -> bool:
+        return self.count == self.rows
+
+    def add(self, first: int, table: pa.Table) -> int:
+        """Take in as many rows as there is room for; how many."""
+        some = table.slice(0, self.rows - self.count)
+        source, lo = self.source, self.count
+        labels = self._labels(first, some)
+        out = self.X[lo : lo + some.num_rows]
+        if not (source.plain and _copied(some, source.features, out)):
+            columns = Columns(
+                tuple(range(len(labels))), some.select(list(source.features)),
+                categorical=source.categorical, source=str(self.path),
+                rows=np.arange(first, first + some.num_rows),
+            )  # fmt: skip
+            out[:] = source.encode(columns)
+        self.labels.append(labels)
+        for role, name in source.beside.items():
+            self.beside[role] += arrow_entries(some.column(name))
+        self.count += some.num_rows
+        return int(some.num_rows)
+
+    def _labels(self, first: int, some: pa.Table) -> RawLabels:
+        source = self.source
+        if source.entries is not None:
+            row = self.before + first
+            return check_labels(source.label, source.entries[row : row + some.num_rows], first=row)
+        what = f"{self.path} column {source.label!r}"
+        return check_labels(what, _entries(what, some.column(source.label)), first=first)
+
+    def part(self, row: int, number: int, inside: int) -> Part:
+        after = Place(row + self.count, number, inside + self.count)
+        whole = all(isinstance(each, np.ndarray) for each in self.labels)
+        y: RawLabels = (
+            np.concatenate(self.labels) if whole else [x for some in self.labels for x in some]
+        )
+        X, name = self.X[: self.count], str(self.path)
+        return Part(row, X, y, after, name, inside, self.beside)
+
+
+@contextlib.contextmanager
+def _plain_allocator() -> Iterator[None]:
+    """Let Arrow allocate as everybody does: its own allocators keep what threads have freed."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def _copied(table: pa.Table, names: tuple[str, ...], out: NDArray[Any]) -> bool:
+    """Whether all cells are floats, none missing: then they are in `out` now, the short way."""
+    columns = [table.column(name) for name in names]
+    if not all(pa.types.is_floating(each.type) and not each.null_count for each in columns):
+        return False
+    for place, column in enumerate(columns):
+        out[:, place] = column.to_numpy()
+    return bool(np.isfinite(out).all())
+
+
+def _entries(what: str, column: pa.ChunkedArray) -> Any:
+    """The entries of a column: an array where all are integers, else a list."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        raise InputError(f"{what} is of type {kind}: one entry a row is needed")
+    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
+        return column.to_numpy()
+    return arrow_entries(column)

@@ -1,0 +1,144 @@
+"""Scan: a table in files, named and not yet read."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.errors import InputError, plain_text
+from thresher.passes.parts import Part, Place
+from thresher.tables.batches import common_schema
+from thresher.tables.columns import Columns, choose_columns
+from thresher.tables.delimited import check_delimiter
+from thresher.tables.encoding import Encoder, Feature
+from thresher.tables.file_parts import FileParts
+from thresher.tables.finding import TEXT_KINDS, find_files, kind_of
+from thresher.tables.reading import Table
+
+ROWS = 1 << 16  # of a part, where all of it is read at once
+ELSEWHERE = re.compile(r"fill them by --fill .*?, (?=leave)|encode it by --categorical \S+, or ")
+OPTION = re.compile(r"--(label|features|ignore|delimiter)\b ?")
+SINGLE = (pa.float16(), pa.float32(), pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
+
+
+class Scan:
+    r"""A table in files that may be larger than memory, to be passed as X with y=None.
+
+    Nothing but names of columns is read before it is used, and then part by part.
+
+    Parameters
+    ----------
+    path
+        A .csv, .tsv, .parquet, .arrow or .feather file (text may be .gz), a folder of files of one
+        kind, or a pattern such as "parts/*.parquet". Rows come in the order of the files' names.
+    label
+        The column of labels. Labels of text are integers if all are plainly written as such.
+    features
+        Names of columns, or patterns such as "x*"; if not given, all others. All hold numbers.
+    ignore
+        Columns to leave out: names or patterns.
+    delimiter
+        What stands between cells of text: a comma in a .csv, a tab in a .tsv if not given.
+
+    Examples
+    --------
+    >>> import tempfile, thresher as th
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x1,x2,y\n1,0.1,cat\n0.9,0,dog\n0.1,1,dog\n")
+    ...     points = th.Scan(Path(folder, "a.csv"), label="y")
+    ...     valuation = th.tknn_shapley(points, None, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
+    >>> valuation.values.round(3).tolist()
+    [0.5, -0.5, 0.5]
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], *, label: str = "y",
+        features: Sequence[str] | None = None, ignore: Sequence[str] = (),
+        delimiter: str | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(label, str):
+            raise InputError(f"label must be the name of a column, got {label!r}")
+        with arguments_for_options():
+            self.table = scan_table(path, delimiter=delimiter)
+            chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
+        self.label, self.names = label, chosen.names
+        types = {self.table.data.schema.field(name).type for name in self.names}
+        self._dtype = np.float32 if types <= set(SINGLE) else np.float64
+
+    def __repr__(self) -> str:
+        about = f"{len(self.names)} features, label {self.label!r}"
+        return plain_text(f"Scan({self.table.name}, {about})")
+
+    def read(self) -> tuple[NDArray[Any], list[Hashable]]:
+        """Features and labels, all at once: for a validation set, say."""
+        source = self.source_of_parts()
+        parts = list(source.read(Place(), ROWS))
+        if not parts:
+            raise InputError(f"{self.table.name} has no rows")
+        labels: list[Hashable] = [label for part in parts for label in list(part.y)]
+        meaning, _ = source.settle(dict.fromkeys(labels, 0), [], len(labels))
+        return np.concatenate([part.X for part in parts]), [meaning[label] for label in labels]
+
+    def source_of_parts(self) -> FileParts:
+        """The rows, as both passes over them read them."""
+        encoder = Encoder(tuple(Feature(name, "number") for name in self.names))
+
+        def encode(columns: Columns) -> NDArray[np.float64]:
+            return encoder.transform(columns)
+
+        table = self.table
+        return ScanParts(
+            table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
+            encode, plain=True, dtype=self._dtype,
+        )  # fmt: skip
+
+
+class ScanParts(FileParts):
+    """The rows of files for who calls from Python."""
+
+    def read(self, start: Place, rows: int) -> Iterator[Part]:
+        """Parts of at most so many rows, from there on."""
+        with arguments_for_options():
+            yield from super().read(start, rows)
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """Labels of text as integers if all look so; and both sides as labels of one kind."""
+        with arguments_for_options():
+            return super().settle(found, labels, rows)
+
+
+@contextlib.contextmanager
+def arguments_for_options() -> Iterator[None]:
+    """Let messages of tables advise arguments of `Scan` where they mean options of the command."""
+    try:
+        yield
+    except InputError as refused:
+        text = ELSEWHERE.sub("", str(refused))
+        raise InputError(OPTION.sub(r"\1=", text)) from None
+
+
+def scan_table(path: str | PathLike[str], *, delimiter: str | None = None) -> Table:
+    """A table without its rows: the files, and the columns that all of them have."""
+    files = find_files(path)
+    kind = kind_of(files[0])
+    if kind in {"npz", "npy"}:
+        raise InputError(
+            f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
+            "numpy.load(path, mmap_mode='r')"
+        )
+    between = None
+    if kind in TEXT_KINDS:
+        usual = "," if kind == "csv" else "\t"
+        between = usual if delimiter is None else check_delimiter(delimiter)
+    schema = common_schema(files, kind, between)
+    return Table(schema.empty_table(), files, kind, between)

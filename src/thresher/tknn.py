@@ -1,0 +1,200 @@
+"""tknn_shapley and zero_budget_score: count, price and value in one pass over the distances."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_flag, check_radius, is_dask
+from thresher.errors import InputError
+from thresher.games.classes import ClassGame
+from thresher.games.semivalues import (
+    Semivalue,
+    check_semivalue,
+)
+from thresher.inputs import (
+    check_pair,
+    check_points,
+    check_validation,
+    warn_of_twins,
+)
+from thresher.labels import check_owners
+from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
+from thresher.passes.dask_valuation import DaskValuation
+from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.walk import count_and_value, value
+from thresher.progress import progress_bar
+from thresher.valuation import Valuation
+
+METHOD = "tknn-shapley"
+
+
+def tknn_shapley(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    radius: float = 0.5,
+    metric: str = "cosine",
+    semivalue: Semivalue = "shapley",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    neighbors: Neighbors = "auto",
+    progress: bool = False,
+    memory: int | str | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+) -> Valuation | DaskValuation:
+    """The exact value of each point for the threshold nearest-neighbor classifier.
+
+    Parameters
+    ----------
+    X, y
+        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
+        `Scan` of files, and None.
+    X_val, y_val
+        The validation set, on which utility is measured.
+    radius
+        Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
+    metric
+        "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed": then X holds the
+        distances, one row a point and one column a validation point (or yields blocks of such
+        columns), and X_val is None.
+    semivalue
+        "shapley", "banzhaf", "leave-one-out" or `Beta(a, b)`.
+    classes
+        All classes; without it, those that occur in `y` and `y_val`.
+    owners
+        The owner of each point, for `Valuation.by_owner`.
+    mean
+        Divide by the number of validation points; without it, values are sums over them.
+    neighbors
+        How near pairs are found. "all" looks at every pair, "tree" only at those that boxes around
+        the points do not exclude, and "auto" takes the one that is expected to be faster: all give
+        the same bits.
+    progress
+        Show a progress bar on standard error.
+    memory
+        The most bytes this process may take, as a number or as "2GB", its interpreter and whatever
+        it holds included, pages of files not: points are read in parts, in two passes. The values
+        are the same to the last bit.
+    checkpoint
+        A folder that a broken run goes on from, when it is called with the same arguments; it is
+        removed at the end. Points are then read in parts, too.
+
+    Returns
+    -------
+    Valuation
+        One value a point, in input order.
+
+    Raises
+    ------
+    InputError
+        Where an argument cannot be used; the message names it and the first offending rows.
+
+    Notes
+    -----
+    The utility of a coalition for a validation point is the share of its near members that carry
+    the label, 1/C where there is none; `prices` has the closed form. Cost at most O(N M d) in time
+    and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
+    radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
+    KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[1.0, 0.1], [0.9, 0.0], [0.1, 1.0]], ["cat", "dog", "dog"]
+    >>> valuation = th.tknn_shapley(X, y, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
+    >>> valuation.values.round(3).tolist()
+    [0.5, -0.5, 0.5]
+    """
+    radius, semivalue = check_radius(radius), check_semivalue(semivalue)
+    mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+    neighbors = check_neighbors(neighbors)
+    if is_dask(X) and not (memory is None and checkpoint is None):
+        raise InputError(
+            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
+            "that is lost takes nothing with it"
+        )
+    settings: Any = {
+        "radius": radius, "metric": metric, "semivalue": semivalue, "classes": classes,
+        "owners": owners, "mean": mean, "neighbors": neighbors, "progress": progress,
+    }  # fmt: skip
+    if memory is not None or checkpoint is not None or hasattr(X, "source_of_parts"):
+        from thresher.passes.in_parts import value_in_parts
+
+        return value_in_parts(X, y, X_val, y_val, memory=memory, checkpoint=checkpoint, **settings)
+    if is_dask(X):
+        from thresher.passes.on_dask import value_on_dask
+
+        return value_on_dask(X, y, X_val, y_val, **settings)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    known_owners = check_owners(owners, len(points))
+    near, game = Ball.around(validation, radius, neighbors), ClassGame.of(validation, semivalue)
+    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
+        counts, values = count_and_value(
+            points, near, game, divisor=len(validation) if mean else 1, advance=advance
+        )
+    if not counts.any():
+        warn_of_reach(radius, stacklevel=3)
+    return valuation_of(
+        values, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known_owners
+    )
+
+
+def zero_budget_score(
+    X: Any,
+    y: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    radius: float = 0.5,
+    metric: str = "cosine",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+) -> Valuation:
+    """What each point would be worth alone: a score that uses no other person's data.
+
+    The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
+    -1/C where they do not. It costs no privacy budget at all, and is the baseline that every
+    private valuation has to beat. `utility_all` is NaN: it would depend on everybody.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, radius, metric, owners, mean
+        As in `tknn_shapley`.
+    classes
+        All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
+        label that is not among those of `y_val` agrees with none.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[1.0, 0.1], [0.9, 0.0]], ["cat", "dog"]
+    >>> X_val, y_val = [[1.0, 0.0], [0.9, 0.2], [0.0, 1.0]], ["cat", "cat", "dog"]
+    >>> th.zero_budget_score(X, y, X_val, y_val).values.tolist()
+    [1.0, -1.0]
+    """
+    radius, mean = check_radius(radius), check_flag("mean", mean)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    points = check_points(X, y, validation, strangers=classes is None)
+    warn_of_twins(points, validation, stacklevel=3)
+    known_owners = check_owners(owners, len(points))
+    share = 1 / len(validation.classes)
+    prices = np.repeat([[1 - share], [-share]], len(validation), axis=1)
+    divisor = len(validation) if mean else 1
+    near, game = Ball.around(validation, radius), ClassGame.of(validation)
+    values = value(points, near, game, prices, divisor=divisor)
+    params = {
+        "radius": radius,
+        "metric": validation.metric,
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+    }
+    ends = np.nan, len(validation) * share / divisor
+    return Valuation(values, "zero-budget-score", params, *ends, known_owners)

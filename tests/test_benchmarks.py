@@ -1,0 +1,72 @@
+"""Figures in the documentation are those that the benchmarks stored, and `make bench` runs them all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+BY_HAND = {"profile_knn", "reproduction"}  # a profile; the paper, which takes hours
+
+
+def test_make_bench_runs_every_benchmark():
+    scripts = {
+        path.stem
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if '__name__ == "__main__"' in path.read_text()
+    }
+    run = set(re.findall(r"python benchmarks/(\w+)\.py", (ROOT / "Makefile").read_text()))
+    assert run == scripts - BY_HAND
+
+
+def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
+    before = (RESULTS / "suggestions.json").read_bytes()
+    environment = {key: text for key, text in os.environ.items() if key != "THRESHER_DATA"}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, str(ROOT / "benchmarks" / "suggestions.py")],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "was skipped" in done.stdout
+    assert "phoneme.npz is not in a folder of data sets" in done.stdout
+    assert (RESULTS / "suggestions.json").read_bytes() == before
+
+
+def test_the_command_page_has_the_table_of_suggestions():
+    _, table = (RESULTS / "suggestions.md").read_text().split("\n\n", 1)
+    assert table in (ROOT / "docs" / "command.md").read_text()
+
+
+ROWS = [
+    ("`tknn_shapley`, 100,000 x 1,000 x 10", "(100000, 1000, 10)", "tknn euclidean", "product"),
+    ("`tknn_shapley`, 50,000 x 1,000 x 1024", "(50000, 1000, 1024)", "tknn euclidean", "product"),
+    ("`knn_shapley`, 100,000 x 1,000 x 10", "(100000, 1000, 10)", "knn soft-label euclidean", "argsort"),
+    ("`knn_shapley`, 50,000 x 1,000 x 1024", "(50000, 1000, 1024)", "knn soft-label euclidean", "product"),
+    ("`knn_shapley`, 50,000 x 1,000 x 1024", "(50000, 1000, 1024)", "knn float32 order euclidean", "product"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("work", "shape", "contender", "limit"), ROWS)
+def test_the_readme_has_the_ratios_that_were_measured(work, shape, contender, limit):
+    """Lowest and highest of five runs, in two digits; the best where a run stored no ranges."""
+    shapes = json.loads((RESULTS / "latest.json").read_text())["shapes"][shape]
+    seen = shapes.get("ranges", {}).get(contender, {}).get(limit)
+    ratios = seen or [shapes[contender] / shapes[limit]]
+    text = " to ".join(dict.fromkeys(f"{float(f'{ratio:.2g}')}" for ratio in ratios))
+    row = next(line for line in (ROOT / "README.md").read_text().splitlines() if work in line)
+    assert re.search(rf"(?<![\d.]){re.escape(text)} (of|with)", row), f"{text} is not in {row}"
+
+
+def test_the_costs_on_the_page_of_scale_are_those_fitted():
+    """`benchmarks/scale.py` writes both."""
+    told = json.loads((RESULTS / "scale.json").read_text())["nanoseconds"]
+    page = (ROOT / "docs" / "scale.md").read_text()
+    for constant, each in told:
+        assert f"N M ({constant:.3f} + {each:.4f} d) 1e-9" in page
