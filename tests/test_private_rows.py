@@ -372,20 +372,22 @@ def test_types_are_refused_with_and_without_rows_and_categories_are_not_told(emp
         read_features("X", sparse.csr_matrix(np.ones((1, 1)))[rows], 1)
 
 
-def test_dates_that_python_does_not_have_are_no_labels(capfd):
+def test_dates_that_python_does_not_have_are_the_labels_that_numpy_makes_of_them(capfd):
     arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     day = datetime.date(2020, 1, 2)
     known = (day - datetime.date(1970, 1, 1)).days
+    far = np.datetime64(10**9, "D")
     for labels in (
         arrow.array([known, 10**9], arrow.date32()),
         polars.Series([known, 10**9]).cast(polars.Date),
     ):
-        assert list(read_labels("y", labels)) == [day, None]
+        assert list(read_labels("y", labels)) == [day, far]
     moment = polars.Series([0, 2**62]).cast(polars.Datetime("us"))
-    assert list(read_labels("y", moment))[1] is None
-    assert list(read_labels("y", polars.Series([1, 2**62]).cast(polars.Duration("ms"))))[1] is None
+    assert list(read_labels("y", moment))[1] == np.datetime64(2**62, "us")
+    length = polars.Series([1, 2**62]).cast(polars.Duration("ms"))
+    assert list(read_labels("y", length))[1] == np.timedelta64(2**62, "ms")
     zoned = polars.Series([0, 2**62]).cast(polars.Datetime("us", "Asia/Tokyo"))
-    assert list(read_labels("y", zoned))[1] is None
+    assert list(read_labels("y", zoned))[1] == np.datetime64(2**62, "us")
     assert read_labels("y", polars.Series([[1], [2]])) == [None, None]
     assert capfd.readouterr() == ("", "")
 

@@ -226,7 +226,7 @@ def _read_column(name: str, labels: Any) -> RawLabels:
         return np.asarray(labels.to_numpy())
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(labels, polars.Series):
-        if getattr(labels.dtype, "time_unit", "") == "ns" or labels.dtype == polars.Time:
+        if labels.dtype.is_temporal():  # polars itself cuts nanoseconds and panics at far years
             return arrow_entries(labels.to_arrow())
         whole = labels.dtype.is_integer() and str(labels.dtype) not in {"Int128", "UInt128"}
         integers = whole and labels.null_count() == 0

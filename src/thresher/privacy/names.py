@@ -15,9 +15,6 @@ from thresher.privacy.rows import silence
 PLAIN = {bool, bytes, float, int, str, type(None)}  # it is known what is equal to what
 KNOWN = {"builtins", "datetime", "decimal", "fractions", "numpy", "uuid"}  # and here, too
 INEXACT = {np.longdouble, np.clongdouble}  # but these round what they are compared with
-A_DAY = {"ms": 86_400_000, "us": 86_400_000_000}  # nanoseconds never leave Python's calendar
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # the years 1 to 9999, counted from 1970
-LONGEST = 999_999_999  # days of a timedelta
 
 
 def read_labels(name: str, labels: Any) -> RawLabels:
@@ -29,7 +26,8 @@ def read_labels(name: str, labels: Any) -> RawLabels:
         return _unmasked(name, labels)
     if isinstance(labels, Sequence) and not isinstance(labels, str | bytes):
         labels = list(labels)  # whatever can be cut into slices
-    labels = _within_calendar(labels)
+    if _is_nested(labels):
+        return [None] * len(labels)
     with np.errstate(all="ignore"), silence():
         try:
             return raw_labels(name, labels)
@@ -66,23 +64,10 @@ def _one(name: str, label: Any) -> Any:
         return None
 
 
-def _within_calendar(labels: Any) -> Any:
-    """Polars labels without dates that Python does not have: of those it panics, on stderr."""
+def _is_nested(labels: Any) -> bool:
+    """Whether these are lists or structs of Polars, which are no names."""
     polars: Any = sys.modules.get("polars")
-    if polars is None or not isinstance(labels, polars.Series):
-        return labels
-    kind = labels.dtype
-    if kind.is_nested():
-        return [None] * len(labels)  # lists are no names
-    unit = 1 if kind == polars.Date else A_DAY.get(getattr(kind, "time_unit", None) or "", 0)
-    if not unit:
-        return labels
-    first, last = (-LONGEST, LONGEST) if kind == polars.Duration else (FIRST_DAY, LAST_DAY + 1)
-    if getattr(kind, "time_zone", None) is not None:
-        first, last = first + 1, last - 1  # where it is another day
-    low, high = max(first * unit, -(2**63)), min(last * unit, 2**63 - 1)
-    known = labels.to_physical().cast(polars.Int64).is_between(low, high, closed="left")
-    return labels.zip_with(known.fill_null(value=False), polars.Series([None], dtype=kind))
+    return polars is not None and isinstance(labels, polars.Series) and labels.dtype.is_nested()
 
 
 def declared_kind(labels: Any) -> str:
