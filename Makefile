@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup demo test lint bench lock clean help
+.PHONY: setup demo test lint bench package lock clean help
 
 help:  ## show what there is to run
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -39,6 +39,9 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/knn_scale.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/suggestions.py
+
+package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python
+	$(BIN)/python packaging/check.py
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \

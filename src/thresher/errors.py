@@ -13,7 +13,8 @@ ThresherWarning (a UserWarning)
 └── TwinWarning                         a validation row is also a training row
 
 Messages may quote files and arguments. They are read on terminals and in logs, so `plain_text`
-makes one line of each that has no control characters and is not too long.
+makes one line of each that has no control characters and is not too long. A message names an
+argument by `option`: Python reads `radius=0.5` where the command reads `--radius 0.5`.
 """
 
 from __future__ import annotations
@@ -68,11 +69,63 @@ def plain_text(text: str) -> str:
     return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
+NAMED = re.compile("\ue000(\\w+)(?:\ue001([^\ue002]*))?\ue002")  # what `option` makes
+
+
+def option(name: str, value: object = None) -> str:
+    """An argument, and what to set it to, for a message that Python and the command both show.
+
+    Examples
+    --------
+    >>> raise InputError(f"the file is there: pass {option('force', True)}")
+    Traceback (most recent call last):
+    thresher.errors.InputError: the file is there: pass force=True
+    >>> in_options(f"use {option('metric', 'euclidean')} or another {option('points_per_owner')}")
+    'use --metric euclidean or another --points-per-owner'
+    """
+    import json
+
+    return f"\ue000{name}{'' if value is None else chr(0xE001) + json.dumps(value)}\ue002"
+
+
+def in_python(message: str) -> str:
+    """A message with its options as arguments of Python."""
+    return NAMED.sub(lambda found: _argument(*found.groups()), message)
+
+
+def in_options(message: str) -> str:
+    """A message with its options as the command has them."""
+    return NAMED.sub(lambda found: _switch(*found.groups()), message)
+
+
+def _argument(name: str, value: str | None) -> str:
+    import json
+
+    return name if value is None else f"{name}={json.loads(value)!r}"
+
+
+def _switch(name: str, value: str | None) -> str:
+    import json
+    import shlex
+
+    switch = f"--{name.replace('_', '-')}"
+    return (
+        switch
+        if value in {None, "true"}
+        else f"{switch} {shlex.quote(str(json.loads(value or '')))}"
+    )
+
+
+def message_of(told: BaseException) -> str:
+    """What an error or a warning of ours says, with its options, to be said within another."""
+    return str(told.args[0]) if isinstance(told, _OneLine) and len(told.args) == 1 else str(told)
+
+
 class _OneLine(Exception):  # noqa: N818
     """What prints its message as `plain_text`."""
 
     def __str__(self) -> str:
-        return plain_text(super().__str__())
+        return plain_text(in_python(super().__str__()))
 
 
 class ThresherError(_OneLine):

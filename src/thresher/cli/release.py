@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.streams import STREAM, spooled
-from thresher.cli.words import in_options, price, say, show_json, split_names
+from thresher.cli.words import in_command, price, say, show_json, split_names
 from thresher.errors import InputError, require
 
 
@@ -123,7 +123,7 @@ def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
         entry = ledger.entries()[record["ledger"]["entry"]]
         why = why_other(ledger, record)
     if why:
-        say(f"charged {price(entry['cost'], ledger.delta)}: {in_options(why)}")
+        say(f"charged {price(entry['cost'], ledger.delta)}: {in_command(why)}")
 
 
 def _check_targets(

@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from thresher.cli.streams import as_given
-from thresher.errors import ReachWarning, ThresherWarning, plain_text, printing
+from thresher.errors import (
+    ReachWarning,
+    ThresherWarning,
+    in_options,
+    message_of,
+    plain_text,
+    printing,
+)
 
 
 def say(line: str) -> None:
@@ -48,13 +55,14 @@ def in_words(failure: BaseException) -> str:
     if isinstance(failure, OSError) and failure.errno is not None:
         what, where = str(failure.strerror), str(failure.filename or "")
         return what if what.startswith(where) else f"{where}: {what}"
-    return in_options(str(failure))
+    return in_command(message_of(failure))
 
 
-def in_options(text: str) -> str:
+def in_command(text: str) -> str:
     """A message of the library as the command says it: options for arguments."""
-    for argument, option in OPTIONS.items():
-        text = re.sub(argument, option, text)
+    text = in_options(text)
+    for argument, switch in OPTIONS.items():
+        text = re.sub(argument, switch, text)
     return text
 
 
@@ -89,9 +97,13 @@ IN_OPTIONS: dict[type[Warning], str] = {
 _said = set[str]()
 
 
+def _text(message: Warning | str) -> str:
+    return message if isinstance(message, str) else message_of(message)
+
+
 def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning, once: of ours in words, of others with its kind."""
-    message = " ".join(IN_OPTIONS.get(category, in_options(str(message))).split())
+    message = " ".join(IN_OPTIONS.get(category, in_command(_text(message))).split())
     if message in _said:
         return
     _said.add(message)
