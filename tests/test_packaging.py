@@ -66,7 +66,7 @@ def test_the_sdist_holds_source_tests_documents_and_licence(built):
 
 def test_the_wheel_works_where_the_checkout_is_not(built, tmp_path):
     with zipfile.ZipFile(built[1]) as archive:
-        archive.extractall(tmp_path / "installed")
+        archive.extractall(tmp_path / "installed")  # noqa: S202
     program = (
         "import thresher as th; print(th.__file__);"
         "print(th.tknn_shapley([[0.0], [3.0]], 'ab', [[0.1]], 'a', radius=1, metric='euclidean').values)"
