@@ -69,7 +69,7 @@ def test_the_wheel_works_where_the_checkout_is_not(built, tmp_path):
         archive.extractall(tmp_path / "installed")  # noqa: S202
     program = (
         "import thresher as th; print(th.__file__);"
-        "print(th.tknn_shapley([[0.0], [3.0]], 'ab', [[0.1]], 'a', radius=1, metric='euclidean').values)"
+        "print(th.tknn_shapley([[0.0], [3.0]], ['a', 'b'], [[0.1]], ['a'], radius=1, metric='euclidean').values)"
     )
     paths = [str(tmp_path / "installed"), sysconfig.get_paths()["purelib"]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
