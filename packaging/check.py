@@ -104,7 +104,7 @@ def try_out(python, package, extra, folder):
     install(own, f"thresher[{extra}] @ {package.as_uri()}" if extra else str(package))
     program = DATA + SMOKE[extra]
     subprocess.run(
-        [own, "-W", "error::thresher.ThresherWarning", "-c", program],
+        [own, "-c", program],
         check=True,
         cwd=folder,
         stderr=subprocess.DEVNULL if extra == "" else None,
