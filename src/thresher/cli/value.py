@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,18 @@ from thresher.cli.valuing import value_at_once, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
 
-COLUMNS, VALIDATION, METHOD, OUTPUT = "Columns", "Validation set", "Method", "Output"
+
+def _panel(title: str) -> Callable[..., Any]:
+    """What declares the options of one panel of the help."""
+
+    def option(text: str, *names: str, **more: Any) -> Any:
+        return typer.Option(*names, help=text, rich_help_panel=title, **more)
+
+    return option
+
+
+_column, _validation = _panel("Columns"), _panel("Validation set")
+_method, _output = _panel("Method"), _panel("Output")
 
 Method = Literal[
     "tknn", "knn", "zero-budget", "leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf"
@@ -28,191 +40,105 @@ def value(
         ),
     ],
     label: Annotated[
-        str,
-        typer.Option(
-            help="The column of labels; for an .npy file, the file of them.",
-            rich_help_panel=COLUMNS,
-        ),
+        str, _column("The column of labels; for an .npy file, the file of them.")
     ] = "y",
     features: Annotated[
-        str | None,
-        typer.Option(
-            help="Names or patterns, such as age,x*; all other columns if not given.",
-            rich_help_panel=COLUMNS,
-        ),
+        str | None, _column("Names or patterns, such as age,x*; all other columns if not given.")
     ] = None,
-    ignore: Annotated[
-        str | None, typer.Option(help="Columns to leave out.", rich_help_panel=COLUMNS)
-    ] = None,
-    id: Annotated[  # noqa: A002
-        str | None, typer.Option(help="The column of ids.", rich_help_panel=COLUMNS)
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option(help="The column of owners.", rich_help_panel=COLUMNS)
-    ] = None,
+    ignore: Annotated[str | None, _column("Columns to leave out.")] = None,
+    id: Annotated[str | None, _column("The column of ids.")] = None,  # noqa: A002
+    owner: Annotated[str | None, _column("The column of owners.")] = None,
     categorical: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of categories: a column of 0 and 1 for each.", rich_help_panel=COLUMNS
-        ),
+        str | None, _column("Columns of categories: a column of 0 and 1 for each.")
     ] = None,
     text: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of texts, to be embedded; needs sentence-transformers.",
-            rich_help_panel=COLUMNS,
-        ),
+        str | None, _column("The column of texts, to be embedded; needs sentence-transformers.")
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="The name or folder of the model that embeds texts.", rich_help_panel=COLUMNS
-        ),
+        str | None, _column("The name or folder of the model that embeds texts.")
     ] = None,
     fill: Annotated[
-        str | None,
-        typer.Option(
-            help="What stands for missing numbers: median, zero or a number.",
-            rich_help_panel=COLUMNS,
-        ),
+        str | None, _column("What stands for missing numbers: median, zero or a number.")
     ] = None,
     standardize: Annotated[
-        bool,
-        typer.Option(
-            "--standardize",
-            help="Bring columns to mean 0 and deviation 1 over the points.",
-            rich_help_panel=COLUMNS,
-        ),
+        bool, _column("Bring columns to mean 0 and deviation 1 over the points.", "--standardize")
     ] = False,
     delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="Between cells of text: a comma or a tab if not given.", rich_help_panel=COLUMNS
-        ),
+        str | None, _column("Between cells of text: a comma or a tab if not given.")
     ] = None,
     keep_na: Annotated[
         bool,
-        typer.Option(
-            "--keep-na",
-            help="Labels such as NA and null are classes: no hint that they may be missing.",
-            rich_help_panel=COLUMNS,
+        _column(
+            "Labels such as NA and null are classes: no hint that they may be missing.", "--keep-na"
         ),
     ] = False,
-    validation: Annotated[
-        str | None,
-        typer.Option(help="A table of the same columns.", rich_help_panel=VALIDATION),
-    ] = None,
+    validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
     validation_label: Annotated[
-        str | None,
-        typer.Option(
-            help="Its column or file of labels, if another one.", rich_help_panel=VALIDATION
-        ),
+        str | None, _validation("Its column or file of labels, if another one.")
     ] = None,
     holdout: Annotated[
-        float | None,
-        typer.Option(
-            help="Instead, hold out this share of each class; 0.1 if not given.",
-            rich_help_panel=VALIDATION,
-        ),
+        float | None, _validation("Instead, hold out this share of each class; 0.1 if not given.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Of the rows held out, and of sampling.", rich_help_panel=VALIDATION)
-    ] = 0,
-    method: Annotated[
-        Method, typer.Option(help="How points are valued.", rich_help_panel=METHOD)
-    ] = "tknn",
+    seed: Annotated[int, _validation("Of the rows held out, and of sampling.")] = 0,
+    method: Annotated[Method, _method("How points are valued.")] = "tknn",
     radius: Annotated[
         str,
-        typer.Option(
-            help="Distance up to which a point counts: a number, or auto, which asks the "
-            "validation set.",
-            rich_help_panel=METHOD,
+        _method(
+            "Distance up to which a point counts: a number, or auto, which asks the validation set."
         ),
     ] = "auto",
-    metric: Annotated[
-        Literal["cosine", "euclidean"], typer.Option(help="Distance.", rich_help_panel=METHOD)
-    ] = "cosine",
+    metric: Annotated[Literal["cosine", "euclidean"], _method("Distance.")] = "cosine",
     semivalue: Annotated[
         str,
-        typer.Option(
-            help="shapley, banzhaf, leave-one-out or 'beta(4, 1)'.",
-            rich_help_panel=METHOD,
+        _method(
+            "shapley, banzhaf, leave-one-out or 'beta(4, 1)'.",
             autocompletion=lambda: ["shapley", "banzhaf", "leave-one-out"],
         ),
     ] = "shapley",
-    k: Annotated[int, typer.Option(help="Neighbors, for knn.", rich_help_panel=METHOD)] = 5,
-    utility: Annotated[
-        Literal["soft-label", "jia2019"], typer.Option(help="For knn.", rich_help_panel=METHOD)
-    ] = "soft-label",
+    k: Annotated[int, _method("Neighbors, for knn.")] = 5,
+    utility: Annotated[Literal["soft-label", "jia2019"], _method("For knn.")] = "soft-label",
     error: Annotated[
         float,
-        typer.Option(
-            help="For knn, how far each validation point's value of a row may be off: faster.",
-            rich_help_panel=METHOD,
-        ),
+        _method("For knn, how far each validation point's value of a row may be off: faster."),
     ] = 0.0,
     evaluations: Annotated[
-        int | None,
-        typer.Option(help="Models to train, for the last three methods.", rich_help_panel=METHOD),
+        int | None, _method("Models to train, for the last three methods.")
     ] = None,
-    mean: Annotated[
-        bool,
-        typer.Option(
-            "--mean", help="Means over the validation set, not sums.", rich_help_panel=METHOD
-        ),
-    ] = False,
+    mean: Annotated[bool, _method("Means over the validation set, not sums.", "--mean")] = False,
     memory: Annotated[
         str | None,
-        typer.Option(
-            help="The most memory to use, such as 2GB: the points are read in parts; needs "
-            "--validation and --out.",
-            rich_help_panel=METHOD,
+        _method(
+            "The most memory to use, such as 2GB: the points are read in parts; needs "
+            "--validation and --out."
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(
-            help="With --memory, a folder that a broken run goes on from by the same command.",
-            rich_help_panel=METHOD,
-        ),
+        _method("With --memory, a file that a broken run goes on from by the same command."),
     ] = None,
     engine: Annotated[
         Literal["local", "dask"],
-        typer.Option(
-            help="dask: each file is read, counted and judged by a worker, and --out is a folder.",
-            rich_help_panel=METHOD,
-        ),
+        _method("dask: each file is read, counted and judged by a worker, and --out is a folder."),
     ] = "local",
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            help="With --engine dask, its scheduler, such as tcp://host:8786; a cluster of this "
-            "machine if not given.",
-            rich_help_panel=METHOD,
+        _method(
+            "With --engine dask, its scheduler, such as tcp://host:8786; a cluster of this machine "
+            "if not given."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        _output(
+            "Where the table goes: .parquet, .csv, .tsv, .arrow or .feather; to standard output, as "
+            ".csv, if it is - or not given.",
             "--out",
             "-o",
-            help="Where the table goes: .parquet, .csv, .tsv, .arrow or .feather; to standard "
-            "output, as .csv, if it is - or not given.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Where the page goes that shows it: .html.", rich_help_panel=OUTPUT),
-    ] = None,
-    json: Annotated[
-        bool,
-        typer.Option("--json", help="Print the outcome as JSON.", rich_help_panel=OUTPUT),
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace files that are there.", rich_help_panel=OUTPUT),
-    ] = False,
+    report: Annotated[Path | None, _output("Where the page goes that shows it: .html.")] = None,
+    json: Annotated[bool, _output("Print the outcome as JSON.", "--json")] = False,
+    force: Annotated[bool, _output("Replace files that are there.", "--force")] = False,
 ) -> None:
     """Say what each row is worth, which rows hurt, and what to do about them.
 
