@@ -130,8 +130,8 @@ def value(
     out: Annotated[
         Path | None,
         _output(
-            "Where the table goes: .parquet, .csv, .tsv, .arrow or .feather; to standard output, as "
-            ".csv, if it is - or not given.",
+            "Where the table goes: .parquet, .csv, .tsv, .arrow or .feather; to standard output, "
+            "as .csv, if it is - or not given.",
             "--out",
             "-o",
         ),
