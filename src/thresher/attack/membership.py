@@ -86,20 +86,10 @@ class Attack:
 
 
 def membership_attack(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    against: Target | None = None,
-    members: int = 200,
-    nonmembers: int = 200,
-    shadow: int = 400,
-    shadow_sets: int = 32,
-    classes: Any = None,
-    seed: int = 0,
-    progress: bool = False,
-) -> Attack:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, against: Target | None = None, members: int = 200,
+    nonmembers: int = 200, shadow: int = 400, shadow_sets: int = 32, classes: Any = None,
+    seed: int = 0, progress: bool = False,
+) -> Attack:  # fmt: skip
     """The paper's membership inference attack on data values, and a stronger one.
 
     Parameters

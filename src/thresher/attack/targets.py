@@ -20,19 +20,19 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue, rest_prices
 from thresher.inputs import Points, Validation, check_points, check_validation
-from thresher.kernels.pairs import pair_keys
 from thresher.knn import Recursion
 from thresher.labels import check_labels
 from thresher.metrics import Rows
-from thresher.neighbors.blocks import near_blocks
-from thresher.neighbors.groups import Groups
+from thresher.neighbors.ball import Ball
+from thresher.neighbors.tiles import pair_table
+from thresher.passes.walk import near_pairs
 from thresher.price_list import GAIN, LOSS, NEWCOMER
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
-from thresher.privacy.paper import PaperDesign
+from thresher.privacy.paper_mechanism import PaperDesign
 
 Floats = NDArray[np.float64]
 Rowset = NDArray[np.int64]
@@ -149,15 +149,7 @@ class NearTables:
     @classmethod
     def of(cls, points: Points, validation: Validation, radius: float) -> NearTables:
         """By the pair rule."""
-        groups = Groups.of(points.codes, len(validation.classes))
-        near = np.zeros((len(points), len(validation)), np.bool_)
-        blocks = near_blocks(
-            points.rows, groups, validation.rows, metric=validation.metric, radius=radius
-        )
-        for block in blocks:
-            width = block.columns.stop - block.columns.start
-            bits = np.unpackbits(block.words.view(np.uint8), axis=1, bitorder="little")
-            near[:, block.columns] = bits[groups.positions, :width]
+        near = near_pairs(points, Ball.around(validation, radius, "all"))
         match = points.codes[:, None] == validation.codes
         return cls((near & match) * 1.0, (near & ~match) * 1.0, len(validation.classes))
 
@@ -221,7 +213,7 @@ class _Noisy:
     def _contributions(self, held: Rowset) -> Contributions:
         rows = self.points.rows
         assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
-        some = Points(Rows(rows.array[held], rows.squares[held]), self.points.codes[held])
+        some = Points(rows.some(held), self.points.codes[held])
         validation, radius = self.setting.validation, self.setting.radius
         return Contributions(some, validation, radius, Units.of(None, len(held)))
 
@@ -270,7 +262,9 @@ class _Sorted:
 
     def __init__(self, points: Points, validation: Validation, k: int, utility: str) -> None:
         self.points, self.validation, self.k, self.utility = points, validation, k, utility
-        keys = _order_keys(points, validation)
+        rows, theirs = points.rows, validation.rows
+        assert isinstance(rows, Rows) and theirs is not None  # noqa: S101, PT018 - has features
+        keys = pair_table(rows, theirs, cosine=validation.metric == "cosine")
         self.order = np.argsort(keys, axis=0, kind="stable")  # nearest first, one column each
         ranked = np.take_along_axis(keys, self.order, axis=0)
         self.nearer, self.upto = (  # how many of all points are nearer, or no farther
@@ -335,20 +329,6 @@ class _Sorted:
 def _ranks(ranked: Floats, keys: Floats, side: Literal["left", "right"]) -> Rowset:
     pairs = zip(ranked.T, keys.T, strict=True)
     return np.array([np.searchsorted(column, sought, side) for column, sought in pairs]).T
-
-
-def _order_keys(points: Points, validation: Validation) -> Floats:
-    """Numbers that sort as distances do: one row a point, one column a validation point."""
-    rows, theirs = points.rows, validation.rows
-    assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
-    assert theirs is not None  # noqa: S101
-    everything, keys = rows.as_float64(slice(None)), np.empty((len(rows), len(theirs)))
-    for v, row in enumerate(theirs.as_float64(slice(None))):
-        column = np.empty(len(rows))
-        square = float(theirs.squares[v])
-        pair_keys(everything, rows.squares, row, square, validation.metric == "cosine", column)
-        keys[:, v] = column
-    return keys
 
 
 @dataclass(frozen=True)
