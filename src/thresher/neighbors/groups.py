@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.kernels.labels import class_positions, gather
+from thresher.kernels.codes import class_positions, gather
 from thresher.labels import Codes
 from thresher.threads import cut, run
 
