@@ -16,7 +16,7 @@ import thresher as th
 from thresher.attack import audit as audit_module
 from thresher.attack.audit import audit_mechanism, audit_runs
 from thresher.attack.canaries import Bait, Buffered, guesses, knn_pair
-from thresher.attack.sampled import Scheme
+from thresher.attack.sampled_bound import Scheme
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy.accountants import Budget
 from thresher.privacy.cells_mechanism import CellsDesign

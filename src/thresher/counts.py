@@ -29,7 +29,7 @@ from thresher.inputs import (
 from thresher.kernels.pairs import fingerprint
 from thresher.labels import check_labels
 from thresher.neighbors.ball import Ball
-from thresher.neighbors.single import NOBODY, Panels, plain_label, plain_row
+from thresher.neighbors.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.passes.walk import count
 from thresher.price_list import PriceList, stored_validation
 

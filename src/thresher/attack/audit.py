@@ -36,7 +36,7 @@ from thresher.attack.bounds import (
     read_scores,
 )
 from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
-from thresher.attack.sampled import Scheme, epsilon_if_sampled
+from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
 from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu

@@ -176,7 +176,7 @@ class _Outcome:
         force
             Replace a file that is there.
         """
-        report_release(self, path, force=force)
+        write_page(None, path, release=self, force=force)
 
     def _frozen(self, usable: Floats) -> Floats:
         values = self._private.in_input_order(usable)
@@ -232,11 +232,6 @@ def over_noise(record: Mapping[str, Any], table: NDArray[Any]) -> float:
     """The mean square of the numbers in a table, over that of the noise."""
     noise = float(record["sigma"]) * record["scale"]
     return float((table.astype(np.float64) ** 2).mean()) / noise**2
-
-
-def report_release(release: Any, path: str | Path, *, force: bool) -> None:
-    """Write the page of a release."""
-    write_page(None, path, release=release, force=force)
 
 
 def release_format(record: Mapping[str, Any]) -> str:
