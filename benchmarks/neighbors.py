@@ -24,7 +24,7 @@ from tqdm import tqdm
 import thresher as th
 from thresher.metrics import DIRECT_WIDTH, measure
 from thresher.neighbors import costs
-from thresher.neighbors.ball import search
+from thresher.neighbors.ball import Ball
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import LEAF, Tree
@@ -181,9 +181,9 @@ def fit(repeats, widths):
             }
             seconds = interleaved(ways, repeats)
             groups = Groups.of(case.y.astype(np.int32), 2)
-            way = search(*case.rows, metric="euclidean", radius=case.radius, neighbors="tree")
+            ball = Ball(case.rows[1], 4_000, "euclidean", case.radius, "tree")
             visits = near = 0
-            for block in way.blocks(groups):
+            for block in ball.blocks(case.rows[0], groups):
                 visits += len(block.visits)
                 near += int(block.count([(0, 40_000, 0)]).sum())
             builds.append((d, seconds["build"] * 1e9))

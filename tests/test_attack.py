@@ -16,9 +16,10 @@ import thresher as th
 from thresher.attack import DPTKNN, KNN, TKNN, Recomputed
 from thresher.attack.curves import neighbor_effect
 from thresher.attack.membership import _Normals
+from thresher.attack.oracles import list_scores
 from thresher.attack.plots import plot_effect, plot_roc, save_roc
 from thresher.attack.roc import Roc
-from thresher.attack.targets import list_scores
+from thresher.attack.targets import Data
 from thresher.privacy.accountants import gaussian_mu
 
 LABELS = [0, 1, 2]
@@ -53,8 +54,8 @@ def test_the_attacker_sees_what_the_public_function_tells(rng, target, function,
         X, V = np.round(X) + 0.25, np.round(V) + 0.75
         y, y_val = (np.digitize(A[:, 0], [-0.5, 0.5]) for A in (X, V))
     held, candidates = np.arange(20), np.arange(10, 34)
-    fast = target.oracle(X, y, V, y_val, LABELS, 0).values(held, candidates, twin=twin)
-    slow = Recomputed(functools.partial(function, classes=LABELS)).oracle(X, y, V, y_val, None, 0)
+    fast = target.oracle(Data(X, y, V, y_val, LABELS), 0).values(held, candidates, twin=twin)
+    slow = Recomputed(functools.partial(function, classes=LABELS)).oracle(Data(X, y, V, y_val), 0)
     want = slow.values(held, candidates, twin=twin)[:, 0]
     np.testing.assert_allclose(fast.sum(axis=1), want, atol=1e-12)
 
@@ -62,7 +63,7 @@ def test_the_attacker_sees_what_the_public_function_tells(rng, target, function,
 def test_crafted_points_differ_only_if_somebody_is_there(rng):
     X, y, V, y_val = experiment(rng, n=80)
     held, candidates = np.arange(40), np.arange(80)
-    scores = KNN(3).oracle(X, y, V, y_val, None, 0).strong_scores(held, candidates)
+    scores = KNN(3).oracle(Data(X, y, V, y_val), 0).strong_scores(held, candidates)
     assert (scores[40:] == 0).all()
     assert (scores[:40] > 0).all()
     # the same by the public function, for a point of the other label moved by a hair
@@ -124,7 +125,7 @@ def test_exact_values_tell_who_is_there(rng, target):
 def test_a_twin_makes_a_copy_worth_less(rng):
     """Which is what the paper's attack lives on: IN and OUT values must not be mixed up."""
     X, y, V, y_val = experiment(rng)
-    oracle = TKNN(0.5).oracle(X, y, V, y_val, None, 0)
+    oracle = TKNN(0.5).oracle(Data(X, y, V, y_val), 0)
     held, candidates = np.arange(60), np.arange(60, 120)
     alone, beside = (oracle.values(held, candidates, twin=twin) for twin in (False, True))
     assert (np.abs(beside) <= np.abs(alone)).all()

@@ -16,16 +16,16 @@ import thresher as th
 from thresher.attack import audit as audit_module
 from thresher.attack.audit import audit_mechanism, audit_runs
 from thresher.attack.canaries import Bait, Buffered, guesses, knn_pair
-from thresher.attack.sampled import Scheme
+from thresher.attack.sampled_bound import Scheme
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy.accountants import Budget
-from thresher.privacy.cells import CellsDesign
-from thresher.privacy.knn import STEPS, KNNDesign
+from thresher.privacy.cells_mechanism import CellsDesign
+from thresher.privacy.dp_knn import STEPS, KNNDesign
 from thresher.privacy.noise import Seeded
-from thresher.privacy.paper import SCALE, PaperDesign
-from thresher.privacy.table import TableDesign
+from thresher.privacy.paper_mechanism import SCALE, PaperDesign
+from thresher.privacy.table_mechanism import TableDesign
 
-OPTIONS = {"epsilon": 1.0, "delta": 1e-5, "seed": 0, "neighbors": 4, "canaries": 0}
+OPTIONS = {"epsilon": 1.0, "delta": 1e-5, "seed": 0, "near": 4, "canaries": 0}
 
 
 def audit(mechanism="table", **options):
@@ -57,9 +57,9 @@ def sigma_times(design, factor):
     ("mechanism", "options", "least"),
     [
         ("table", {}, 0.7),
-        (Table(bound=3), {"adjacency": "replace-one", "neighbors": None}, 0.7),
+        (Table(bound=3), {"adjacency": "replace-one", "near": None}, 0.7),
         (Table(bound="certified"), {}, 0.7),
-        (Table(bound=4), {"neighbors": 9}, 0.6),
+        (Table(bound=4), {"near": 9}, 0.6),
         ("cells", {"canaries": 100}, 0.85),
         (Cells(cells=1), {"adjacency": "replace-one"}, 0.8),
         ("knn", {}, 0.65),
@@ -119,7 +119,7 @@ def test_a_table_with_too_little_noise_is_rejected(factor):
 def test_a_table_with_half_the_noise_is_rejected_without_assumptions_where_epsilon_is_larger():
     """Claimed 4, truly 9: 400,000 runs."""
     worse = broken(Table, TableDesign, sigma=sigma_times(TableDesign, 1 / 2))()
-    found = audit(worse, epsilon=4, runs=400_000, neighbors=1)
+    found = audit(worse, epsilon=4, runs=400_000, near=1)
     assert 4 < found.lower_bound < found.gaussian_bound
 
 
@@ -158,9 +158,9 @@ def test_a_shared_sample_accounted_for_as_fresh_ones_is_rejected_without_assumpt
     """16 neighbors, rate 0.1: the noise is that of 16 fresh samples, one is drawn."""
     pytest.importorskip("dp_accounting")
     steps = property(lambda self: len(self.setting.validation))
-    found = audit(broken(Paper, PaperDesign, steps=steps)(sample="shared", rate=0.1), neighbors=16)
+    found = audit(broken(Paper, PaperDesign, steps=steps)(sample="shared", rate=0.1), near=16)
     assert found.lower_bound > 1
-    assert audit(Paper(sample="shared", rate=0.1), neighbors=16, runs=2000).passed
+    assert audit(Paper(sample="shared", rate=0.1), near=16, runs=2000).passed
 
 
 def rounded(how, sigma):
@@ -180,18 +180,14 @@ def test_a_float_gaussian_rounded_to_the_nearest_number_passes_even_at_a_tiny_si
 
     Sigma 0.5 for one count: mu = 2, which is epsilon = 10 at delta = 1e-5 (gaussian_epsilon).
     """
-    found = audit(
-        broken(Table, TableDesign, **rounded(np.rint, 0.5))(bound=1), epsilon=10, neighbors=1
-    )
+    found = audit(broken(Table, TableDesign, **rounded(np.rint, 0.5))(bound=1), epsilon=10, near=1)
     assert found.passed
     assert found.gaussian_bound > 8
 
 
 def test_a_float_gaussian_cut_off_to_a_whole_number_at_a_tiny_sigma_is_rejected():
     """Towards zero: it is 0 far too often, and shifts show."""
-    found = audit(
-        broken(Table, TableDesign, **rounded(np.trunc, 0.5))(bound=1), epsilon=10, neighbors=1
-    )
+    found = audit(broken(Table, TableDesign, **rounded(np.trunc, 0.5))(bound=1), epsilon=10, near=1)
     assert not found.passed
     assert found.gaussian_bound > 20
 
@@ -207,7 +203,7 @@ def test_whole_noise_on_counts_that_are_clipped_to_fractions_is_rejected_without
     random = np.random.default_rng(0)
     worse = broken(Table, TableDesign, noise=noise)(bound=4)
     assert audit(worse, epsilon=4).passed  # this canary moves whole counts
-    found = audit(worse, epsilon=4, neighbors=9)
+    found = audit(worse, epsilon=4, near=9)
     assert found.lower_bound > 4
 
 

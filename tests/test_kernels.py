@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thresher.kernels import labels, pairs
+from thresher.kernels import codes as labels
+from thresher.kernels import pairs
 
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
 WIDTHS = [1, 3, 7, 8, 9, 16, 17, 127, 128, 129, 200]

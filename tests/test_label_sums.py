@@ -10,7 +10,6 @@ import pytest
 
 import thresher as th
 from thresher.findings import explain
-from thresher.games.label_sums import add_label_sums
 from thresher.kernels import bits, relabel
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -133,9 +132,7 @@ def test_a_tree_gives_the_bits_of_all_pairs(classes, monkeypatch):
     found = []
     for neighbors in ("all", "tree"):
         values, counts = np.zeros((400, classes)), np.zeros((400, classes), np.int32)
-        add_label_sums(
-            prices.validation, prices.radius, points, prices.table[:2], values, counts, neighbors
-        )
+        prices.add_label_values(points, values, counts, neighbors)
         found.append((values.tobytes(), counts.tobytes()))
     assert found[0] == found[1]
     near = np.linalg.norm(X[:, None] - V[None], axis=2) <= 0.8

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import thresher as th
 from thresher.kernels import logistic
-from thresher.retrain.logistic import Newton
+from thresher.retrain.newton import Newton
 from thresher.retrain.utility import Game, Refit
 
 

@@ -38,13 +38,13 @@ def test_budgets_that_are_none_are_refused(text):
 
 def test_a_tree_is_taken_where_memory_affords_it(monkeypatch):
     """Never at the price of small parts, nor of a refusal."""
-    ways, find = set(), Ball.search
+    ways, find = set(), Ball.tree
 
     def told(self, points):
         ways.add(self.neighbors)
         return find(self, points)
 
-    monkeypatch.setattr(Ball, "search", told)
+    monkeypatch.setattr(Ball, "tree", told)
     data, used = problem(2000), in_use()
     for most, wanted in (("60GB", {"auto"}), (used + (130 << 20), {"all"})):
         ways.clear()

@@ -13,10 +13,10 @@ import thresher as th
 from thresher.games.semivalues import prices_between
 from thresher.price_list import CARRIES, LACKS
 from thresher.privacy import Paper, Table
-from thresher.privacy import release as release_module
-from thresher.privacy import table as table_module
+from thresher.privacy import dp_tknn as release_module
+from thresher.privacy import table_mechanism as table_module
 from thresher.privacy.accountants import sampled_epsilon
-from thresher.privacy.paper import PaperDesign
+from thresher.privacy.paper_mechanism import PaperDesign
 
 
 def check_noise_is_enough(found):

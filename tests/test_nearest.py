@@ -21,7 +21,7 @@ from thresher.kernels.order import (
     sort_runs,
 )
 from thresher.kernels.pairs import pair_keys
-from thresher.kernels.scan import add_values
+from thresher.kernels.recursion import add_values
 
 UTILITIES = ["soft-label", "jia2019"]
 BOTH = pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])

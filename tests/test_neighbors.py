@@ -27,7 +27,7 @@ from thresher.kernels.pairs import distance, settle_visits, similarity
 from thresher.metrics import measure
 from thresher.neighbors import ball as neighbors
 from thresher.neighbors import costs, tree
-from thresher.neighbors.ball import search
+from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space, bent
 from thresher.neighbors.groups import Groups
@@ -93,9 +93,9 @@ def near_counts(X, V, metric, radius, way):
         measure("X", np.asarray(A), cosine=metric == "cosine", zero_rows=True) for A in (X, V)
     )
     groups = Groups.of(np.zeros(len(X), np.int32), 1)
-    found = search(points, validation, metric=metric, radius=radius, neighbors=way)
+    near = Ball(validation, len(validation), metric, radius, way)
     segments = groups.segments(np.array([0]))
-    return np.concatenate([block.count(segments)[0] for block in found.blocks(groups)])
+    return np.concatenate([block.count(segments)[0] for block in near.blocks(points, groups)])
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -304,8 +304,8 @@ def test_auto_takes_a_tree_where_it_pays(width, share, want, small_leaves):
     X, _, V, _, radius = big_problem(width, share)
     rows = [measure("X", A, cosine=False) for A in (X, V)]
     for _ in range(3):
-        found = search(*rows, metric="euclidean", radius=radius)
-        assert ("all" if found.tree is None else "tree") == want
+        found = Ball(rows[1], len(V), "euclidean", radius).tree(rows[0])
+        assert ("all" if found is None else "tree") == want
 
 
 def test_auto_looks_at_all_pairs_of_small_problems_without_a_sample(rng, monkeypatch):
@@ -315,7 +315,7 @@ def test_auto_looks_at_all_pairs_of_small_problems_without_a_sample(rng, monkeyp
     monkeypatch.setattr(costs, "expect", never)
     X, V = rng.standard_normal((5000, 2)), rng.standard_normal((5000, 2))
     rows = [measure("X", A, cosine=False) for A in (X, V)]
-    assert search(*rows, metric="euclidean", radius=1e-3).tree is None
+    assert Ball(rows[1], len(V), "euclidean", 1e-3).tree(rows[0]) is None
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -326,9 +326,8 @@ def test_a_sample_says_how_many_leaves_are_touched_and_pairs_near(metric, width,
     rows = [measure("X", A, cosine=metric == "cosine") for A in (X, V)]
     radius = {3: 0.3, 24: 4.5}[width] if metric == "euclidean" else {3: 0.01, 24: 0.4}[width]
     got = costs.expect(*rows, metric, radius)
-    whole = search(*rows, metric=metric, radius=radius, neighbors="tree")
     groups = Groups.of(np.zeros(40_000, np.int32), 1)
-    blocks = list(whole.blocks(groups))
+    blocks = list(Ball(rows[1], len(V), metric, radius, "tree").blocks(rows[0], groups))
     visits = sum(len(block.visits) for block in blocks) / 2000
     near = sum(int(block.count([(0, 40_000, 0)]).sum()) for block in blocks) / 8e7
     assert visits / 2 < got.visits < 2 * visits

@@ -18,7 +18,7 @@ from thresher.kernels.units import add_counts, add_squares
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy import contributions as contributions_module
 from thresher.privacy.accountants import Budget
-from thresher.privacy.bounds import certified_bound, usual_bound
+from thresher.privacy.clip_bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
 from thresher.privacy.names import read_owners
@@ -203,7 +203,7 @@ def test_bits_that_are_not_kept_give_the_same(monkeypatch):
     for kept in (contributions_module.KEPT_BYTES, 0):
         monkeypatch.setattr(contributions_module, "KEPT_BYTES", kept)
         inside = Contributions(private.points, validation, 0.5, Units.of(None, 50))
-        found.append((inside.squares(), inside.counts(np.arange(50)), inside._kept != []))
+        found.append((inside.squares(), inside.counts(np.arange(50)), inside.near.kept != []))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
     assert (found[0][2], found[1][2]) == (True, False)

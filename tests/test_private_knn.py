@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from releases import X_VAL, Y_VAL, X, Y
 
 import thresher as th
-from thresher.kernels.scan import add_sampled_values
+from thresher.kernels.recursion import add_sampled_values
 
 
 def knn_values(distances, matches, k):

@@ -200,7 +200,7 @@ OPTIONS = ["--validation", "val.csv", "--epsilon", "1", "--delta", "1e-6", "--le
 def released(folder, monkeypatch, *more):
     """What the command does and says with one tape of noise, and a ledger of its own."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("thresher.privacy.release.noise_source", lambda seed: Seeded(0))
+    monkeypatch.setattr("thresher.privacy.dp_tknn.noise_source", lambda seed: Seeded(0))
     for path in folder.glob("l.db*"):
         path.unlink()
     th.Ledger.create("l.db", epsilon=1, delta=1e-6, unit="owner" if "--owner" in more else "point")

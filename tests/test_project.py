@@ -82,6 +82,22 @@ def test_kernels_call_kernels_of_their_own_file_only():
             assert not any(name.startswith("thresher") for name in imports(path)), path
 
 
+def test_only_the_walk_goes_over_near_pairs():
+    """Whoever else asks for blocks of near pairs would be another walk to keep up."""
+    for path, module in modules():
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
+        called = {re.sub(r".*\.", ".", ast.unparse(node.func)) for node in calls}
+        if module not in {"neighbors", "kernels"}:
+            assert not called & {"near_blocks", "tree_blocks"}, path
+            keeps = path.name in {
+                "walk.py",
+                "contributions.py",
+            }  # the second keeps what it was given
+            assert keeps or ".blocks" not in called, path
+
+
 def test_numba_is_used_in_kernels_only():
     for path, module in modules():
         if module != "kernels":

@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 import thresher as th
 from thresher.errors import BudgetError, InputError
 from thresher.privacy import Cells, Paper, Table
-from thresher.privacy import table as table_module
-from thresher.privacy.paper import PaperDesign
+from thresher.privacy import table_mechanism as table_module
+from thresher.privacy.paper_mechanism import PaperDesign
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_the_variants_of_the_paper_give_their_counts(counts, sample, rescale, mo
     """With next to no noise and nearly all points sampled, they are the counts of all points."""
     monkeypatch.setattr(PaperDesign, "multiplier", 1e-6)
     monkeypatch.setattr(PaperDesign, "epsilon", lambda self, adjacency, unit: 1.0)
-    monkeypatch.setattr("thresher.privacy.paper.discrete_sigma", lambda length, mu: 1e-3)
+    monkeypatch.setattr("thresher.privacy.paper_mechanism.discrete_sigma", lambda length, mu: 1e-3)
     options = Paper(rate=0.999, counts=counts, sample=sample, rescale=rescale)
     found = release(mechanism=options)
     book = th.NeighborCounts(X_VAL, Y_VAL).add(X, Y)

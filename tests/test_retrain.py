@@ -21,8 +21,8 @@ from thresher.games.semivalues import coalition_sizes
 from thresher.retrain.coalitions import permutation
 from thresher.retrain.engine import run
 from thresher.retrain.journal import Journal
-from thresher.retrain.moments import agreement
 from thresher.retrain.plans import LeaveOneOut, Limit, RandomSubsets, Walks
+from thresher.retrain.running_means import agreement
 
 METHODS = {
     "data_shapley": ("shapley", {}),

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import thresher as th
-from thresher.retrain import valuing
+from thresher.retrain import estimation
 
 HERE = Path(__file__).parent
 SAMPLED = pytest.mark.parametrize("method", [th.data_shapley, th.beta_shapley, th.data_banzhaf])
@@ -46,7 +46,7 @@ def test_the_number_of_workers_changes_nothing(data, method, accelerate, monkeyp
 def test_nor_does_the_size_of_blocks(data, monkeypatch):
     arguments = {"evaluations": 400, "model": GaussianNB()}
     whole = [method(*data, **arguments) for method in (th.data_shapley, th.data_banzhaf)]
-    monkeypatch.setattr(valuing, "LARGEST_BLOCK", 7)
+    monkeypatch.setattr(estimation, "LARGEST_BLOCK", 7)
     assert whole == [method(*data, **arguments) for method in (th.data_shapley, th.data_banzhaf)]
 
 
@@ -281,7 +281,7 @@ def test_identical_coalitions_are_fitted_once(tmp_path):
     X, y, V, y_val = eight_points()
     CountedFits.count = 0
     th.data_shapley(X, y, V, y_val, model=CountedFits(), evaluations=7000, workers=1)
-    assert CountedFits.count <= 256 + 2 * valuing.LARGEST_BLOCK
+    assert CountedFits.count <= 256 + 2 * estimation.LARGEST_BLOCK
 
 
 class CountedFits(GaussianNB):

@@ -14,7 +14,7 @@ from stores import BAD, CLASSES, METRICS, WIDTHS, grid, validation
 import thresher as th
 from thresher.kernels import pairs
 from thresher.kernels.pairs import fingerprint, fingerprints, is_near, move_row, squared_norms
-from thresher.neighbors.single import Panels
+from thresher.neighbors.panels import Panels
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.errors.TwinWarning")
 
@@ -56,12 +56,10 @@ def test_one_row_is_decided_by_the_pair_rule(kernel, metric, width):
 def test_sums_of_a_panel_are_those_of_the_pairs_to_the_last_bit(width, python):
     rng = np.random.default_rng(width)
     V, x = rng.standard_normal((64, width)), rng.standard_normal(width)
-    panels, lanes = np.ascontiguousarray(V.T)[None], np.empty((64, 64))
-    for fill, pair in [
-        (pairs._panel_dots, pairs.dot),
-        (pairs._panel_distances, pairs.squared_distance),
-    ]:
-        (fill.py_func if python else fill)(x, panels, 0, lanes)
+    panel, lanes = np.ascontiguousarray(V.T), np.empty((64, 64))
+    fill = pairs._panel_sums.py_func if python else pairs._panel_sums
+    for cosine, pair in [(True, pairs.dot), (False, pairs.squared_distance)]:
+        fill(x, panel, cosine, lanes)
         assert lanes[0].tolist() == [pair(x, v) for v in V]
 
 

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from thresher.live.store import LiveCounts
     from thresher.passes.dask_valuation import DaskValuation
     from thresher.price_list import PriceList
-    from thresher.privacy.knn import KNNRelease, dp_knn_shapley
+    from thresher.privacy.dp_knn import KNNRelease, SeededKNNRelease, dp_knn_shapley
+    from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.privacy.ledger import Ledger
     from thresher.privacy.plan import Plan, plan_release
-    from thresher.privacy.release import dp_tknn_shapley
-    from thresher.privacy.released import Release, SeededRelease
+    from thresher.privacy.release import Release, SeededRelease
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
     from thresher.tables.scan import Scan
@@ -70,6 +70,7 @@ __all__ = [
     "Release",
     "ScaleWarning",
     "Scan",
+    "SeededKNNRelease",
     "SeededRelease",
     "TKNNClassifier",
     "ThresherError",
@@ -102,16 +103,17 @@ _LATER = {
     "Beta": "thresher.games.semivalues",
     "DaskValuation": "thresher.passes.dask_valuation",
     "Findings": "thresher.findings",
-    "KNNRelease": "thresher.privacy.knn",
+    "KNNRelease": "thresher.privacy.dp_knn",
     "Ledger": "thresher.privacy.ledger",
     "LiveCounts": "thresher.live.store",
     "NeighborCounts": "thresher.counts",
     "Plan": "thresher.privacy.plan",
     "PriceList": "thresher.price_list",
     "RadiusSuggestion": "thresher.radius",
-    "Release": "thresher.privacy.released",
+    "Release": "thresher.privacy.release",
     "Scan": "thresher.tables.scan",
-    "SeededRelease": "thresher.privacy.released",
+    "SeededKNNRelease": "thresher.privacy.dp_knn",
+    "SeededRelease": "thresher.privacy.release",
     "TKNNClassifier": "thresher.classifier",
     "Valuation": "thresher.valuation",
     "add_feature_noise": "thresher.corrupt",
@@ -120,8 +122,8 @@ _LATER = {
     "beta_shapley": "thresher.retrain.methods",
     "data_banzhaf": "thresher.retrain.methods",
     "data_shapley": "thresher.retrain.methods",
-    "dp_knn_shapley": "thresher.privacy.knn",
-    "dp_tknn_shapley": "thresher.privacy.release",
+    "dp_knn_shapley": "thresher.privacy.dp_knn",
+    "dp_tknn_shapley": "thresher.privacy.dp_tknn",
     "explain": "thresher.findings",
     "flip_labels": "thresher.corrupt",
     "knn_shapley": "thresher.knn",

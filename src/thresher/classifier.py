@@ -27,7 +27,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     radius
-        Distance up to which a point counts, inclusive.
+        As in `tknn_shapley`.
     metric
         "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row
         of zeros is no error under cosine: its similarity to every row is 0, its distance 1.

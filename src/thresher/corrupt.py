@@ -22,7 +22,7 @@ def flip_labels(
     y
         The labels.
     fraction
-        The share to flip, between 0 and 1; rounded to a whole number of labels.
+        The share of rows to change, between 0 and 1; rounded to a whole number of rows.
     seed
         The same seed flips the same labels to the same classes.
     classes

@@ -29,7 +29,7 @@ from thresher.inputs import (
 from thresher.kernels.pairs import fingerprint
 from thresher.labels import check_labels
 from thresher.neighbors.ball import Ball
-from thresher.neighbors.single import NOBODY, Panels, plain_label, plain_row
+from thresher.neighbors.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.passes.walk import count
 from thresher.price_list import PriceList, stored_validation
 
@@ -45,12 +45,8 @@ class NeighborCounts:
 
     Parameters
     ----------
-    X_val, y_val
-        The validation set.
-    radius
-        Distance up to which a point is near, inclusive.
-    metric
-        "cosine", "euclidean" or "precomputed" (X_val is None, and X holds distances).
+    X_val, y_val, radius, metric
+        The validation set and what near means, as in `tknn_shapley`.
     classes
         All classes; without it, those of `y_val`.
 
@@ -71,14 +67,9 @@ class NeighborCounts:
     """
 
     def __init__(
-        self,
-        X_val: object,
-        y_val: object,
-        *,
-        radius: float = 0.5,
-        metric: str = "cosine",
+        self, X_val: object, y_val: object, *, radius: float = 0.5, metric: str = "cosine",
         classes: object = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
         self._start(kept(validation), check_radius(radius))
 

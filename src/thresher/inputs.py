@@ -20,7 +20,7 @@ from thresher.checks import (
     column_names,
 )
 from thresher.errors import InputError, LabelWarning, TwinWarning
-from thresher.kernels.labels import mark, maybe_members
+from thresher.kernels.codes import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure

@@ -27,7 +27,7 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, 
 from thresher.errors import InputError
 from thresher.games.truncation import Truncation, error_bound, neighbors_kept
 from thresher.inputs import Points, Validation, check_pair
-from thresher.kernels.scan import add_values
+from thresher.kernels.recursion import add_values
 from thresher.labels import check_owners
 from thresher.neighbors.closest import closest
 from thresher.neighbors.sorting import Bench, Source, order, sources
@@ -45,21 +45,10 @@ PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a
 
 
 def knn_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    k: int = 5,
-    metric: str = "cosine",
-    utility: Utility = "soft-label",
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = False,
-    progress: bool = False,
-    precision: Precision = "float64",
-    error: float = 0.0,
-) -> Valuation:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int = 5, metric: str = "cosine",
+    utility: Utility = "soft-label", classes: Any = None, owners: Any = None, mean: bool = False,
+    progress: bool = False, precision: Precision = "float64", error: float = 0.0,
+) -> Valuation:  # fmt: skip
     """The Shapley value of each point for the k-nearest-neighbor classifier, exact by default.
 
     Parameters
@@ -219,12 +208,7 @@ def _sum_over_validation(
 
 
 def _sum_of_nearest(
-    points: Points,
-    validation: Validation,
-    plan: Truncation,
-    k: int,
-    precision: str,
-    advance: Any,
+    points: Points, validation: Validation, plan: Truncation, k: int, precision: str, advance: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The same from the nearest points alone, added in the order of the validation points."""
     total = np.zeros(len(points))

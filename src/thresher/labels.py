@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_ordered, rows_text
 from thresher.errors import InputError
-from thresher.kernels.labels import codes_of_integers, present_integers
+from thresher.kernels.codes import codes_of_integers, present_integers
 from thresher.times import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]

@@ -15,15 +15,9 @@ from numpy.typing import NDArray
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_features, check_flag, check_metric, check_radius
 from thresher.errors import InputError, ScaleWarning
-from thresher.files import (
-    check_sealed,
-    portable,
-    reading,
-    sealed,
-    write_whole,
-)
+from thresher.files import check_sealed, portable, reading, sealed, write_whole
 from thresher.games.classes import ClassGame, RelabelGame
-from thresher.games.label_sums import add_label_sums
+from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import (
     Semivalue,
     check_semivalue,
@@ -35,7 +29,7 @@ from thresher.inputs import Points, Validation, check_points
 from thresher.labels import Classes
 from thresher.metrics import measure
 from thresher.neighbors.ball import Ball, Neighbors
-from thresher.passes.walk import value
+from thresher.passes.walk import value, visit
 
 FORMAT = "thresher.games.semivalues/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -106,12 +100,9 @@ class PriceList:
 
     @classmethod
     def of_counts(
-        cls,
-        validation: Validation,
-        radius: float,
-        counts: tuple[NDArray[Any], NDArray[Any]],
+        cls, validation: Validation, radius: float, counts: tuple[NDArray[Any], NDArray[Any]],
         semivalue: Semivalue,
-    ) -> PriceList:
+    ) -> PriceList:  # fmt: skip
         """The prices that follow from the counts (same, other); estimated ones may be fractions."""
         semivalue = check_semivalue(semivalue)
         same, other = counts
@@ -178,17 +169,19 @@ class PriceList:
         return values
 
     def add_label_values(
-        self,
-        points: Points,
-        values: NDArray[np.float64],
-        counts: NDArray[np.int32] | None = None,
-        neighbors: Neighbors = "auto",
-        *,
-        member: bool = True,
-    ) -> None:
+        self, points: Points, values: NDArray[np.float64], counts: NDArray[np.int32] | None = None,
+        neighbors: Neighbors = "auto", *, member: bool = True,
+    ) -> None:  # fmt: skip
         """Add `label_values` to `values`, and to `counts` the near ones with each label."""
         prices = self.table[[CARRIES, LACKS] if member else [NEWCOMER, NEWCOMER]]
-        add_label_sums(self.validation, self.radius, points, prices, values, counts, neighbors)
+        game = LabelGame(self.validation.codes, len(self.validation.classes))
+        groups = game.groups(points.codes)
+        near = Ball.around(self.validation, self.radius, neighbors)
+
+        def pay(block: Any) -> None:
+            game.pay(block, groups, prices[..., block.columns], values, counts)
+
+        visit(points, near, groups, pay)
 
     def _sum(self, points: Points, label: int | None, *, member: bool) -> NDArray[np.float64]:
         """Values under `label`, where None is the point's own."""

@@ -10,16 +10,8 @@ import numpy as np
 from thresher.checks import check_flag, check_radius, is_dask
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
-from thresher.games.semivalues import (
-    Semivalue,
-    check_semivalue,
-)
-from thresher.inputs import (
-    check_pair,
-    check_points,
-    check_validation,
-    warn_of_twins,
-)
+from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.inputs import check_pair, check_points, check_validation, warn_of_twins
 from thresher.labels import check_owners
 from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
 from thresher.passes.dask_valuation import DaskValuation
@@ -32,22 +24,11 @@ METHOD = "tknn-shapley"
 
 
 def tknn_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    radius: float = 0.5,
-    metric: str = "cosine",
-    semivalue: Semivalue = "shapley",
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = False,
-    neighbors: Neighbors = "auto",
-    progress: bool = False,
-    memory: int | str | None = None,
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
+    semivalue: Semivalue = "shapley", classes: Any = None, owners: Any = None, mean: bool = False,
+    neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
     checkpoint: str | PathLike[str] | None = None,
-) -> Valuation | DaskValuation:
+) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
     Parameters
@@ -146,17 +127,9 @@ def tknn_shapley(
 
 
 def zero_budget_score(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    radius: float = 0.5,
-    metric: str = "cosine",
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = False,
-) -> Valuation:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
+    classes: Any = None, owners: Any = None, mean: bool = False,
+) -> Valuation:  # fmt: skip
     """What each point would be worth alone: a score that uses no other person's data.
 
     The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and

@@ -13,6 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher.attack.audit_result import (
+    ANY,
+    CANARY,
+    GAUSSIAN,
+    NO_ONE_RUN,
+    ONE_RUN,
+    SAMPLED,
+    SEEDED,
+    Audit,
+)
 from thresher.attack.bounds import (
     auroc,
     ceiling,
@@ -26,26 +36,16 @@ from thresher.attack.bounds import (
     read_scores,
 )
 from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
-from thresher.attack.sampled import Scheme, epsilon_if_sampled
-from thresher.attack.verdict import (
-    ANY,
-    CANARY,
-    GAUSSIAN,
-    NO_ONE_RUN,
-    ONE_RUN,
-    SAMPLED,
-    SEEDED,
-    Audit,
-)
+from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
 from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
-from thresher.privacy.cells import Cells
-from thresher.privacy.knn import KNNDesign
+from thresher.privacy.cells_mechanism import Cells
+from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.noise import noise_source
-from thresher.privacy.paper import PaperDesign
-from thresher.privacy.table import Table
+from thresher.privacy.paper_mechanism import PaperDesign
+from thresher.privacy.table_mechanism import Table
 from thresher.progress import progress_bar
 
 __all__ = ["Audit", "audit_mechanism", "audit_runs"]
@@ -59,20 +59,11 @@ USUAL_K = 5
 
 
 def audit_mechanism(
-    mechanism: str | Mechanism = "table",
-    *,
-    epsilon: float,
-    delta: float,
-    adjacency: str = "add-remove",
-    runs: int = 20_000,
-    canaries: int = 200,
-    confidence: float = 0.999,
-    neighbors: int | None = None,
-    k: int | None = None,
-    subsample: float | None = None,
-    seed: int | None = None,
-    progress: bool = False,
-) -> Audit:
+    mechanism: str | Mechanism = "table", *, epsilon: float, delta: float,
+    adjacency: str = "add-remove", runs: int = 20000, canaries: int = 200,
+    confidence: float = 0.999, near: int | None = None, k: int | None = None,
+    subsample: float | None = None, seed: int | None = None, progress: bool = False,
+) -> Audit:  # fmt: skip
     """What many releases of this library's own mechanisms prove about their epsilon.
 
     Parameters
@@ -81,21 +72,21 @@ def audit_mechanism(
         "table", "paper", "cells" or "knn" (`dp_knn_shapley`), or one of `thresher.privacy.Table`,
         `Paper`, `Cells` with options.
     epsilon, delta, adjacency
-        The claim, as for a release. The claim of "cells" is about delta = 0.
+        The claim, as in `dp_tknn_shapley`. The claim of "cells" is about delta = 0.
     runs
         Releases with the canary, and as many without it.
     canaries
         In the single release of the one-run audit; 0 leaves it out.
     confidence
         If the claim is true, the audit says otherwise with probability at most 1 - confidence.
-    neighbors
+    near
         Validation points near the canary; without it as many as `Table(bound=...)` says, else 8.
     k, subsample
         For "knn", as in `dp_knn_shapley`.
     seed
-        For tests; without it noise comes from the operating system, as in a release.
+        For tests: as in `dp_tknn_shapley`, without it noise comes from the operating system.
     progress
-        Whether to show a bar.
+        Show a progress bar on standard error.
 
     Returns
     -------
@@ -116,8 +107,8 @@ def audit_mechanism(
     """
     budget, known = Budget(epsilon, delta), check_adjacency(adjacency)
     runs = check_count("runs", runs, least=LEAST_RUNS)
-    near = None if neighbors is None else check_count("neighbors", neighbors)
-    sizes = near, check_count("canaries", canaries, least=0)
+    known_near = None if near is None else check_count("near", near)
+    sizes = known_near, check_count("canaries", canaries, least=0)
     check_flag("progress", progress)
     level(confidence)
     source = Buffered(noise_source(seed))
@@ -135,14 +126,9 @@ def audit_mechanism(
 
 
 def audit_runs(
-    inside: ArrayLike,
-    outside: ArrayLike,
-    *,
-    epsilon: float,
-    delta: float,
-    confidence: float = 0.999,
-    gaussian: bool = False,
-) -> Audit:
+    inside: ArrayLike, outside: ArrayLike, *, epsilon: float, delta: float,
+    confidence: float = 0.999, gaussian: bool = False,
+) -> Audit:  # fmt: skip
     """What the scores of anybody's runs prove about a claimed epsilon.
 
     Parameters

@@ -134,13 +134,9 @@ def epsilon_if_gaussian(mu: float, delta: float) -> float:
 
 
 def epsilon_from_one_run(
-    guesses: ArrayLike,
-    truth: ArrayLike,
-    *,
-    canaries: int | None = None,
-    delta: float,
+    guesses: ArrayLike, truth: ArrayLike, *, canaries: int | None = None, delta: float,
     confidence: float = 0.999,
-) -> float:
+) -> float:  # fmt: skip
     """The epsilon that one release spends at least, from guesses at many canaries in it.
 
     Parameters

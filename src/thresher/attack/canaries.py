@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
 from thresher.privacy.accountants import Adjacency, Budget
-from thresher.privacy.cells import Cells, CellsDesign
+from thresher.privacy.cells_mechanism import Cells, CellsDesign
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting
-from thresher.privacy.knn import KNNDesign
-from thresher.privacy.knn import value_steps as knn_sums
+from thresher.privacy.dp_knn import KNNDesign
+from thresher.privacy.dp_knn import value_steps as knn_sums
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import Noise
-from thresher.privacy.paper import Paper, PaperDesign
+from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.points import read_points
-from thresher.privacy.table import TableDesign
+from thresher.privacy.table_mechanism import TableDesign
 from thresher.progress import Advance
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.inputs import check_points, check_validation
-from thresher.kernels.pairs import pair_keys
 from thresher.knn import knn_shapley
 from thresher.labels import check_labels
 from thresher.metrics import Rows
+from thresher.neighbors.tiles import pair_table
 from thresher.tknn import tknn_shapley
 
 KS = tuple(range(1, 16))
@@ -51,18 +51,10 @@ class NeighborEffect:
 
 
 def neighbor_effect(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    point: int,
-    over: Literal["k", "radius"] = "k",
-    grid: Sequence[Any] | None = None,
-    metric: str = "cosine",
-    utility: str = "soft-label",
+    X: Any, y: Any, X_val: Any, y_val: Any, *, point: int, over: Literal["k", "radius"] = "k",
+    grid: Sequence[Any] | None = None, metric: str = "cosine", utility: str = "soft-label",
     classes: Any = None,
-) -> NeighborEffect:
+) -> NeighborEffect:  # fmt: skip
     """The value of a point as a function of k (or of the radius), with and without its neighbor.
 
     Parameters
@@ -93,7 +85,10 @@ def neighbor_effect(
     rows = check_points(X, y, validation, labels).rows
     if not isinstance(rows, Rows):
         raise InputError("metric must be 'cosine' or 'euclidean', got 'precomputed'")
-    neighbor = _nearest(rows, point, cosine=validation.metric == "cosine")
+    one = rows.some(slice(point, point + 1))
+    keys = pair_table(rows, one, cosine=validation.metric == "cosine")[:, 0]
+    keys[point] = np.inf
+    neighbor = int(keys.argmin())
     kept = np.delete(np.arange(len(labels)), neighbor)
     common: dict[str, Any] = {"metric": metric, "classes": validation.classes}
 
@@ -111,11 +106,3 @@ def neighbor_effect(
     return NeighborEffect(
         over, np.array(steps, np.float64), curve(everybody), curve(kept), point, neighbor
     )
-
-
-def _nearest(rows: Rows, point: int, *, cosine: bool) -> int:
-    keys = np.empty(len(rows))
-    everything, one = rows.as_float64(slice(None)), rows.as_float64(slice(point, point + 1))[0]
-    pair_keys(everything, rows.squares, one, float(rows.squares[point]), cosine, keys)
-    keys[point] = np.inf
-    return int(keys.argmin())

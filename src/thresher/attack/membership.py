@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.attack.oracles import Oracle
 from thresher.attack.roc import Roc
-from thresher.attack.targets import TKNN, Oracle, Target
+from thresher.attack.targets import TKNN, Data, Target
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.labels import check_labels
@@ -86,20 +87,10 @@ class Attack:
 
 
 def membership_attack(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    against: Target | None = None,
-    members: int = 200,
-    nonmembers: int = 200,
-    shadow: int = 400,
-    shadow_sets: int = 32,
-    classes: Any = None,
-    seed: int = 0,
-    progress: bool = False,
-) -> Attack:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, against: Target | None = None, members: int = 200,
+    nonmembers: int = 200, shadow: int = 400, shadow_sets: int = 32, classes: Any = None,
+    seed: int = 0, progress: bool = False,
+) -> Attack:  # fmt: skip
     """The paper's membership inference attack on data values, and a stronger one.
 
     Parameters
@@ -138,7 +129,7 @@ def membership_attack(
     "strong" knows what a point is worth to each validation point, from crafted points or a
     published price list. For threshold values that is the table of counts, or the noisy one: linear
     equations in who is a member, which an attacker with a list of all who might be solves for the
-    most likely answer, knowing the noise (`targets.list_scores`). For nearest-neighbor values two
+    most likely answer, knowing the noise (`oracles.list_scores`). For nearest-neighbor values two
     points of another label, a hair to either side of the candidate, differ in value only if
     somebody stands between them, and do if that is beyond rank k for some validation point of one
     of the two labels.
@@ -169,7 +160,7 @@ def membership_attack(
     rows = rng.permutation(total)[:needed]
     split = np.cumsum([counts["members"], counts["nonmembers"]])
     inside, outside, pool = (np.sort(part) for part in np.split(rows, split))
-    oracle = (against or TKNN()).oracle(X, y, X_val, y_val, classes, seed)
+    oracle = (against or TKNN()).oracle(Data(X, y, X_val, y_val, classes), seed)
     candidates = np.concatenate([inside, outside])
     with progress_bar("attack", counts["shadow_sets"], show=progress, unit="sets") as advance:
         world = _World(oracle, inside, candidates, pool, rng)

@@ -80,7 +80,7 @@ def release(
             "owner has (public, or a guess; 1 if one each); nothing was charged"
         )
         raise typer.Exit(2)
-    from thresher.privacy.release import dp_tknn_shapley
+    from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.tables import read_labeled, read_private, same_columns
 
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))

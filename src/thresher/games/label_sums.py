@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.inputs import Points, Validation
 from thresher.kernels.bits import byte_tables, rows_of_visits
 from thresher.kernels.relabel import add_label_values, count_labels, label_slots, label_weights
 from thresher.labels import Codes
-from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import JOB_LEAVES, TreeBlock
@@ -28,7 +26,7 @@ ROWS = 2048  # points of one job
 
 @dataclass(frozen=True)
 class _Strip:
-    """The bits of all points, sorted by class, against a few validation points."""
+    """The bits of all points, sorted by class, against a few validation points of a block."""
 
     columns: slice
     words: NDArray[np.uint64]
@@ -66,27 +64,33 @@ class _Labels:
         return tables
 
 
-def add_label_sums(
-    public: Validation,
-    radius: float,
-    points: Points,
-    prices: NDArray[np.float64],
-    values: NDArray[np.float64],
-    counts: NDArray[np.int32] | None = None,
-    neighbors: Neighbors = "auto",
-) -> None:
-    """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near.
+@dataclass(frozen=True)
+class LabelGame:
+    """The game of classes for points under every label: one column of sums for each label.
 
     prices[own, under, v] is what validation point v pays for a point: `own` is 0 where the point
     carries the label of v, else 1; `under` is 0 where it is priced under that label, else 1.
     """
-    groups = Groups.of(points.codes, len(public.classes))
-    rows = np.empty(len(points), np.uint32)
-    rows[groups.positions] = np.arange(len(points), dtype=np.uint32)
-    own = points.codes[rows]
-    for block in Ball.around(public, radius, neighbors).blocks(points.rows, groups):
-        for strip in _strips(block, len(points)):
-            labels = _Labels.of(public.codes[strip.columns], len(public.classes))
+
+    judges: Codes
+    classes: int
+
+    def groups(self, codes: Codes) -> Groups:
+        """Points sorted by class."""
+        return Groups.of(codes, self.classes)
+
+    def pay(
+        self, block: Block | TreeBlock, groups: Groups, prices: NDArray[np.float64],
+        values: NDArray[np.float64], counts: NDArray[np.int32] | None = None,
+    ) -> None:  # fmt: skip
+        """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near.
+
+        Points are in input order.
+        """
+        points, own, rows = len(groups.positions), groups.codes, groups.rows
+        judges = self.judges[block.columns]
+        for strip in _strips(block, points):
+            labels = _Labels.of(judges[strip.columns], self.classes)
             tables = labels.tables(prices[:, :, strip.columns])
 
             def job(
@@ -102,13 +106,12 @@ def add_label_sums(
                         strip.words, strip.first, lo, hi, rows, labels.labels, labels.masks, counts
                     )
 
-            run(job, cut(0, len(points), ROWS), parallel=len(points) > ROWS)
+            run(job, cut(0, points, ROWS), parallel=points > ROWS)
 
 
 def _strips(block: Block | TreeBlock, points: int) -> Iterator[_Strip]:
-    start, stop = block.columns.start, block.columns.stop
-    for lo, hi in cut(0, stop - start, STRIP):
-        columns = slice(start + lo, start + hi)
+    for lo, hi in cut(0, block.columns.stop - block.columns.start, STRIP):
+        columns = slice(lo, hi)
         if isinstance(block, Block):
             yield _Strip(columns, block.words.view(np.uint64), lo // 64)
         else:

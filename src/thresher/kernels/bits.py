@@ -10,6 +10,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+LongWords = NDArray[np.uint64]
+
 U32 = np.uint32
 U64 = np.uint64
 SLICES = 15  # bit-sliced counters hold up to 2^15 - 1 rows before they are emptied
@@ -21,7 +26,7 @@ for _shift in range(32):
 
 
 @njit(cache=True, nogil=True)
-def count_columns(words: NDArray[np.uint32], lo: int, hi: int, counts: NDArray[np.int64]) -> None:
+def count_columns(words: Words, lo: int, hi: int, counts: Integers) -> None:
     """Add to counts[v] the number of rows lo <= i < hi whose bit v is set.
 
     The counters are bit-sliced: slice q holds bit q of 32 counters a word. Eight rows at a time
@@ -47,7 +52,7 @@ def count_columns(words: NDArray[np.uint32], lo: int, hi: int, counts: NDArray[n
 
 
 @njit(cache=True, nogil=True)
-def _add_eight(words: NDArray[np.uint32], i: int, s: NDArray[np.uint32]) -> None:
+def _add_eight(words: Words, i: int, s: Words) -> None:
     for w in range(words.shape[1]):
         ones, twos, fours = s[0, w], s[1, w], s[2, w]
         ones, a = _add(ones, words[i, w], words[i + 1, w])
@@ -69,7 +74,7 @@ def _add(x: np.uint32, y: np.uint32, z: np.uint32) -> tuple[np.uint32, np.uint32
 
 
 @njit(cache=True, nogil=True)
-def _carry(s: NDArray[np.uint32], q: int, w: int, carry: np.uint32) -> None:
+def _carry(s: Words, q: int, w: int, carry: np.uint32) -> None:
     for p in range(q, SLICES):
         both = U32(s[p, w] & carry)
         s[p, w] = U32(s[p, w] ^ carry)
@@ -77,7 +82,7 @@ def _carry(s: NDArray[np.uint32], q: int, w: int, carry: np.uint32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _empty(s: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
+def _empty(s: Words, counts: Integers) -> None:
     for w in range(s.shape[1]):
         for q in range(SLICES):
             x = s[q, w]
@@ -87,7 +92,7 @@ def _empty(s: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def byte_tables(weights: NDArray[np.float64], tables: NDArray[np.float64]) -> None:
+def byte_tables(weights: Floats, tables: Floats) -> None:
     """tables[j, x] = the weights of the set bits of byte x, added from the lowest bit up.
 
     Row j speaks of the validation points 8j to 8j + 7.
@@ -101,13 +106,7 @@ def byte_tables(weights: NDArray[np.float64], tables: NDArray[np.float64]) -> No
 
 
 @njit(cache=True, nogil=True)
-def add_by_tables(
-    words: NDArray[np.uint64],
-    lo: int,
-    hi: int,
-    tables: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def add_by_tables(words: LongWords, lo: int, hi: int, tables: Floats, out: Floats) -> None:
     """Add to out[i] the weights of the set bits of row i, 64 validation points at a time.
 
     Order: within a byte from the lowest bit up; eight bytes by a fixed tree; words from first to
@@ -131,13 +130,7 @@ def add_by_tables(
 
 
 @njit(cache=True, nogil=True)
-def add_by_bits(
-    words: NDArray[np.uint64],
-    lo: int,
-    hi: int,
-    weights: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def add_by_bits(words: LongWords, lo: int, hi: int, weights: Floats, out: Floats) -> None:
     """As `add_by_tables`, to the last bit, without tables: for classes with few points."""
     b = np.zeros(8)
     for i in range(lo, hi):
@@ -158,13 +151,9 @@ def _lowest(x: np.uint32) -> int:
 
 @njit(cache=True, nogil=True)
 def count_visits(
-    words: NDArray[np.uint32],
-    leaf_of: NDArray[np.uint32],
-    query_of: NDArray[np.uint32],
-    codes: NDArray[np.int32],
-    segment_of: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
+    words: Words, leaf_of: Words, query_of: Words, codes: NDArray[np.int32], segment_of: Integers,
+    counts: Integers,
+) -> None:  # fmt: skip
     """Add to counts[s, v] the near points of segment s that visits of v found.
 
     A visit's bits are the points of its leaf; codes[leaf, bit] is the class of one.
@@ -181,17 +170,9 @@ def count_visits(
 
 @njit(cache=True, nogil=True)
 def add_visits(
-    words: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    first: int,
-    last: int,
-    query_of: NDArray[np.uint32],
-    codes: NDArray[np.int32],
-    segment_of: NDArray[np.int64],
-    positions: NDArray[np.uint32],
-    weights: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+    words: Words, starts: Integers, first: int, last: int, query_of: Words,
+    codes: NDArray[np.int32], segment_of: Integers, positions: Words, weights: Floats, out: Floats,
+) -> None:  # fmt: skip
     """As `add_by_tables`, to the last bit, for the visits of the leaves first <= j < last.
 
     A leaf's visits come by validation point, so that the bytes of a point fill from the lowest bit
@@ -227,11 +208,7 @@ def add_visits(
 
 @njit(cache=True, nogil=True)
 def _flush(
-    b: NDArray[np.float64],
-    met: NDArray[np.int64],
-    is_met: NDArray[np.bool_],
-    positions: NDArray[np.uint32],
-    out: NDArray[np.float64],
+    b: Floats, met: Integers, is_met: NDArray[np.bool_], positions: Words, out: Floats
 ) -> None:
     for i in met:
         c = b[i]
@@ -242,14 +219,9 @@ def _flush(
 
 @njit(cache=True, nogil=True)
 def rows_of_visits(
-    words: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    leaves: tuple[int, int],
-    query_of: NDArray[np.uint32],
-    positions: NDArray[np.uint32],
-    columns: tuple[int, int],
-    out: NDArray[np.uint64],
-) -> None:
+    words: Words, starts: Integers, leaves: tuple[int, int], query_of: Words, positions: Words,
+    columns: tuple[int, int], out: LongWords,
+) -> None:  # fmt: skip
     """Set bit v of row positions[leaf, p] where visits of a leaf say that its place p is near v.
 
     For the leaves and validation points from the first to before the second number; bit 0 is the

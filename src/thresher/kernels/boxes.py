@@ -13,15 +13,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
 Single = NDArray[np.float32]
 
 PROBES = 64  # rows of a node that say in which direction it is longest
 
 
 @njit(cache=True, nogil=True)
-def split_nodes(
-    C: Single, order: NDArray[np.uint32], keys: Single, first: int, last: int, span: int
-) -> None:
+def split_nodes(C: Single, order: Words, keys: Single, first: int, last: int, span: int) -> None:
     """Halve the nodes first <= m < last of `span` rows each, across their longest direction.
 
     Afterwards the smaller half of the node's coordinates comes first in `order`.
@@ -38,7 +40,7 @@ def split_nodes(
 
 
 @njit(cache=True, nogil=True)
-def _longest(C: Single, order: NDArray[np.uint32], lo: int, hi: int) -> int:
+def _longest(C: Single, order: Words, lo: int, hi: int) -> int:
     step = max(1, (hi - lo) // PROBES)
     best = 0
     length = np.float32(-1)
@@ -54,7 +56,7 @@ def _longest(C: Single, order: NDArray[np.uint32], lo: int, hi: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _select(keys: Single, order: NDArray[np.uint32], lo: int, hi: int, middle: int) -> None:
+def _select(keys: Single, order: Words, lo: int, hi: int, middle: int) -> None:
     """Move the smallest keys of lo..hi before `middle`, and `order` with them."""
     left = lo
     right = hi - 1
@@ -83,13 +85,7 @@ def _select(keys: Single, order: NDArray[np.uint32], lo: int, hi: int, middle: i
 
 @njit(cache=True, nogil=True)
 def fill_leaves(
-    C: Single,
-    order: NDArray[np.uint32],
-    first: int,
-    last: int,
-    columns: NDArray[np.float32],
-    low: Single,
-    high: Single,
+    C: Single, order: Words, first: int, last: int, columns: Single, low: Single, high: Single
 ) -> None:
     """The rows of the leaves first <= j < last as columns, padded by zeros, and their boxes."""
     size = columns.shape[2]
@@ -108,7 +104,7 @@ def fill_leaves(
 
 
 @njit(cache=True, nogil=True)
-def fill_parents(low: Single, high: Single, offsets: NDArray[np.int64]) -> None:
+def fill_parents(low: Single, high: Single, offsets: Integers) -> None:
     """The boxes of all levels above the leaves; level q begins at offsets[q]."""
     for q in range(1, offsets.shape[0] - 1):
         below = offsets[q] - offsets[q - 1]
@@ -121,7 +117,7 @@ def fill_parents(low: Single, high: Single, offsets: NDArray[np.int64]) -> None:
 
 
 @njit(inline="always", nogil=True)
-def _gap(Q: NDArray[np.float64], q: int, low: Single, high: Single, box: int) -> float:
+def _gap(Q: Floats, q: int, low: Single, high: Single, box: int) -> float:
     """The squared distance of a query from a box, 0 inside."""
     gap = 0.0
     for k in range(Q.shape[1]):
@@ -133,13 +129,9 @@ def _gap(Q: NDArray[np.float64], q: int, low: Single, high: Single, box: int) ->
 
 @njit(cache=True, nogil=True)
 def gaps(
-    Q: NDArray[np.float64],
-    low: Single,
-    high: Single,
-    queries: NDArray[np.integer[Any]],
-    boxes: NDArray[np.integer[Any]],
-    out: NDArray[np.float64],
-) -> None:
+    Q: Floats, low: Single, high: Single, queries: NDArray[np.integer[Any]],
+    boxes: NDArray[np.integer[Any]], out: Floats,
+) -> None:  # fmt: skip
     """The squared distance of each of `queries` from its of `boxes`."""
     for t in range(queries.shape[0]):
         out[t] = _gap(Q, queries[t], low, high, boxes[t])
@@ -147,15 +139,9 @@ def gaps(
 
 @njit(cache=True, nogil=True)
 def touch(
-    Q: NDArray[np.float64],
-    first: int,
-    low: Single,
-    high: Single,
-    offsets: NDArray[np.int64],
-    limit: float,
-    leaves: NDArray[np.uint32],
-    queries: NDArray[np.uint32],
-) -> tuple[int, int]:
+    Q: Floats, first: int, low: Single, high: Single, offsets: Integers, limit: float,
+    leaves: Words, queries: Words,
+) -> tuple[int, int]:  # fmt: skip
     """Write the leaves whose boxes are within sqrt(limit) of each query, from query `first` on.
 
     Stops before a query for which there may be no room. Returns the first query not done and the
@@ -194,11 +180,7 @@ def touch(
 
 @njit(cache=True, nogil=True)
 def group_by_leaf(
-    leaves: NDArray[np.uint32],
-    queries: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    leaf_of: NDArray[np.uint32],
-    query_of: NDArray[np.uint32],
+    leaves: Words, queries: Words, starts: Integers, leaf_of: Words, query_of: Words
 ) -> None:
     """Pairs (leaf, query) by leaf, with the queries of each leaf in their order."""
     starts[:] = 0

@@ -12,17 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def direct_keys(
-    XT: NDArray[np.floating[Any]],
-    dims: tuple[int, ...],
-    x2: NDArray[np.float64],
-    v: NDArray[np.float64],
-    v2: float,
-    cosine: bool,
-    out: NDArray[np.float64],
-) -> None:
+    XT: NDArray[np.floating[Any]], dims: tuple[int, ...], x2: Floats, v: Floats, v2: float,
+    cosine: bool, out: Floats,
+) -> None:  # fmt: skip
     """Keys from the columns of `XT`, feature by feature in float64, alike for every pair.
 
     As in `masks.direct_words` the type of `dims` makes the number of features a constant.
@@ -44,15 +41,9 @@ def direct_keys(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def direct_tile(
-    XT: NDArray[np.floating[Any]],
-    dims: tuple[int, ...],
-    x2: NDArray[np.float64],
-    V: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    cosine: bool,
-    factor: float,
-    out: NDArray[np.floating[Any]],
-) -> None:
+    XT: NDArray[np.floating[Any]], dims: tuple[int, ...], x2: Floats, V: Floats, v2: Floats,
+    cosine: bool, factor: float, out: NDArray[np.floating[Any]],
+) -> None:  # fmt: skip
     """The same for several validation points, one row of `out` each; times a power of two."""
     row = np.empty(out.shape[1])
     for r in range(out.shape[0]):
@@ -64,12 +55,9 @@ def direct_tile(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def product_keys(
-    G: NDArray[np.floating[Any]],
-    x2: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    cosine: bool,
+    G: NDArray[np.floating[Any]], x2: Floats, v2: Floats, cosine: bool,
     out: NDArray[np.floating[Any]],
-) -> None:
+) -> None:  # fmt: skip
     """Keys from a tile `G` of the product of validation points (rows) and points."""
     for r in range(out.shape[0]):
         g = G[r]

@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
-Table = NDArray[np.float64]  # two-dimensional
+Table = Vector  # two-dimensional
 Codes = NDArray[np.int64]
 
 CLOSE = 1e-9  # Newton decrement of a solution: the objective is within its square of the minimum
@@ -231,12 +231,7 @@ def slow(size: int, decrement: float, before: float) -> bool:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def step_length(
-    A: Table,
-    targets: Codes,
-    penalties: Vector,
-    weights: Table,
-    step: Table,
-    decrement: float,
+    A: Table, targets: Codes, penalties: Vector, weights: Table, step: Table, decrement: float
 ) -> float:
     """1, or as many halves of it as make the objective fall enough."""
     value = objective(A, targets, penalties, weights)
@@ -251,14 +246,9 @@ def step_length(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def train(
-    table: Table,
-    codes: Codes,
-    members: Codes,
-    penalties: Vector,
-    weights: Table,
-    factor: Table,
+    table: Table, codes: Codes, members: Codes, penalties: Vector, weights: Table, factor: Table,
     known: bool,
-) -> bool:
+) -> bool:  # fmt: skip
     """Move `weights` to the minimum for these `members`; False where that did not work.
 
     `table` has one column a point, whose class is the position of its row of weights (of two, 0 or

@@ -14,6 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+Codes = NDArray[np.int32]
+Numbers = NDArray[np.floating[Any]]
+
 U32 = np.uint32
 U64 = np.uint64
 Keys = NDArray[np.uint64]
@@ -27,7 +32,7 @@ BUCKET_BITS = 8  # digits within a bucket
 
 @njit(cache=True, nogil=True)
 def fill_patterns(
-    distances: NDArray[np.floating[Any]], factor: float, patterns: NDArray[np.uint32]
+    distances: Numbers, factor: float, patterns: Words
 ) -> tuple[np.uint32, np.uint32]:
     """For every distance 32 bits that sort, as unsigned integers, like its float32 rounding.
 
@@ -50,15 +55,9 @@ def fill_patterns(
 
 @njit(cache=True, nogil=True)
 def sort_keys(
-    patterns: NDArray[np.uint32],
-    least: np.uint32,
-    most: np.uint32,
-    codes: NDArray[np.int32],
-    code: int,
-    keys: Keys,
-    spare: Keys,
-    histogram: NDArray[np.int64],
-) -> None:
+    patterns: Words, least: np.uint32, most: np.uint32, codes: Codes, code: int, keys: Keys,
+    spare: Keys, histogram: Integers,
+) -> None:  # fmt: skip
     """Fill `keys` with (pattern - least) << 32 | index << 1 | match, sorted by pattern, stable.
 
     All patterns lie between `least` and `most`.
@@ -109,15 +108,9 @@ def sort_keys(
 
 @njit(cache=True, nogil=True)
 def _sort_buckets(
-    patterns: NDArray[np.uint32],
-    least: np.uint32,
-    bits: int,
-    codes: NDArray[np.int32],
-    code: int,
-    keys: Keys,
-    spare: Keys,
-    histogram: NDArray[np.int64],
-) -> None:
+    patterns: Words, least: np.uint32, bits: int, codes: Codes, code: int, keys: Keys, spare: Keys,
+    histogram: Integers,
+) -> None:  # fmt: skip
     """`sort_keys` for many keys: a pass by the leading digit, then buckets that fit the cache."""
     n = patterns.shape[0]
     rest = bits - LEADING_BITS
@@ -147,9 +140,7 @@ def _sort_buckets(
 
 
 @njit(cache=True, nogil=True)
-def _sort_bucket(
-    source: Keys, target: Keys, passes: int, q: np.uint64, count: NDArray[np.int64]
-) -> None:
+def _sort_bucket(source: Keys, target: Keys, passes: int, q: np.uint64, count: Integers) -> None:
     """Sort by the lowest digits of the pattern, of q bits each, to and fro between the two."""
     mask = U64((U64(1) << q) - U64(1))
     for p in range(passes):
@@ -168,7 +159,7 @@ def _sort_bucket(
 
 @njit(cache=True, nogil=True)
 def _scatter(
-    source: Keys, target: Keys, shift: np.uint64, mask: np.uint64, starts: NDArray[np.int64]
+    source: Keys, target: Keys, shift: np.uint64, mask: np.uint64, starts: Integers
 ) -> None:
     for i in range(source.shape[0]):
         key = source[i]
@@ -179,7 +170,7 @@ def _scatter(
 
 
 @njit(cache=True, nogil=True)
-def restore_order(keys: Keys, distances: NDArray[np.floating[Any]]) -> None:
+def restore_order(keys: Keys, distances: Numbers) -> None:
     """Sort runs of equal float32 patterns by float64 distance; equal ones keep their order."""
     n = keys.shape[0]
     i = 1
@@ -195,7 +186,7 @@ def restore_order(keys: Keys, distances: NDArray[np.floating[Any]]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.floating[Any]]) -> None:
+def _sort_run(keys: Keys, first: int, end: int, distances: Numbers) -> None:
     """Sort keys[first:end] by float64 distance, stable: by insertion if short, else by merging."""
     if end - first > 32:
         run = keys[first:end].copy()
@@ -220,16 +211,9 @@ def _sort_run(keys: Keys, first: int, end: int, distances: NDArray[np.floating[A
 
 @njit(cache=True, nogil=True)
 def order_points(
-    distances: NDArray[np.floating[Any]],
-    factor: float,
-    exact: bool,
-    codes: NDArray[np.int32],
-    code: int,
-    patterns: NDArray[np.uint32],
-    keys: Keys,
-    spare: Keys,
-    histogram: NDArray[np.int64],
-) -> np.uint32:
+    distances: Numbers, factor: float, exact: bool, codes: Codes, code: int, patterns: Words,
+    keys: Keys, spare: Keys, histogram: Integers,
+) -> np.uint32:  # fmt: skip
     """Fill `keys` with all points, nearest first; in the order of float64 if `exact`.
 
     Returns the least pattern, from which the keys' patterns are counted.
@@ -243,13 +227,9 @@ def order_points(
 
 @njit(cache=True, nogil=True)
 def mixed_runs(
-    keys: Keys,
-    distances: NDArray[np.float64],
-    error: float,
-    band: NDArray[np.uint32],
-    least: np.uint32,
-    runs: NDArray[np.int64],
-) -> tuple[int, int]:
+    keys: Keys, distances: NDArray[np.float64], error: float, band: Words, least: np.uint32,
+    runs: Integers,
+) -> tuple[int, int]:  # fmt: skip
     """Find runs of sorted keys in which each gap between distances is at most `error`.
 
     Only runs with matching *and* other points are kept, since equal matches have equal values
@@ -287,7 +267,7 @@ def mixed_runs(
 
 
 @njit(cache=True, nogil=True)
-def run_points(keys: Keys, runs: NDArray[np.int64], points: NDArray[np.int64]) -> None:
+def run_points(keys: Keys, runs: Integers, points: Integers) -> None:
     """The points that the runs hold."""
     count = 0
     for j in range(runs.shape[0]):
@@ -297,7 +277,7 @@ def run_points(keys: Keys, runs: NDArray[np.int64], points: NDArray[np.int64]) -
 
 
 @njit(cache=True, nogil=True)
-def sort_runs(keys: Keys, runs: NDArray[np.int64], distances: NDArray[np.float64]) -> None:
+def sort_runs(keys: Keys, runs: Integers, distances: NDArray[np.float64]) -> None:
     """Sort the keys of each run by distance, then by position."""
     for j in range(runs.shape[0]):
         first = runs[j, 0]

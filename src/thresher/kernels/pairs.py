@@ -14,7 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Row = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
+Numbers = NDArray[np.floating[Any]]
 
 U32 = np.uint32
 LANES = 64
@@ -23,19 +27,19 @@ PANEL = 64  # validation points that one row meets at a time
 
 
 @njit(cache=True, nogil=True)
-def dot(x: Row, v: Row) -> float:
+def dot(x: Numbers, v: Numbers) -> float:
     """sum_k x_k v_k in float64."""
     return _dot(x, v, x.shape[0]) if x.shape[0] < WIDE else _wide_dot(x, v)
 
 
 @njit(cache=True, nogil=True)
-def squared_distance(x: Row, v: Row) -> float:
+def squared_distance(x: Numbers, v: Numbers) -> float:
     """sum_k (x_k - v_k)^2 in float64; exactly 0 for equal rows."""
     return _squared_distance(x, v) if x.shape[0] < WIDE else _wide_squared_distance(x, v)
 
 
 @njit(cache=True, nogil=True)
-def _dot(x: Row, v: Row, n: int) -> float:
+def _dot(x: Numbers, v: Numbers, n: int) -> float:
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
     whole = n - n % 8
     for k in range(0, whole, 8):
@@ -53,7 +57,7 @@ def _dot(x: Row, v: Row, n: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _squared_distance(x: Row, v: Row) -> float:
+def _squared_distance(x: Numbers, v: Numbers) -> float:
     a0 = a1 = a2 = a3 = 0.0
     n = x.shape[0]
     whole = n - n % 4
@@ -73,7 +77,7 @@ def _squared_distance(x: Row, v: Row) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _wide_dot(x: Row, v: Row) -> float:
+def _wide_dot(x: Numbers, v: Numbers) -> float:
     lanes = np.zeros(LANES)
     for c in range(0, x.shape[0], LANES):
         xs = x[c : c + LANES]
@@ -84,7 +88,7 @@ def _wide_dot(x: Row, v: Row) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _wide_squared_distance(x: Row, v: Row) -> float:
+def _wide_squared_distance(x: Numbers, v: Numbers) -> float:  # apart, so that both are vectors
     lanes = np.zeros(LANES)
     for c in range(0, x.shape[0], LANES):
         xs = x[c : c + LANES]
@@ -96,7 +100,7 @@ def _wide_squared_distance(x: Row, v: Row) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _added_up(lanes: NDArray[np.float64]) -> float:
+def _added_up(lanes: Floats) -> float:
     """The sum of the lanes: the upper half to the lower half, until one is left."""
     half = LANES // 2
     while half > 0:
@@ -107,9 +111,7 @@ def _added_up(lanes: NDArray[np.float64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def squared_norms(
-    X: NDArray[np.floating[Any]], dims: tuple[int, ...], out: NDArray[np.float64]
-) -> None:
+def squared_norms(X: Numbers, dims: tuple[int, ...], out: Floats) -> None:
     """|x|^2 of every row; NaN or infinite where the row holds such a number.
 
     Where `dims` has an entry for each feature, its type makes their number a constant of the loop.
@@ -119,7 +121,7 @@ def squared_norms(
 
 
 @njit(cache=True, nogil=True)
-def similarity(x: Row, v: Row, x2: float, v2: float) -> float:
+def similarity(x: Numbers, v: Numbers, x2: float, v2: float) -> float:
     """The cosine of the angle between two rows, 0 if one is zero; x2 = |x|^2 and v2 = |v|^2."""
     return _cosine(dot(x, v), x2 * v2)
 
@@ -130,7 +132,7 @@ def _cosine(product: float, scale: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def distance(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
+def distance(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool) -> float:
     """The distance of the pair in the metric's own units."""
     if cosine:
         return 1.0 - similarity(x, v, x2, v2)
@@ -138,7 +140,7 @@ def distance(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
 
 
 @njit(cache=True, nogil=True)
-def is_near(x: Row, v: Row, x2: float, v2: float, cosine: bool, radius: float) -> bool:
+def is_near(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool, radius: float) -> bool:
     """Whether the distance of the pair is at most `radius`.
 
     A distance that `distance` computes as the radius counts, and so does a cosine similarity that
@@ -157,7 +159,7 @@ def _alike_enough(product: float, scale: float, radius: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def order_key(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
+def order_key(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool) -> float:
     """A number that orders points as their distances to v do, with fewer roundings.
 
     The squared distance, or minus the cosine squared with its sign: for integers one division is
@@ -171,17 +173,9 @@ def order_key(x: Row, v: Row, x2: float, v2: float, cosine: bool) -> float:
 
 @njit(cache=True, nogil=True)
 def settle(
-    notes: NDArray[np.uint32],
-    rows: NDArray[np.int64],
-    X: NDArray[np.floating[Any]],
-    x2: NDArray[np.float64],
-    V: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    cosine: bool,
-    radius: float,
-    positions: NDArray[np.uint32],
-    words: NDArray[np.uint32],
-) -> None:
+    notes: Words, rows: Integers, X: Numbers, x2: Floats, V: Floats, v2: Floats, cosine: bool,
+    radius: float, positions: Words, words: Words,
+) -> None:  # fmt: skip
     """Decide every noted pair by the pair rule; X[rows[j]] is the row that note j is about."""
     for j in range(notes.shape[0]):
         i = notes[j, 0]
@@ -200,18 +194,9 @@ def settle(
 
 @njit(cache=True, nogil=True)
 def settle_visits(
-    notes: NDArray[np.uint32],
-    first_rows: NDArray[np.int64],
-    queries: NDArray[np.uint32],
-    order: NDArray[np.uint32],
-    X: NDArray[np.floating[Any]],
-    x2: NDArray[np.float64],
-    V: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    cosine: bool,
-    radius: float,
-    words: NDArray[np.uint32],
-) -> None:
+    notes: Words, first_rows: Integers, queries: Words, order: Words, X: Numbers, x2: Floats,
+    V: Floats, v2: Floats, cosine: bool, radius: float, words: Words,
+) -> None:  # fmt: skip
     """Decide every noted pair by the pair rule, where the words of a visit speak of points.
 
     Note j is about visit notes[j, 0] of validation point queries[visit], whose bits are the points
@@ -235,35 +220,21 @@ def settle_visits(
 
 
 @njit(cache=True, nogil=True)
-def pair_keys(
-    X: NDArray[np.float64],
-    x2: NDArray[np.float64],
-    v: NDArray[np.float64],
-    v2: float,
-    cosine: bool,
-    out: NDArray[np.float64],
-) -> None:
+def pair_keys(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, out: Floats) -> None:
     """Keys of the rows of X by the pair rule."""
     for i in range(X.shape[0]):
         out[i] = order_key(X[i], v, x2[i], v2, cosine)
 
 
 @njit(cache=True, nogil=True)
-def pair_distances(
-    X: NDArray[np.float64],
-    x2: NDArray[np.float64],
-    v: NDArray[np.float64],
-    v2: float,
-    cosine: bool,
-    out: NDArray[np.float64],
-) -> None:
+def pair_distances(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, out: Floats) -> None:
     """Distances of the rows of X to v by the pair rule, in the metric's own units."""
     for i in range(X.shape[0]):
         out[i] = distance(X[i], v, x2[i], v2, cosine)
 
 
 @njit(cache=True, nogil=True)
-def fingerprints(X: NDArray[np.float64], salt: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
+def fingerprints(X: Floats, salt: Integers, out: NDArray[np.uint64]) -> None:
     """A 64-bit number for each row and its integer of `salt`: equal for equal rows, else not.
 
     Rows are compared as float64 numbers (so -0.0 is 0.0), whatever dtype they came in. Two
@@ -275,7 +246,7 @@ def fingerprints(X: NDArray[np.float64], salt: NDArray[np.int64], out: NDArray[n
 
 
 @njit(cache=True, nogil=True)
-def fingerprint(x: NDArray[np.float64], salt: int) -> int:
+def fingerprint(x: Floats, salt: int) -> int:
     """The number that `fingerprints` has for one row."""
     return _fingerprint((x + 0.0).view(np.uint64), np.int64(salt))  # type: ignore[return-value]
 
@@ -293,18 +264,9 @@ def _fingerprint(bits: NDArray[np.uint64], salt: np.int64) -> np.uint64:
 
 @njit(cache=True)
 def move_row(
-    x: NDArray[np.float64],
-    panels: NDArray[np.float64],
-    v2: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    cosine: bool,
-    radius: float,
-    bounds: tuple[float, float],
-    leave: int,
-    enter: int,
-    twins: bool,
-    counts: NDArray[np.int64],
-) -> bool:
+    x: Floats, panels: Floats, v2: Floats, codes: NDArray[np.int32], cosine: bool, radius: float,
+    bounds: tuple[float, float], leave: int, enter: int, twins: bool, counts: Integers,
+) -> bool:  # fmt: skip
     """Count row x out of class `leave` and into class `enter` (-1 is none), by the pair rule.
 
     False, and nothing changes, if |x|^2 is not within `bounds` or, where `twins` are asked for, x
@@ -323,12 +285,11 @@ def move_row(
     for p in range(panels.shape[0]):
         lo = p * PANEL
         n = min(PANEL, v2.shape[0] - lo)
+        _panel_sums(x, panels[p], cosine, lanes)
         if cosine:
-            _panel_dots(x, panels, p, lanes)
             for j in range(n):
                 near[j] = _alike_enough(lanes[0, j], x2 * v2[lo + j], radius)
         else:
-            _panel_distances(x, panels, p, lanes)
             for j in range(n):
                 near[j] = np.sqrt(lanes[0, j]) <= radius
         for j in range(n):
@@ -340,9 +301,7 @@ def move_row(
 
 
 @njit(cache=True)
-def _is_among(
-    x: NDArray[np.float64], x2: float, panels: NDArray[np.float64], v2: NDArray[np.float64]
-) -> bool:
+def _is_among(x: Floats, x2: float, panels: Floats, v2: Floats) -> bool:
     """Whether x is a validation row; equal rows have equal norms, bit for bit."""
     for v in range(v2.shape[0]):
         if v2[v] == x2:
@@ -355,52 +314,30 @@ def _is_among(
 
 
 @njit(cache=True)
-def _panel_dots(
-    x: NDArray[np.float64], panels: NDArray[np.float64], p: int, a: NDArray[np.float64]
-) -> None:
-    """a[0, j] = `dot` of x and each validation point of a panel, to the last bit."""
+def _panel_sums(x: Floats, panel: Floats, cosine: bool, a: Floats) -> None:
+    """a[0, j] = `dot` or `squared_distance` of x and validation point j, to the last bit.
+
+    Few lanes are added up neighbor by neighbor, many as in `_added_up`.
+    """
     n = x.shape[0]
-    count = 8 if n < WIDE else LANES
+    few = 8 if cosine else 4
+    count = few if n < WIDE else LANES
     whole = n - n % count if n < WIDE else n  # the rest of few lanes goes to the first
     a[:count] = 0.0
     for k in range(n):
         lane = k % count if k < whole else 0
-        for j in range(PANEL):
-            a[lane, j] += x[k] * panels[p, k, j]
-    _add_up_panel(a, count)
-
-
-@njit(cache=True)
-def _panel_distances(
-    x: NDArray[np.float64], panels: NDArray[np.float64], p: int, a: NDArray[np.float64]
-) -> None:
-    """a[0, j] = `squared_distance` of x to each validation point of a panel, to the last bit."""
-    n = x.shape[0]
-    count = 4 if n < WIDE else LANES
-    whole = n - n % count if n < WIDE else n  # the rest of few lanes goes to the first
-    a[:count] = 0.0
-    for k in range(n):
-        lane = k % count if k < whole else 0
-        for j in range(PANEL):
-            t = x[k] - panels[p, k, j]
-            a[lane, j] += t * t
-    _add_up_panel(a, count)
-
-
-@njit(cache=True)
-def _add_up_panel(a: NDArray[np.float64], count: int) -> None:
-    """The sum of the lanes in a[0]: few lanes neighbor by neighbor, many as in `_added_up`."""
-    if count < LANES:
-        step = 1
-        while step < count:
-            for lane in range(0, count, 2 * step):
-                for j in range(PANEL):
-                    a[lane, j] += a[lane + step, j]
-            step *= 2
-        return
-    half = LANES // 2
-    while half > 0:
-        for lane in range(half):
+        if cosine:
             for j in range(PANEL):
-                a[lane, j] += a[lane + half, j]
-        half //= 2
+                a[lane, j] += x[k] * panel[k, j]
+        else:
+            for j in range(PANEL):
+                t = x[k] - panel[k, j]
+                a[lane, j] += t * t
+    left = count
+    while left > 1:
+        left //= 2
+        apart = count // (2 * left) if n < WIDE else left  # from a lane to the one added to it
+        for i in range(left):
+            lane = i * count // left if n < WIDE else i
+            for j in range(PANEL):
+                a[lane, j] += a[lane + apart, j]

@@ -13,6 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+LongWords = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+
 U32 = np.uint32
 U64 = np.uint64
 TILE = 256  # rows that meet 64 validation points at a time, at most
@@ -21,11 +27,7 @@ NUMBERS = 1 << 15  # and sums of theirs, so that these and the tables stay in th
 
 @njit(cache=True, nogil=True)
 def label_slots(
-    codes: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    masks: NDArray[np.uint64],
-    sizes: NDArray[np.int64],
-    slots: NDArray[np.uint8],
+    codes: Integers, labels: Integers, masks: LongWords, sizes: Integers, slots: Bytes
 ) -> None:
     """The labels of each 64 validation points, who carries them, and the labels of each byte.
 
@@ -51,11 +53,7 @@ def label_slots(
 
 @njit(cache=True, nogil=True)
 def label_weights(
-    codes: NDArray[np.int64],
-    prices: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    slots: NDArray[np.uint8],
-    weights: NDArray[np.float64],
+    codes: Integers, prices: Floats, sizes: Integers, slots: Bytes, weights: Floats
 ) -> None:
     """For each table the eight prices for a point with one label that is priced under another.
 
@@ -81,18 +79,9 @@ def label_weights(
 
 @njit(cache=True, nogil=True)
 def add_label_values(
-    words: NDArray[np.uint64],
-    first: int,
-    lo: int,
-    hi: int,
-    own: NDArray[np.int32],
-    rows: NDArray[np.uint32],
-    labels: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    slots: NDArray[np.uint8],
-    tables: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+    words: LongWords, first: int, lo: int, hi: int, own: NDArray[np.int32], rows: Words,
+    labels: Integers, sizes: Integers, slots: Bytes, tables: Floats, out: Floats,
+) -> None:  # fmt: skip
     """Add to out[rows[i], c] what the set bits of row i pay it under label c, for lo <= i < hi.
 
     The bits begin at word `first`; own[i] is the label that row i carries, and rows come by it.
@@ -121,7 +110,7 @@ def add_label_values(
 
 
 @njit(cache=True, nogil=True)
-def _mark_absent(labels: NDArray[np.int64], absent: NDArray[np.float64]) -> int:
+def _mark_absent(labels: Integers, absent: Floats) -> int:
     """1.0 for all labels but those of a group, and how many these are."""
     absent[:] = 1.0
     count = 0
@@ -132,7 +121,7 @@ def _mark_absent(labels: NDArray[np.int64], absent: NDArray[np.float64]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _end_of_run(own: NDArray[np.int32], begin: int, last: int, absent: NDArray[np.float64]) -> int:
+def _end_of_run(own: NDArray[np.int32], begin: int, last: int, absent: Floats) -> int:
     """The end of the rows from `begin` on that carry one label, or labels that are all absent."""
     end = begin + 1
     while end < last and (own[end] == own[begin] or absent[own[begin]] + absent[own[end]] == 2.0):
@@ -142,15 +131,9 @@ def _end_of_run(own: NDArray[np.int32], begin: int, last: int, absent: NDArray[n
 
 @njit(cache=True, nogil=True)
 def _add_group(
-    x: NDArray[np.uint64],
-    at: NDArray[np.int64],
-    tables: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    slots: NDArray[np.uint8],
-    absent: NDArray[np.float64],
-    rows: NDArray[np.uint32],
-    out: NDArray[np.float64],
-) -> None:
+    x: LongWords, at: Integers, tables: Floats, labels: Integers, slots: Bytes, absent: Floats,
+    rows: Words, out: Floats,
+) -> None:  # fmt: skip
     """Add what 64 validation points pay the rows: under each of their labels, and under others."""
     to = np.empty(8, np.int64)
     for label in labels:
@@ -168,13 +151,7 @@ def _add_group(
 
 @njit(cache=True, nogil=True)
 def _rows_with_bits(
-    words: NDArray[np.uint64],
-    w: int,
-    lo: int,
-    hi: int,
-    rows: NDArray[np.uint32],
-    x: NDArray[np.uint64],
-    which: NDArray[np.uint32],
+    words: LongWords, w: int, lo: int, hi: int, rows: Words, x: LongWords, which: Words
 ) -> int:
     """Those of lo <= i < hi whose word w is not zero: the words, their rows, and how many."""
     n = 0
@@ -186,13 +163,7 @@ def _rows_with_bits(
 
 
 @njit(cache=True, nogil=True)
-def _add_sums(
-    words: NDArray[np.uint64],
-    at: NDArray[np.int64],
-    tables: NDArray[np.float64],
-    rows: NDArray[np.uint32],
-    out: NDArray[np.float64],
-) -> None:
+def _add_sums(words: LongWords, at: Integers, tables: Floats, rows: Words, out: Floats) -> None:
     """Add to out[rows[i]] what the set bits of word i are worth, byte k by table at[k]."""
     t0, t1, t2, t3 = tables[at[0]], tables[at[1]], tables[at[2]], tables[at[3]]
     t4, t5, t6, t7 = tables[at[4]], tables[at[5]], tables[at[6]], tables[at[7]]
@@ -209,15 +180,9 @@ def _add_sums(
 
 @njit(cache=True, nogil=True)
 def count_labels(
-    words: NDArray[np.uint64],
-    first: int,
-    lo: int,
-    hi: int,
-    rows: NDArray[np.uint32],
-    labels: NDArray[np.int64],
-    masks: NDArray[np.uint64],
-    out: NDArray[np.int32],
-) -> None:
+    words: LongWords, first: int, lo: int, hi: int, rows: Words, labels: Integers,
+    masks: LongWords, out: NDArray[np.int32],
+) -> None:  # fmt: skip
     """Add to out[rows[i], c] the number of set bits of row i that stand for label c."""
     for g in range(labels.shape[0]):
         for i in range(lo, hi):

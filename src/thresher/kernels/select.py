@@ -13,19 +13,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 GROUP = 64  # distances compared at once, before one of them is looked at
 BINS = 1024
 
 
 @njit(cache=True, nogil=True)
 def collect(
-    tile: NDArray[np.floating[Any]],
-    first: int,
-    limits: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    keys: NDArray[np.float64],
-    points: NDArray[np.int64],
-) -> None:
+    tile: NDArray[np.floating[Any]], first: int, limits: Floats, counts: Integers, keys: Floats,
+    points: Integers,
+) -> None:  # fmt: skip
     """Let in the points first, first + 1, ... whose distances are the columns of `tile`.
 
     Every row has room for all of them.
@@ -50,14 +49,9 @@ def collect(
 
 @njit(cache=True, nogil=True)
 def merge(
-    other_counts: NDArray[np.int64],
-    other_keys: NDArray[np.float64],
-    other_points: NDArray[np.int64],
-    limits: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    keys: NDArray[np.float64],
-    points: NDArray[np.int64],
-) -> None:
+    other_counts: Integers, other_keys: Floats, other_points: Integers, limits: Floats,
+    counts: Integers, keys: Floats, points: Integers,
+) -> None:  # fmt: skip
     """Let in the candidates of others, whose points come later in the input."""
     for r in range(counts.shape[0]):
         count = counts[r]
@@ -71,14 +65,9 @@ def merge(
 
 @njit(cache=True, nogil=True)
 def shrink(
-    kept: int,
-    room: int,
-    errors: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    keys: NDArray[np.float64],
-    points: NDArray[np.int64],
-) -> int:
+    kept: int, room: int, errors: Floats, limits: Floats, counts: Integers, keys: Floats,
+    points: Integers,
+) -> int:  # fmt: skip
     """Shrink rows of more than `room` candidates; how many of them have more all the same.
 
     Where distances may be wrong by half an `error` each, whatever may be among the `kept` nearest
@@ -94,11 +83,7 @@ def shrink(
 
 @njit(cache=True, nogil=True)
 def shrink_row(
-    kept: int,
-    error: float,
-    count: int,
-    keys: NDArray[np.float64],
-    points: NDArray[np.int64],
+    kept: int, error: float, count: int, keys: Floats, points: Integers
 ) -> tuple[int, float]:
     """Leave the candidates that may be among the `kept` nearest, in their order.
 
@@ -123,7 +108,7 @@ def shrink_row(
 
 
 @njit(cache=True, nogil=True)
-def smallest(numbers: NDArray[np.float64], rank: int) -> float:
+def smallest(numbers: Floats, rank: int) -> float:
     """The number of that rank, from 1; numbers of its bin, in a histogram, are all that is sorted.
 
     Rounding is monotone, so that bins are in the order of the numbers.

@@ -10,6 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+
 U32 = np.uint32
 ONE = U32(1)
 LONGEST = np.int64(2**63 - 1)  # a squared length that stands for all longer ones
@@ -17,13 +20,9 @@ LONGEST = np.int64(2**63 - 1)  # a squared length that stands for all longer one
 
 @njit(cache=True, nogil=True)
 def add_squares(
-    words: NDArray[np.uint32],
-    masks: NDArray[np.uint32],
-    codes: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    squares: NDArray[np.int64],
-) -> None:
+    words: Words, masks: Words, codes: NDArray[np.int32], rows: Integers, starts: Integers,
+    squares: Integers,
+) -> None:  # fmt: skip
     """Add to squares[u] the squared euclidean length of unit u's counts in this block.
 
     A sum beyond `LONGEST` stays there. Nothing wraps: a unit has fewer than 2^31 points, and each
@@ -46,14 +45,9 @@ def add_squares(
 
 @njit(cache=True, nogil=True)
 def add_counts(
-    words: NDArray[np.uint32],
-    masks: NDArray[np.uint32],
-    codes: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
+    words: Words, masks: Words, codes: NDArray[np.int32], rows: Integers, starts: Integers,
+    weights: Integers, counts: Integers,
+) -> None:  # fmt: skip
     """Add weights[u] for every bit of every row of unit u: counts[0] same label, [1] another."""
     for u in range(starts.shape[0] - 1):
         for r in range(starts[u], starts[u + 1]):
@@ -61,9 +55,7 @@ def add_counts(
 
 
 @njit(cache=True, nogil=True)
-def _add_row(
-    row: NDArray[np.uint32], mask: NDArray[np.uint32], weight: int, counts: NDArray[np.int64]
-) -> None:
+def _add_row(row: Words, mask: Words, weight: int, counts: Integers) -> None:
     for w in range(row.shape[0]):
         same = U32(row[w] & mask[w])
         other = U32(row[w] & ~mask[w])

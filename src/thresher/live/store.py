@@ -36,7 +36,7 @@ from thresher.live.journal import ADD, RELABEL, REMOVE, Journal
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.replay import caught_up
 from thresher.live.values import present_values
-from thresher.neighbors.single import NOBODY, plain_row
+from thresher.neighbors.panels import NOBODY, plain_row
 from thresher.price_list import PriceList
 from thresher.valuation import Valuation
 

@@ -55,65 +55,30 @@ class Ball:
         """The points within a radius of each validation point."""
         return cls(validation.rows, len(validation), validation.metric, radius, neighbors)
 
-    def search(self, points: Rows | Distances) -> Search:
-        """The way in which the points near each validation row are found."""
-        return search(
-            points, self.rows, metric=self.metric, radius=self.radius, neighbors=self.neighbors
-        )
+    def tree(self, points: Rows | Distances) -> Tree | None:
+        """The tree by which near points are found; None where all pairs are looked at."""
+        if isinstance(points, Distances) or self.rows is None:
+            if self.neighbors not in {"auto", "all"}:
+                raise InputError(
+                    f"neighbors={self.neighbors!r} needs features: with metric='precomputed' the "
+                    "distances are there already, use neighbors='all'"
+                )
+            return None
+        sides = points, self.rows, self.metric, self.radius
+        if self.neighbors == "all" or (self.neighbors == "auto" and not tree_pays(*sides)):
+            return None
+        return Tree.of(points, Space.of(*sides))
 
     def blocks(
         self, points: Rows | Distances, groups: Groups, advance: Advance | None = None
     ) -> Iterator[Block] | Iterator[TreeBlock]:
         """Yield the near pairs, a block of validation rows at a time."""
-        return self.search(points).blocks(groups, advance)
-
-
-@dataclass(frozen=True)
-class Search:
-    """How the near pairs of these points and validation points are found."""
-
-    points: Rows | Distances
-    validation: Rows | None
-    metric: Metric
-    radius: float
-    tree: Tree | None = None  # None: look at all pairs
-
-    def blocks(
-        self, groups: Groups, advance: Advance | None = None
-    ) -> Iterator[Block] | Iterator[TreeBlock]:
-        """Yield the near pairs, a block of validation points at a time."""
-        if self.tree is None:
+        tree = self.tree(points)
+        if tree is None:
             return near_blocks(
-                self.points, groups, self.validation,
-                metric=self.metric, radius=self.radius, advance=advance,
-            )  # fmt: skip
-        assert isinstance(self.points, Rows) and self.validation is not None  # noqa: S101, PT018
-        return tree_blocks(
-            self.tree, self.points, groups.positions, groups.starts, self.validation,
-            advance=advance,
-        )  # fmt: skip
-
-
-def search(
-    points: Rows | Distances,
-    validation: Rows | None,
-    *,
-    metric: Metric,
-    radius: float,
-    neighbors: Neighbors = "auto",
-) -> Search:
-    """The way asked for, or for "auto" the one that is expected to be faster."""
-    every = Search(points, validation, metric, radius)
-    if isinstance(points, Distances) or validation is None:
-        if neighbors not in {"auto", "all"}:
-            raise InputError(
-                f"neighbors={neighbors!r} needs features: with metric='precomputed' the distances "
-                "are there already, use neighbors='all'"
+                points, groups, self.rows, metric=self.metric, radius=self.radius, advance=advance
             )
-        return every
-    if neighbors == "all":
-        return every
-    if neighbors == "auto" and not tree_pays(points, validation, metric, radius):
-        return every
-    tree = Tree.of(points, Space.of(points, validation, metric, radius))
-    return Search(points, validation, metric, radius, tree)
+        assert isinstance(points, Rows) and self.rows is not None  # noqa: S101, PT018
+        return tree_blocks(
+            tree, points, groups.positions, groups.starts, self.rows, advance=advance
+        )

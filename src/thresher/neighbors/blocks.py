@@ -45,6 +45,11 @@ class Block:
     words: NDArray[np.uint32]
     parallel: bool
 
+    def pairs(self) -> NDArray[np.bool_]:
+        """Whether each point is near each validation point of the block."""
+        bits = np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : self.columns.stop - self.columns.start].view(np.bool_)
+
     def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Near points in each segment, for each validation point of the block."""
         counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
@@ -60,11 +65,9 @@ class Block:
         return counts[:, : self.columns.stop - self.columns.start]
 
     def add(
-        self,
-        segments: list[tuple[int, int, int]],
-        weights: NDArray[np.float64],
+        self, segments: list[tuple[int, int, int]], weights: NDArray[np.float64],
         out: NDArray[np.float64],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
         lanes = self.words.shape[1] * 32
         padded = np.zeros((len(segments), lanes))
@@ -100,14 +103,9 @@ def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tup
 
 
 def near_blocks(
-    points: Rows | Distances,
-    groups: Groups,
-    validation: Rows | None,
-    *,
-    metric: Metric,
-    radius: float,
-    advance: Advance | None = None,
-) -> Iterator[Block]:
+    points: Rows | Distances, groups: Groups, validation: Rows | None, *, metric: Metric,
+    radius: float, advance: Advance | None = None,
+) -> Iterator[Block]:  # fmt: skip
     """Yield the bits of all points, a block of validation points at a time.
 
     The words of a block are overwritten by the next one. `advance` is told the number of

@@ -92,13 +92,9 @@ def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> 
 
 
 def expect(
-    points: Rows,
-    validation: Rows,
-    metric: Metric,
-    radius: float,
-    most_near: float = 1.0,
+    points: Rows, validation: Rows, metric: Metric, radius: float, most_near: float = 1.0,
     count: int = POINTS,
-) -> Expected | None:
+) -> Expected | None:  # fmt: skip
     """What `count` points say of a tree over all; None where more than `most_near` are near.
 
     The same tree over a sample has fewer levels. By how much fewer boxes are touched from one level
@@ -124,7 +120,7 @@ def _sample(rows: Rows, count: int) -> Rows:
     if len(rows) <= count:
         return rows
     which = np.random.default_rng(SEED).choice(len(rows), count, replace=False, shuffle=False)
-    return Rows(rows.array[which], rows.squares[which])
+    return rows.some(which)
 
 
 def _near_share(space: Space, C: NDArray[np.float64], Q: NDArray[np.float64]) -> float:

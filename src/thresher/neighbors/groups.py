@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.kernels.labels import class_positions, gather
+from thresher.kernels.codes import class_positions, gather
 from thresher.labels import Codes
 from thresher.threads import cut, run
 
@@ -52,6 +53,19 @@ class Groups:
         starts = np.empty(classes + 1, np.int64)
         class_positions(codes, starts, positions)
         return cls(positions, starts)
+
+    @cached_property
+    def rows(self) -> NDArray[np.uint32]:
+        """The point at each position."""
+        rows = np.empty(len(self.positions), np.uint32)
+        rows[self.positions] = np.arange(len(rows), dtype=np.uint32)
+        return rows
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """The class of the point at each position."""
+        classes = np.arange(len(self.starts) - 1, dtype=np.int32)
+        return np.repeat(classes, np.diff(self.starts))
 
     def segments(self, wanted: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.

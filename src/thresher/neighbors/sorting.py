@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation
 from thresher.kernels.distances import direct_keys
-from thresher.kernels.order import (
-    fill_patterns,
-    mixed_runs,
-    order_points,
-    run_points,
-    sort_runs,
-)
+from thresher.kernels.order import fill_patterns, mixed_runs, order_points, run_points, sort_runs
 from thresher.labels import Codes
 from thresher.metrics import CHUNK, Rows
 from thresher.neighbors.tiles import DIRECT_WIDTH, Tiles, range_factor, tiles

@@ -66,6 +66,15 @@ def tiles(points: Points, validation: Validation, precision: str, most: int) -> 
         yield kind(lo, hi, precision, rows, validation)
 
 
+def pair_table(rows: Rows, others: Rows, *, cosine: bool) -> NDArray[np.float64]:
+    """The pair rule's numbers that sort as distances do: a row for each row, a column an other."""
+    X, V = rows.as_float64(slice(None)), others.as_float64(slice(None))
+    table = np.empty((len(V), len(X)))
+    for v, key in enumerate(table):
+        pair_keys(X, rows.squares, V[v], float(others.squares[v]), cosine, key)
+    return table.T
+
+
 def range_factor(points: Rows, validation: Rows, precision: str, *, cosine: bool) -> float:
     """A power of two that brings squared distances into the range of float32; cosines are.
 

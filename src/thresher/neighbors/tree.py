@@ -206,14 +206,9 @@ class TreeBlock:
 
 
 def tree_blocks(
-    tree: Tree,
-    points: Rows,
-    positions: NDArray[np.uint32],
-    class_starts: NDArray[np.int64],
-    validation: Rows,
-    *,
-    advance: Advance | None = None,
-) -> Iterator[TreeBlock]:
+    tree: Tree, points: Rows, positions: NDArray[np.uint32], class_starts: NDArray[np.int64],
+    validation: Rows, *, advance: Advance | None = None,
+) -> Iterator[TreeBlock]:  # fmt: skip
     """Yield the visits of all validation points, a block of them at a time.
 
     Blocks begin at multiples of 64, and end where there are enough visits: what is aimed at follows

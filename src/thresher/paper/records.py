@@ -60,10 +60,9 @@ class Record:
 
 
 def make_records(
-    experiment: Experiment,
-    done: Iterable[tuple[Cell, Outcome]],
+    experiment: Experiment, done: Iterable[tuple[Cell, Outcome]],
     missing: Iterable[tuple[Cell, str]] = (),
-) -> list[Record]:
+) -> list[Record]:  # fmt: skip
     """The records of an experiment, in the order of its cells."""
     groups: dict[Cell, list[Outcome]] = {}
     for cell, outcome in done:

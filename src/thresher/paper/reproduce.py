@@ -19,7 +19,7 @@ from thresher.paper.detection import MISLABEL, NOISY
 from thresher.paper.draws import POINTS, PROTOCOLS
 from thresher.paper.figures import draw_figures, save_figure
 from thresher.paper.grids import write_records
-from thresher.paper.membership import MEMBERSHIP
+from thresher.paper.member_inference import MEMBERSHIP
 from thresher.paper.neighbor import NEIGHBOR
 from thresher.paper.pages import write_page, write_text
 from thresher.paper.records import Record, make_records
@@ -70,18 +70,11 @@ class Reproduction:
 
 
 def reproduce(
-    names: str | Sequence[str],
-    out: str | Path,
-    *,
-    data: str | Path | None = None,
-    fetch: bool = True,
-    sets: Sequence[str] | None = None,
-    protocols: Sequence[str] | None = None,
-    runs: int | None = None,
-    subsets: int | None = None,
-    quick: bool = False,
+    names: str | Sequence[str], out: str | Path, *, data: str | Path | None = None,
+    fetch: bool = True, sets: Sequence[str] | None = None, protocols: Sequence[str] | None = None,
+    runs: int | None = None, subsets: int | None = None, quick: bool = False,
     progress: bool = False,
-) -> list[Reproduction]:
+) -> list[Reproduction]:  # fmt: skip
     """Tables and figures of the paper, computed anew and written into a folder.
 
     Parameters
@@ -230,14 +223,9 @@ def _experiments(names: str | Sequence[str]) -> list[Experiment]:
 
 
 def _scope(
-    shelf: Shelf,
-    sets: Sequence[str] | None,
-    protocols: Sequence[str] | None,
-    runs: int | None,
-    subsets: int | None,
-    *,
-    quick: bool,
-) -> Scope:
+    shelf: Shelf, sets: Sequence[str] | None, protocols: Sequence[str] | None, runs: int | None,
+    subsets: int | None, *, quick: bool,
+) -> Scope:  # fmt: skip
     chosen = tuple(dict.fromkeys(sets or (QUICK_SETS if quick else SETS)))
     ways = tuple(dict.fromkeys(protocols or PROTOCOLS))
     for name in chosen:

@@ -14,8 +14,8 @@ from thresher.paper.datasets import EMBEDDED, DataSet
 from thresher.paper.detection import EMBEDDINGS, auroc, quietly
 from thresher.paper.draws import TASKS, Problem, draw_problem, seed_of
 from thresher.paper.printed import Figure, lookup
-from thresher.privacy.knn import dp_knn_shapley
-from thresher.privacy.release import dp_tknn_shapley
+from thresher.privacy.dp_knn import dp_knn_shapley
+from thresher.privacy.dp_tknn import dp_tknn_shapley
 from thresher.tknn import tknn_shapley, zero_budget_score
 
 EPSILONS = (0.1, 0.5, 1.0)

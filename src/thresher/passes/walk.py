@@ -7,6 +7,8 @@ Every valuation by a neighborhood is this walk. Four words describe it:
 - a *game* says what a point adds to its cells, and which prices follow (`games`);
 - a *part* is some of the points.
 
+`visit` is the loop itself. The other functions tell it what to do with a block of cells.
+
 The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
 value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
 """
@@ -74,12 +76,24 @@ class Part(Protocol):
         """The class of each point."""
 
 
+def visit(
+    part: Part, near: Neighborhood, groups: Groups, act: Callable[[Any], None],
+    advance: Advance | None = None,
+) -> None:  # fmt: skip
+    """Hand each block of cells, with the points that are in them, to `act`."""
+    for block in near.blocks(part.rows, groups, advance):
+        act(block)
+
+
 def count(part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None) -> Integers:
     """What the points add to all cells: one row for each entry."""
     groups = game.groups(part.codes)
     table = np.zeros((game.entries, near.cells), np.int64)
-    for block in near.blocks(part.rows, groups, advance):
+
+    def add(block: Block) -> None:
         table[:, block.columns] = game.sums(block, groups)
+
+    visit(part, near, groups, add, advance)
     return table
 
 
@@ -95,8 +109,11 @@ def value(
     sums = np.zeros(len(part.codes))
     if before is not None:
         sums[groups.positions] = before
-    for block in near.blocks(part.rows, groups, advance):
+
+    def pay(block: Block) -> None:
         game.pay(block, groups, prices[..., block.columns], sums)
+
+    visit(part, near, groups, pay, advance)
     return groups.in_input_order(sums, divisor)
 
 
@@ -112,8 +129,22 @@ def count_and_value(
     groups = game.groups(part.codes)
     table = np.zeros((game.entries, near.cells), np.int64)
     sums = np.zeros(len(part.codes))
-    for block in near.blocks(part.rows, groups, advance):
+
+    def add_and_pay(block: Block) -> None:
         found = game.sums(block, groups)
         table[:, block.columns] = found
         game.pay(block, groups, game.prices(found), sums)
+
+    visit(part, near, groups, add_and_pay, advance)
     return table, groups.in_input_order(sums, divisor)
+
+
+def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:
+    """Whether each point is in each cell, where the blocks can tell (`Block.pairs`)."""
+    found = np.empty((len(part.codes), near.cells), np.bool_)
+
+    def unpack(block: Any) -> None:
+        found[:, block.columns] = block.pairs()
+
+    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
+    return found

@@ -6,8 +6,8 @@ everyone needs are in `thresher` itself.
 
 from __future__ import annotations
 
-from thresher.privacy.cells import Cells
-from thresher.privacy.paper import Paper
-from thresher.privacy.table import Table
+from thresher.privacy.cells_mechanism import Cells
+from thresher.privacy.paper_mechanism import Paper
+from thresher.privacy.table_mechanism import Table
 
 __all__ = ["Cells", "Paper", "Table"]

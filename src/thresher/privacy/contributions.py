@@ -10,8 +10,9 @@ integer vector of length at most S sqrt(B).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,12 @@ from numpy.typing import NDArray
 from thresher.games.classes import ClassGame
 from thresher.inputs import Points, Validation
 from thresher.kernels.units import LONGEST, add_counts, add_squares
-from thresher.neighbors.blocks import Block, near_blocks
+from thresher.labels import Codes
+from thresher.neighbors.ball import Ball
+from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
-from thresher.passes.walk import value
+from thresher.neighbors.tree import Advance
+from thresher.passes.walk import count, value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
 from thresher.threads import cut, run
@@ -54,85 +58,63 @@ class Units:
         return len(self.starts) - 1
 
 
+class KeptBall:
+    """All pairs within a radius, found once and kept if they are few, for private points."""
+
+    def __init__(self, ball: Ball, points: int) -> None:
+        self.ball, self.cells = ball, ball.cells
+        self.keep = points * (ball.cells + 64) // 8 <= KEPT_BYTES
+        self.kept: list[Block] = []
+
+    def blocks(self, rows: Any, groups: Groups, advance: Advance | None = None) -> Iterator[Block]:
+        """The bits, a block of validation points at a time."""
+        if self.kept or not len(rows):
+            yield from self.kept
+            return
+        kept: list[Block] = []
+        for block in self.ball.blocks(rows, groups, advance):
+            assert isinstance(block, Block)  # noqa: S101 - the ball looks at all pairs
+            if self.keep:
+                last = block.columns.stop == self.cells  # its words are not overwritten
+                words = block.words if last else block.words.copy()
+                kept.append(replace(block, words=words))
+            yield block
+        self.kept = kept
+
+
 class Contributions:
     """The bits of private points against a validation set, and what units add up to."""
 
     def __init__(self, points: Points, validation: Validation, radius: float, units: Units) -> None:
-        self.points, self.validation, self.radius, self.units = points, validation, radius, units
-        self.groups = Groups.of(points.codes, len(validation.classes))
+        self.points, self.validation, self.units = points, validation, units
+        self.near = KeptBall(Ball.around(validation, radius, "all"), len(points))
+        self.groups = ClassGame.of(validation).groups(points.codes)
         self._rows = self.groups.positions[units.order].astype(np.int64)
-        self._codes = np.empty(len(points), np.int32)
-        self._codes[self.groups.positions] = points.codes
-        self._kept: list[Block] = []
-
-    @property
-    def cells(self) -> int:
-        """How many validation points there are."""
-        return len(self.validation)
-
-    def blocks(self, *_: object) -> Iterator[Block]:
-        """The bits, a block of validation points at a time; kept if they are few."""
-        if self._kept:
-            yield from self._kept
-            return
-        if not len(self.points):
-            return
-        found = near_blocks(
-            self.points.rows, self.groups, self.validation.rows,
-            metric=self.validation.metric, radius=self.radius,
-        )  # fmt: skip
-        keep = len(self.points) * (len(self.validation) + 64) // 8 <= KEPT_BYTES
-        kept: list[Block] = []
-        for block in found:
-            if keep:
-                last = block.columns.stop == len(self.validation)  # its words are not overwritten
-                words = block.words if last else block.words.copy()
-                kept.append(Block(block.columns, words, block.parallel))
-            yield block
-        self._kept = kept
 
     def squares(self) -> Integers:
         """The squared euclidean length of each unit's vector, or `LONGEST` if it is longer."""
         squares = np.zeros(len(self.units), np.int64)
-        for block in self.blocks():
-            masks = self._masks(block)
 
-            def job(
-                lo: int, hi: int, block: Block = block, masks: NDArray[np.uint32] = masks
-            ) -> None:
-                starts = self.units.starts[lo : hi + 1]
-                add_squares(block.words, masks, self._codes, self._rows, starts, squares[lo:hi])
+        def add(block: Block) -> None:
+            self.add_units(block, add_squares, lambda lo, hi: (squares[lo:hi],))
 
-            run(job, cut(0, len(self.units), JOB_UNITS), parallel=self._parallel())
+        visit(self.points, self.near, self.groups, add)
         return squares
 
     def counts(self, weights: Integers) -> Integers:
-        """The table (same, other) x M with every unit's vector times its whole weight.
+        """The table (same, other) x M with every unit's vector times its whole weight."""
+        return count(self.points, self.near, _Weighted(self, weights))
 
-        Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than
-        2^31 points.
-        """
-        table = np.zeros((2, len(self.validation)), np.int64)
-        jobs = cut(0, len(self.units), JOB_UNITS)
-        for block in self.blocks():
-            masks = self._masks(block)
-            parts = np.zeros((len(jobs), 2, block.words.shape[1] * 32), np.int64)
+    def add_units(self, block: Block, kernel: Any, more: Callable[[int, int], Any]) -> None:
+        """Call a kernel of `kernels.units` for some units after the other, with `more` for each."""
+        masks, codes = self._masks(block), self.groups.codes
 
-            def job(
-                lo: int, hi: int, block: Block = block, masks: NDArray[np.uint32] = masks,
-                parts: Integers = parts,
-            ) -> None:  # fmt: skip
-                starts = self.units.starts[lo : hi + 1]
-                part = parts[lo // JOB_UNITS]
-                add_counts(
-                    block.words, masks, self._codes, self._rows, starts, weights[lo:hi], part
-                )
+        def job(lo: int, hi: int) -> None:
+            starts = self.units.starts[lo : hi + 1]
+            kernel(block.words, masks, codes, self._rows, starts, *more(lo, hi))
 
-            run(job, jobs, parallel=self._parallel())
-            table[:, block.columns] = parts.sum(axis=0)[
-                :, : block.columns.stop - block.columns.start
-            ]
-        return table
+        parallel = len(self.points) * len(self.validation) >= PARALLEL_PAIRS
+        run(job, cut(0, len(self.units), JOB_UNITS), parallel=parallel)
 
     def sampled_counts(
         self, source: Noise, rate: float, *, shared: bool
@@ -141,10 +123,10 @@ class Contributions:
 
         One sample a validation point, or one `shared` by all.
         """
-        n, m = len(self.points), len(self.validation)
-        out = np.zeros((3, m), np.int64)
+        n, out = len(self.points), np.zeros((3, len(self.validation)), np.int64)
         common = source.sample(rate, n) if shared else None
-        for block in self.blocks():
+
+        def add(block: Block) -> None:
             lanes, width = block.words.shape[1] * 32, block.columns.stop - block.columns.start
             masks, counts = self._masks(block), np.zeros((2, lanes), np.int64)
             for lo, hi in cut(0, n, max(1, SAMPLE_PAIRS // lanes)):
@@ -155,18 +137,17 @@ class Contributions:
                 out[0, block.columns] += coins.sum(axis=0)[:width]
                 drawn = np.packbits(coins, axis=1, bitorder="little").view(np.uint32)
                 words, ends = block.words[lo:hi] & drawn, np.arange(hi - lo + 1)
-                weights = np.ones(hi - lo, np.int64)
-                add_counts(words, masks, self._codes[lo:hi], ends[:-1], ends, weights, counts)
+                codes, weights = self.groups.codes[lo:hi], np.ones(hi - lo, np.int64)
+                add_counts(words, masks, codes, ends[:-1], ends, weights, counts)
             out[1:, block.columns] = counts[:, :width]
+
+        visit(self.points, self.near, self.groups, add)
         return out[0], out[1], out[2]
 
     def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
         """What each point is worth under each price list: one row a list."""
         game = ClassGame.of(self.validation)
-        return np.array([value(self.points, self, game, each.member_prices) for each in lists])
-
-    def _parallel(self) -> bool:
-        return len(self.points) * len(self.validation) >= PARALLEL_PAIRS
+        return np.array([value(self.points, self.near, game, each.member_prices) for each in lists])
 
     def _masks(self, block: Block) -> NDArray[np.uint32]:
         """For every class one bit a validation point of the block: does it carry that label."""
@@ -174,6 +155,32 @@ class Contributions:
         bits = np.zeros((len(self.validation.classes), block.words.shape[1] * 32), np.uint8)
         bits[codes, np.arange(len(codes))] = 1
         return np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """What units add to the two counts of each validation point, each times its weight.
+
+    Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than 2^31
+    points.
+    """
+
+    inside: Contributions
+    weights: Integers
+    entries: ClassVar[int] = 2
+
+    def groups(self, codes: Codes) -> Groups:  # noqa: ARG002
+        """Points sorted by class."""
+        return self.inside.groups
+
+    def sums(self, block: Any, groups: Groups) -> Integers:  # noqa: ARG002
+        """Near points with the label of each validation point, and with another."""
+        jobs = -(-len(self.weights) // JOB_UNITS)
+        parts = np.zeros((jobs, 2, block.words.shape[1] * 32), np.int64)
+        self.inside.add_units(
+            block, add_counts, lambda lo, hi: (self.weights[lo:hi], parts[lo // JOB_UNITS])
+        )
+        return parts.sum(axis=0)[:, : block.columns.stop - block.columns.start]
 
 
 def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:

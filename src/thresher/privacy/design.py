@@ -63,7 +63,9 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
 
 
 class Design(Protocol):
-    """A mechanism fitted to a setting."""
+    """A mechanism fitted to a setting; what most have in common is here."""
+
+    setting: Setting
 
     @property
     def tells_error(self) -> bool:
@@ -82,8 +84,9 @@ class Design(Protocol):
     def noise(self, source: Noise) -> Integers:
         """The noise, drawn before anything is measured."""
 
-    def measure(self, contributions: Contributions, source: Noise) -> Integers:
-        """The exact numbers that the noise hides."""
+    def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
+        """The exact numbers that the noise hides: all of them, unless a mechanism samples."""
+        return self.footprint(contributions)
 
     def footprint(self, contributions: Contributions) -> Integers:
         """What `measure` gives where no point is left out of a sample."""
@@ -94,8 +97,9 @@ class Design(Protocol):
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Other price lists that the noise leaves as likely."""
 
-    def personal_epsilon(self, contributions: Contributions) -> Floats | None:
+    def personal_epsilon(self, contributions: Contributions) -> Floats | None:  # noqa: ARG002
         """For every unit the epsilon that holds for its actual points; None if it is the same."""
+        return None
 
 
 def stated_epsilons(design: Design, unit: Unit) -> dict[str, float | None]:

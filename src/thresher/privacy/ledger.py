@@ -25,10 +25,10 @@ from thresher.privacy.accountants import (
     check_adjacency,
     check_filter,
 )
+from thresher.privacy.balance import Balance
 from thresher.privacy.cap import Cap, Unit, Units
 from thresher.privacy.chain import Chain
 from thresher.privacy.entries import Entry
-from thresher.privacy.tally import Tally
 
 FORMAT = "thresher.ledger/1"
 
@@ -159,7 +159,7 @@ class Ledger:
 
     def spent(self) -> Cost:
         """The total of all charges."""
-        return self._tally().total.cost
+        return self._balance().total.cost
 
     def remaining(self) -> float:
         """The largest epsilon of one more release; 0.0 if none fits. Rounded down.
@@ -167,11 +167,11 @@ class Ledger:
         A Gaussian release of this epsilon at the ledger's delta fits a ledger of the Gaussian
         filter. In one of the basic filter it is what is left of epsilon.
         """
-        return self._cap.left(self._tally().total)
+        return self._cap.left(self._balance().total)
 
     def entries(self) -> list[dict[str, Any]]:
         """All entries, oldest first, for showing: kind, seq, time, request, cost, about."""
-        return [_shown(entry) for entry in self._tally().entries]
+        return [_shown(entry) for entry in self._balance().entries]
 
     def verify(self, *, head: str | None = None) -> Verified:
         """Raise unless every entry is as it was written and the charges are within the cap.
@@ -183,10 +183,10 @@ class Ledger:
         ledger that was moved without it can be used, but cannot show that it is the newest copy.
         """
         entries, witnessed = self._chain().verify(head)
-        tally = Tally.of(entries)
-        for request in tally.releases:
-            tally.answer(request)
-        if not self._cap.fits(tally.total):
+        balance = Balance.of(entries)
+        for request in balance.releases:
+            balance.answer(request)
+        if not self._cap.fits(balance.total):
             raise BudgetError(f"the charges in {self.path} exceed its cap")
         always = all(entry.content.get("witnessed") is True for entry in entries[1:])
         return Verified(len(entries), entries[-1].hash, witnessed and always)
@@ -201,7 +201,7 @@ class Ledger:
         check_text("request", request, empty=False)
         asked = Units.of(cost)
         with self._chain().appending() as page:
-            spent = Tally.of(page.entries).total
+            spent = Balance.of(page.entries).total
             if not self._cap.fits(spent + asked):
                 name = repr(self.data_set) if self.data_set else self.path.name
                 raise BudgetError(self._cap.refusal(name, asked.cost, spent, about))
@@ -212,28 +212,25 @@ class Ledger:
     def stored(self, request: str) -> dict[str, Any] | None:
         """The body of the release that this request was answered with, if it was."""
         check_text("request", request, empty=False)
-        return self._tally().answer(request)
+        return self._balance().answer(request)
 
     def complete(self, request: str, receipt: Receipt, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the request: `body`, now stored, or the one that was stored before."""
         with self._chain().appending() as page:
-            tally = Tally.of(page.entries)
-            stored = tally.answer(request)
+            balance = Balance.of(page.entries)
+            stored = balance.answer(request)
             if stored is not None:
                 return stored
-            paid = tally.charges.get(receipt.seq)
+            paid = balance.charges.get(receipt.seq)
             if paid is None or (paid.request, paid.hash) != (request, receipt.head):
                 raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
             entry = page.append("release", request, {"charge": receipt.seq, "body": dict(body)})
         return entry.content["body"]
 
     def release(
-        self,
-        request: str,
-        cost: Cost,
-        about: Mapping[str, Any],
+        self, request: str, cost: Cost, about: Mapping[str, Any],
         draw: Callable[[Receipt], Mapping[str, Any]],
-    ) -> tuple[dict[str, Any], bool]:
+    ) -> tuple[dict[str, Any], bool]:  # fmt: skip
         """The answer to the request, and whether it was charged now.
 
         A request that was answered before gets the same answer, free: noise is not drawn twice, so
@@ -257,7 +254,7 @@ class Ledger:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._tally().charges)
+        return len(self._balance().charges)
 
     def __bool__(self) -> bool:
         return True  # a ledger without charges is a ledger, whatever its length
@@ -272,8 +269,8 @@ class Ledger:
             raise InputError(f"the ledger {self.path} is closed: use Ledger.open")
         return self._kept
 
-    def _tally(self) -> Tally:
-        return Tally.of(self._chain().read())
+    def _balance(self) -> Balance:
+        return Balance.of(self._chain().read())
 
 
 def _check_terms(

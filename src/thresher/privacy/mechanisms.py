@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from thresher.checks import check_choice
-from thresher.privacy.cells import Cells
+from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.design import Design, Setting
-from thresher.privacy.paper import Paper
-from thresher.privacy.table import Table
+from thresher.privacy.paper_mechanism import Paper
+from thresher.privacy.table_mechanism import Table
 
 Mechanism = Table | Paper | Cells
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "table": Table,
-    "paper": Paper,
-    "cells": Cells,
-}
+MECHANISMS: dict[str, type[Mechanism]] = {"table": Table, "paper": Paper, "cells": Cells}
 
 
 def design_release(mechanism: object, setting: Setting) -> Design:

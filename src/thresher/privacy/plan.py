@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from thresher.checks import check_count, check_radius
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_validation
-from thresher.metrics import Rows
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
-from thresher.privacy.released import is_hidden, over_noise
+from thresher.privacy.release import is_hidden, over_noise
 
 Floats = NDArray[np.float64]
 TRIALS = 4
@@ -68,19 +67,10 @@ class Plan:
 
 
 def plan_release(
-    X_val: Any,
-    y_val: Any,
-    *,
-    points: int,
-    epsilon: float,
-    delta: float,
-    radius: float = 0.5,
-    metric: str = "cosine",
-    classes: Any = None,
-    adjacency: str = "add-remove",
-    mechanisms: Any = ("table", "cells"),
-    points_per_owner: int | None = None,
-) -> list[Plan]:
+    X_val: Any, y_val: Any, *, points: int, epsilon: float, delta: float, radius: float = 0.5,
+    metric: str = "cosine", classes: Any = None, adjacency: str = "add-remove",
+    mechanisms: Any = ("table", "cells"), points_per_owner: int | None = None,
+) -> list[Plan]:  # fmt: skip
     """What each mechanism is expected to give for that many points, the best first.
 
     Parameters
@@ -190,7 +180,7 @@ def _drawn(validation: Validation, n: int, seed: int) -> Points:
     rows = validation.rows
     assert rows is not None  # noqa: S101 - plan_release checked it
     which = np.random.default_rng(seed).integers(0, len(rows), n)
-    return Points(Rows(rows.array[which], rows.squares[which]), validation.codes[which])
+    return Points(rows.some(which), validation.codes[which])
 
 
 def _relative(values: Floats, truth: Floats) -> float:

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.inputs import Points, Validation
-from thresher.metrics import Rows
-from thresher.privacy.contributions import Contributions, Units, clipped_weights
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import near_pairs
+from thresher.privacy.contributions import clipped_weights
 from thresher.threads import cut, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -63,14 +64,8 @@ class Public:
         """All validation points, or some of them, evenly spaced, where there are many."""
         assert validation.rows is not None  # noqa: S101 - checked by those who call
         rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
-        some = Rows(validation.rows.array[rows], validation.rows.squares[rows])
-        points = Points(some, validation.codes[rows])
-        bits = Contributions(points, validation, radius, Units.of(None, len(points)))
-        near = np.empty((len(rows), len(validation)), np.bool_)
-        for block in bits.blocks():
-            unpacked = np.unpackbits(block.words.view(np.uint8), axis=1, bitorder="little")
-            width = block.columns.stop - block.columns.start
-            near[:, block.columns] = unpacked[bits.groups.positions, :width]
+        points = Points(validation.rows.some(rows), validation.codes[rows])
+        near = near_pairs(points, Ball.around(validation, radius, "all"))
         near[np.arange(len(rows)), rows] = False
         return cls(rows, validation.codes, near)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
 from thresher.privacy.prior import Public
-from thresher.privacy.released import is_noise
+from thresher.privacy.release import is_noise
 from thresher.report.spread import bar_counts, bar_edges
 from thresher.report.words import brief
 

@@ -13,9 +13,9 @@ from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
 from thresher.labels import Codes
 from thresher.metrics import Rows
-from thresher.neighbors.ball import Ball, search
-from thresher.neighbors.groups import Groups
-from thresher.passes.walk import count
+from thresher.neighbors.ball import Ball
+from thresher.neighbors.groups import Block, Groups
+from thresher.passes.walk import count, visit
 from thresher.radius import judge_radius, suggest_radius
 from thresher.report.subject import Data, Subject
 
@@ -130,12 +130,13 @@ def _near(subject: Subject, data: Data) -> tuple[Integers, Integers]:
     groups = Groups.of(np.zeros(len(data.codes), np.int32), 1)
     near, totals = np.zeros(len(data.codes)), np.zeros(len(data.codes_val), np.int64)
     segments = groups.segments(np.zeros(1, np.int64))
-    way = search(
-        data.rows, data.rows_val, metric=check_metric(subject.metric), radius=subject.radius
-    )
-    for block in way.blocks(groups):
+    ball = Ball(data.rows_val, len(totals), check_metric(subject.metric), subject.radius)
+
+    def add(block: Block) -> None:
         totals[block.columns] = block.count(segments)[0]
         block.add(segments, np.ones((1, block.columns.stop - block.columns.start)), near)
+
+    visit(Points(data.rows, data.codes), ball, groups, add)
     return groups.in_input_order(near).astype(np.int64), totals
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,36 +18,38 @@ DRAWN = 64  # subsets drawn together, whatever the size of blocks
 WALK, SUBSET = 1, 2  # end a seed: so that none equals a seed of other draws, of flip_labels say
 
 
-class Block(Protocol):
-    """Some coalitions, and the key that tells the block from all others of its run."""
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Two numbers, the same in every run with the same settings."""
-
-    def __len__(self) -> int: ...
-
-    def masks(self) -> Iterator[Mask]:
-        """The coalitions, one after the other."""
-
-
 @dataclass(frozen=True)
-class Prefixes:
-    """The first `low`, ..., `high` - 1 points of a permutation; the one of this `walk`."""
+class Block:
+    """Coalitions number `low` to `high` - 1 among some points, in an order that a subclass has."""
 
-    walk: int
-    seed: int
     points: int
     low: int
     high: int
 
     @property
     def key(self) -> tuple[int, int]:
-        """The walk and the first size."""
-        return self.walk, self.low
+        """Tells the block from all others of its run; the same in every run of these settings."""
+        return 0, self.low
 
     def __len__(self) -> int:
         return self.high - self.low
+
+    def masks(self) -> Iterator[Mask]:
+        """The coalitions, one after the other."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Prefixes(Block):
+    """The first `low`, ..., `high` - 1 points of a permutation; the one of this `walk`."""
+
+    walk: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The walk and the first size."""
+        return self.walk, self.low
 
     def masks(self) -> Iterator[Mask]:
         """Every prefix is the one before and the next point of the permutation."""
@@ -66,21 +67,10 @@ def permutation(points: int, seed: int, walk: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Subsets:
+class Subsets(Block):
     """Subsets number `low` to `high` - 1: every point is in each with probability one half."""
 
     seed: int
-    points: int
-    low: int
-    high: int
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """The first number."""
-        return 0, self.low
-
-    def __len__(self) -> int:
-        return self.high - self.low
 
     def masks(self) -> Iterator[Mask]:
         """Number 1 is the complement of number 0, so that every point is in one and out of one."""
@@ -98,20 +88,8 @@ class Subsets:
 
 
 @dataclass(frozen=True)
-class Without:
+class Without(Block):
     """All points but one: without number `low`, ..., `high` - 1."""
-
-    points: int
-    low: int
-    high: int
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """The first point that is left out."""
-        return 0, self.low
-
-    def __len__(self) -> int:
-        return self.high - self.low
 
     def masks(self) -> Iterator[Mask]:
         """One point is left out at a time."""

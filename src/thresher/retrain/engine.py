@@ -84,15 +84,9 @@ def work(
 
 
 def run(
-    utility: Utility,
-    plan: Plan,
-    journal: Journal,
-    *,
-    workers: int,
-    processes: bool,
-    pace: float,
+    utility: Utility, plan: Plan, journal: Journal, *, workers: int, processes: bool, pace: float,
     advance: Advance | None = None,
-) -> Tally:
+) -> Tally:  # fmt: skip
     """Compute until the plan is done. `pace` is what the dearest evaluation takes, in seconds."""
     from joblib import Parallel, delayed
 

@@ -12,34 +12,15 @@ import numpy as np
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, coalition_sizes
 from thresher.inputs import check_pair
-from thresher.labels import check_owners
-from thresher.retrain.valuing import (
-    Settings,
-    check_limit,
-    exact_plan,
-    subset_plan,
-    value,
-    walk_plan,
-)
+from thresher.retrain.estimation import Task, check_limit, exact_plan, subset_plan, walk_plan
 from thresher.valuation import Valuation
 
 
 def leave_one_out(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    model: Any = None,
-    accelerate: bool = False,
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = True,
-    seed: int = 0,
-    workers: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: bool = False,
-) -> Valuation:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, model: Any = None, accelerate: bool = False,
+    classes: Any = None, owners: Any = None, mean: bool = True, seed: int = 0,
+    workers: int | None = None, checkpoint: str | Path | None = None, progress: bool = False,
+) -> Valuation:  # fmt: skip
     """The accuracy that is lost when a point is left out of the training data.
 
     Exact: one fit for each point and one for all. The other arguments are those of `data_shapley`.
@@ -52,41 +33,25 @@ def leave_one_out(
     >>> valuation.values.round(3).tolist()
     [0.0, 0.0, 0.333, 0.333]
     """
-    settings = Settings.check(
+    task = Task.check(
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
-    return value(
-        "leave-one-out", {}, points, validation, check_owners(owners, len(points)), settings,
-        exact_plan,
-    )  # fmt: skip
+    return task.value("leave-one-out", {}, exact_plan)
 
 
 def data_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    model: Any = None,
-    evaluations: int | None = None,
-    stability: float | None = None,
-    truncation: float = 0.0,
-    accelerate: bool = False,
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = True,
-    seed: int = 0,
-    workers: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: bool = False,
-) -> Valuation:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, model: Any = None, evaluations: int | None = None,
+    stability: float | None = None, truncation: float = 0.0, accelerate: bool = False,
+    classes: Any = None, owners: Any = None, mean: bool = True, seed: int = 0,
+    workers: int | None = None, checkpoint: str | Path | None = None, progress: bool = False,
+) -> Valuation:  # fmt: skip
     """Shapley values of the accuracy of a retrained model, estimated by permutation sampling.
 
     Parameters
     ----------
-    X, y, X_val, y_val, classes, owners
+    X, y, X_val, y_val, classes, owners, progress
         As in `tknn_shapley`; features are numbers.
     model
         A scikit-learn classifier; without it, `LogisticRegression()`. It sees the labels as they
@@ -105,8 +70,8 @@ def data_shapley(
         Train `LogisticRegression` by a kernel of our own, some 20 times faster for up to about 25
         features. It goes to the optimum, where scikit-learn stops a little before (`tol=1e-4`).
     mean
-        Utility is accuracy; with False it is the number of right predictions, so that values are on
-        the scale of `tknn_shapley`.
+        As in `tknn_shapley`, but True by default: utility is then accuracy. With False it is the
+        number of right predictions.
     seed
         The same seed gives the same values, whatever the number of workers. It is also the random
         state of a model that has none (not of what draws from NumPy's global state).
@@ -116,8 +81,6 @@ def data_shapley(
     checkpoint
         A file from which a broken run goes on, and a finished one is prolonged: call again with the
         same arguments, or more `evaluations`.
-    progress
-        Show a progress bar, with the time left, on standard error.
 
     Returns
     -------
@@ -144,47 +107,35 @@ def data_shapley(
     >>> valuation.values.round(1).tolist(), float(valuation.standard_errors.max().round(3))
     ([0.1, 0.1, 0.1, 0.1], 0.007)
     """
-    settings = Settings.check(
+    task = Task.check(
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     truncation = check_number("truncation", truncation, least=0, most=1)
     limit = check_limit(evaluations, stability)
-    points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
-    sizes = np.full(len(points), 1 / len(points))
-    return value(
-        "data-shapley", {"truncation": truncation}, points, validation,
-        check_owners(owners, len(points)), settings,
+    sizes = np.full(len(task.points), 1 / len(task.points))
+    return task.value(
+        "data-shapley",
+        {"truncation": truncation},
         lambda start: walk_plan(sizes, start, limit, truncation),
-    )  # fmt: skip
+    )
 
 
 def beta_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    alpha: float = 4.0,
-    beta: float = 1.0,
-    model: Any = None,
-    evaluations: int | None = None,
-    stability: float | None = None,
-    accelerate: bool = False,
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = True,
-    seed: int = 0,
-    workers: int | None = None,
-    checkpoint: str | Path | None = None,
+    X: Any, y: Any, X_val: Any, y_val: Any, *, alpha: float = 4.0, beta: float = 1.0,
+    model: Any = None, evaluations: int | None = None, stability: float | None = None,
+    accelerate: bool = False, classes: Any = None, owners: Any = None, mean: bool = True,
+    seed: int = 0, workers: int | None = None, checkpoint: str | Path | None = None,
     progress: bool = False,
-) -> Valuation:
+) -> Valuation:  # fmt: skip
     """Beta Shapley values of the accuracy of a retrained model, estimated by permutation sampling.
 
-    A larger `alpha` weighs small coalitions more, a larger `beta` large ones; Beta(1, 1) is Data
-    Shapley. Marginal contributions are weighed by n times the probability of their position's
-    coalition size, and positions of no weight are not trained for. The other arguments are those of
-    `data_shapley`. From Kwon and Zou 2022.
+    `alpha` and `beta` are the a and b of `Beta(a, b)`: a larger `alpha` weighs small coalitions
+    more, a larger `beta` large ones, and Beta(1, 1) is Data Shapley. Marginal contributions are
+    weighed by n times the probability of their position's coalition size, and positions of no
+    weight are not trained for. The other arguments are those of `data_shapley`. From Kwon and Zou
+    2022.
 
     Examples
     --------
@@ -193,7 +144,8 @@ def beta_shapley(
     >>> th.beta_shapley(X, y, [[0.6], [2.4]], ["a", "b"], alpha=16, evaluations=3000)
     Valuation(beta-shapley, 4 points, sum=0.2014)
     """
-    settings = Settings.check(
+    task = Task.check(
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
@@ -202,33 +154,18 @@ def beta_shapley(
         for name, given in (("alpha", alpha), ("beta", beta))
     )
     limit = check_limit(evaluations, stability)
-    points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
-    sizes = coalition_sizes(Beta(a, b), len(points))
-    return value(
-        "beta-shapley", {"alpha": a, "beta": b}, points, validation,
-        check_owners(owners, len(points)), settings,
-        lambda start: walk_plan(sizes, start, limit),
-    )  # fmt: skip
+    sizes = coalition_sizes(Beta(a, b), len(task.points))
+    return task.value(
+        "beta-shapley", {"alpha": a, "beta": b}, lambda start: walk_plan(sizes, start, limit)
+    )
 
 
 def data_banzhaf(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    model: Any = None,
-    evaluations: int | None = None,
-    stability: float | None = None,
-    accelerate: bool = False,
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = True,
-    seed: int = 0,
-    workers: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: bool = False,
-) -> Valuation:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, model: Any = None, evaluations: int | None = None,
+    stability: float | None = None, accelerate: bool = False, classes: Any = None,
+    owners: Any = None, mean: bool = True, seed: int = 0, workers: int | None = None,
+    checkpoint: str | Path | None = None, progress: bool = False,
+) -> Valuation:  # fmt: skip
     """Banzhaf values of the accuracy of a retrained model, by maximum sample reuse.
 
     Coalitions take every point with probability one half; a value is the mean utility of those with
@@ -242,13 +179,10 @@ def data_banzhaf(
     >>> th.data_banzhaf(X, y, [[0.6], [2.4]], ["a", "b"], evaluations=1000).values.round(1).tolist()
     [0.2, 0.2, 0.2, 0.2]
     """
-    settings = Settings.check(
+    task = Task.check(
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     limit = check_limit(evaluations, stability)
-    points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
-    return value(
-        "data-banzhaf", {}, points, validation, check_owners(owners, len(points)), settings,
-        lambda start: subset_plan(start, limit),
-    )  # fmt: skip
+    return task.value("data-banzhaf", {}, lambda start: subset_plan(start, limit))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.retrain.coalitions import Block, Prefixes, Subsets, Without, permutation
-from thresher.retrain.moments import Estimate, InAndOut, Moments, agreement
+from thresher.retrain.running_means import Estimate, InAndOut, Moments, agreement
 from thresher.retrain.utility import Enough
 from thresher.threads import cut
 
@@ -135,15 +135,9 @@ class Walks:
     """
 
     def __init__(
-        self,
-        sizes: Floats,
-        *,
-        ends: tuple[float, float],
-        seed: int,
-        size: int,
-        limit: Limit,
+        self, sizes: Floats, *, ends: tuple[float, float], seed: int, size: int, limit: Limit,
         truncation: float = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.points, self.seed, self.size = len(sizes), seed, size
         first, last = needed_positions(sizes)
         self.weights = np.zeros(self.points)
@@ -198,7 +192,7 @@ class Walks:
 
     def _new_walk(self, walk: int) -> _Walk:
         pieces = cut(self.low, self.high, self.size)[::-1]
-        return _Walk([Prefixes(walk, self.seed, self.points, *piece) for piece in pieces], {})
+        return _Walk([Prefixes(self.points, *piece, walk, self.seed) for piece in pieces], {})
 
     def _last_walk(self, count: int) -> int:
         """Walks from here on may not count, or need not be begun yet."""
@@ -276,7 +270,7 @@ class RandomSubsets:
             low = self._handed_out
             high = low + self.size if most is None else min(most, low + self.size)
             if low < high:
-                blocks.append(Subsets(self.seed, self.points, low, high))
+                blocks.append(Subsets(self.points, low, high, self.seed))
             self._handed_out = high
         return blocks
 

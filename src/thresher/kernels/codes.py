@@ -8,20 +8,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
 Integers = NDArray[np.integer[Any]]
 
 
 @njit(cache=True, nogil=True)
-def present_integers(labels: Integers, low: int, seen: NDArray[np.bool_]) -> None:
+def present_integers(labels: Integers, low: int, seen: Flags) -> None:
     """Mark in `seen` which of the integers `low`, `low + 1`, ... occur."""
     for i in range(labels.shape[0]):
         seen[np.int64(labels[i]) - low] = True
 
 
 @njit(cache=True, nogil=True)
-def codes_of_integers(
-    labels: Integers, low: int, table: NDArray[np.int32], codes: NDArray[np.int32]
-) -> bool:
+def codes_of_integers(labels: Integers, low: int, table: Codes, codes: Codes) -> bool:
     """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent.
 
     Returns whether all of them are there.
@@ -38,9 +39,7 @@ def codes_of_integers(
 
 
 @njit(cache=True, nogil=True)
-def class_positions(
-    codes: NDArray[np.int32], starts: NDArray[np.int64], positions: NDArray[np.uint32]
-) -> None:
+def class_positions(codes: Codes, starts: NDArray[np.int64], positions: NDArray[np.uint32]) -> None:
     """Where each point goes when points are sorted by class, in input order within a class.
 
     `starts` has one entry more than there are classes; class c takes positions
@@ -67,9 +66,7 @@ def gather(
 
 
 @njit(cache=True, nogil=True)
-def maybe_members(
-    numbers: NDArray[np.uint64], marks: NDArray[np.bool_], shift: np.uint64
-) -> NDArray[np.int64]:
+def maybe_members(numbers: NDArray[np.uint64], marks: Flags, shift: np.uint64) -> NDArray[np.int64]:
     """Indices of numbers whose mark is set; see `mark`. Every marked number is among them."""
     found = np.empty(numbers.shape[0], np.int64)
     count = 0
@@ -81,7 +78,7 @@ def maybe_members(
 
 
 @njit(cache=True, nogil=True)
-def mark(numbers: NDArray[np.uint64], marks: NDArray[np.bool_], shift: np.uint64) -> None:
+def mark(numbers: NDArray[np.uint64], marks: Flags, shift: np.uint64) -> None:
     """Set the mark of every number: the place its multiplicative hash names."""
     for i in range(numbers.shape[0]):
         marks[(numbers[i] * np.uint64(0x9E3779B97F4A7C15)) >> shift] = True

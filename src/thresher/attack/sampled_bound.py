@@ -50,14 +50,9 @@ class Scheme:
 
 
 def epsilon_if_sampled(
-    inside: ArrayLike,
-    outside: ArrayLike,
-    scheme: Scheme,
-    *,
-    epsilon: float,
-    delta: float,
+    inside: ArrayLike, outside: ArrayLike, scheme: Scheme, *, epsilon: float, delta: float,
     confidence: float = 0.999,
-) -> float:
+) -> float:  # fmt: skip
     """The epsilon of the scheme with the largest noise that the runs do not contradict.
 
     Parameters

@@ -42,14 +42,9 @@ class Panels:
         return cls(np.ascontiguousarray(numbers), squares, codes, cosine, radius, bounds)
 
     def move(
-        self,
-        row: NDArray[np.float64],
-        leave: int,
-        enter: int,
-        counts: NDArray[np.int64],
-        *,
+        self, row: NDArray[np.float64], leave: int, enter: int, counts: NDArray[np.int64], *,
         twins: bool,
-    ) -> bool:
+    ) -> bool:  # fmt: skip
         """Count a row out of one class and into another; see `kernels.pairs.move_row`."""
         return move_row(
             row, self.numbers, self.squares, self.codes, self.cosine, self.radius, self.bounds,

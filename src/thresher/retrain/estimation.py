@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from thresher.checks import check_count, check_flag, check_number
 from thresher.errors import FitWarning, InputError
 from thresher.inputs import Points, Validation
-from thresher.labels import label_array
+from thresher.labels import check_owners, label_array
 from thresher.metrics import Rows
 from thresher.progress import progress_bar
 from thresher.retrain.engine import Tally, cores, run
 from thresher.retrain.journal import Journal
-from thresher.retrain.logistic import Newton
+from thresher.retrain.newton import Newton
 from thresher.retrain.plans import Floats, LeaveOneOut, Limit, Plan, RandomSubsets, Walks
 from thresher.retrain.utility import Game, Refit, check_model, model_identity
 from thresher.valuation import Valuation
@@ -32,9 +32,12 @@ BLOCK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to train, on what, and where to keep it: the same for all methods."""
+class Task:
+    """What to value, how to train, and where to keep it: the same for all methods."""
 
+    points: Points
+    validation: Validation
+    owners: tuple[Hashable, ...] | None
     model: Any
     accelerate: bool
     mean: bool
@@ -45,12 +48,15 @@ class Settings:
 
     @classmethod
     def check(
-        cls, *, model: object, accelerate: object, mean: object, seed: object, workers: object,
+        cls, pair: tuple[Points, Validation], owners: object, *, model: object,
+        accelerate: object, mean: object, seed: object, workers: object,
         checkpoint: str | Path | None, progress: object,
-    ) -> Settings:  # fmt: skip
-        """The settings, if they can be used."""
+    ) -> Task:  # fmt: skip
+        """The task, if all of it can be used."""
         known_seed = check_count("seed", seed, least=0)
         return cls(
+            *pair,
+            check_owners(owners, len(pair[0])),
             check_model(model, known_seed),
             check_flag("accelerate", accelerate),
             check_flag("mean", mean),
@@ -59,6 +65,51 @@ class Settings:
             checkpoint,
             check_flag("progress", progress),
         )
+
+    def value(
+        self, method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan]
+    ) -> Valuation:
+        """Train until the plan is done, and return what it says."""
+        game = _game(self.points, self.validation)
+        refit = Refit(game, self.model)
+        accelerated = Newton.of(game, self.model) if self.accelerate else None
+        full, seconds = _everybody(accelerated or refit)
+        utility = accelerated or replace(refit, checked=True)
+        size = LARGEST_BLOCK
+        if not self.accelerate:  # of no consequence for values: every fit is for itself
+            size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
+        identity: dict[str, Any] = {}
+        if self.checkpoint is not None:
+            identity = {
+                "method": method, **about, "seed": self.seed, "accelerate": self.accelerate,
+                **model_identity(self.model), "data": _digest(game), "versions": _versions(),
+            }  # fmt: skip
+        with Journal(self.checkpoint, identity, size=size) as journal:
+            plan = make_plan(Start(game.points, game.none, full, journal.size, self.seed))
+            with progress_bar(method, plan.total(), show=self.progress, unit="fits") as advance:
+                tally = run(
+                    utility, plan, journal, workers=self.workers,
+                    processes=not self.accelerate, pace=seconds, advance=advance,
+                )  # fmt: skip
+        _warn(tally, plan)
+        return self._valuation(method, about, (game.none, full), plan)
+
+    def _valuation(
+        self, method: str, about: dict[str, Any], ends: tuple[float, float], plan: Plan
+    ) -> Valuation:
+        values, errors = plan.result()
+        scale = 1 if self.mean else len(self.validation)
+        params = {
+            **about, "model": repr(self.model), "accelerate": self.accelerate,
+            "evaluations": plan.spent, "seed": self.seed, "failed_fits": plan.failed,
+            "classes": list(self.validation.classes.labels),
+            "validation_points": len(self.validation), "mean": self.mean,
+        }  # fmt: skip
+        stability = getattr(getattr(plan, "rule", None), "stability", None)
+        if stability is not None:
+            params["stability"] = stability
+        none, full = (scale * end for end in ends)
+        return Valuation(values * scale, method, params, full, none, self.owners, errors * scale)
 
 
 @dataclass(frozen=True)
@@ -122,61 +173,6 @@ def _at_least(least: int, purpose: str, limit: Limit) -> Limit:
     if limit.evaluations is None and limit.stability is None:
         return replace(limit, evaluations=max(USUAL, least))
     return limit
-
-
-def value(
-    method: str,
-    about: dict[str, Any],
-    points: Points,
-    validation: Validation,
-    owners: tuple[Hashable, ...] | None,
-    settings: Settings,
-    make_plan: Callable[[Start], Plan],
-) -> Valuation:
-    """Train until the plan is done, and return what it says."""
-    game = _game(points, validation)
-    refit = Refit(game, settings.model)
-    accelerated = Newton.of(game, settings.model) if settings.accelerate else None
-    full, seconds = _everybody(accelerated or refit)
-    utility = accelerated or replace(refit, checked=True)
-    size = LARGEST_BLOCK
-    if not settings.accelerate:  # of no consequence for values: every fit is for itself
-        size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
-    identity: dict[str, Any] = {}
-    if settings.checkpoint is not None:
-        identity = {
-            "method": method, **about, "seed": settings.seed, "accelerate": settings.accelerate,
-            **model_identity(settings.model), "data": _digest(game), "versions": _versions(),
-        }  # fmt: skip
-    with Journal(settings.checkpoint, identity, size=size) as journal:
-        plan = make_plan(Start(game.points, game.none, full, journal.size, settings.seed))
-        with progress_bar(method, plan.total(), show=settings.progress, unit="fits") as advance:
-            tally = run(
-                utility, plan, journal, workers=settings.workers,
-                processes=not settings.accelerate, pace=seconds, advance=advance,
-            )  # fmt: skip
-    _warn(tally, plan)
-    return _valuation(method, about, validation, owners, settings, (game.none, full), plan)
-
-
-def _valuation(
-    method: str, about: dict[str, Any], validation: Validation,
-    owners: tuple[Hashable, ...] | None, settings: Settings, ends: tuple[float, float],
-    plan: Plan,
-) -> Valuation:  # fmt: skip
-    values, errors = plan.result()
-    scale = 1 if settings.mean else len(validation)
-    params = {
-        **about, "model": repr(settings.model), "accelerate": settings.accelerate,
-        "evaluations": plan.spent, "seed": settings.seed, "failed_fits": plan.failed,
-        "classes": list(validation.classes.labels), "validation_points": len(validation),
-        "mean": settings.mean,
-    }  # fmt: skip
-    stability = getattr(getattr(plan, "rule", None), "stability", None)
-    if stability is not None:
-        params["stability"] = stability
-    none, full = (scale * end for end in ends)
-    return Valuation(values * scale, method, params, full, none, owners, errors * scale)
 
 
 def _game(points: Points, validation: Validation) -> Game:

@@ -15,7 +15,7 @@ BROKEN = (AttributeError, InputError, LookupError, RecursionError, TypeError, Va
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Balance:
     """All entries, the charges by their number, the releases by their request."""
 
     entries: Sequence[Entry]
@@ -24,8 +24,8 @@ class Tally:
     total: Units
 
     @classmethod
-    def of(cls, entries: Sequence[Entry]) -> Tally:
-        """The tally of a whole chain, of which the first entry is the cap."""
+    def of(cls, entries: Sequence[Entry]) -> Balance:
+        """The balance of a whole chain, of which the first entry is the cap."""
         charges: dict[int, Entry] = {}
         releases: dict[str, Entry] = {}
         total = Units()

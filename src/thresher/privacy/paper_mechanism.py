@@ -21,7 +21,7 @@ from thresher.privacy.accountants import (
     sampled_multiplier,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, Floats, Integers, Setting, Unit
+from thresher.privacy.design import DRAWS, Design, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 
 SCALE = 16  # parts of one that the noise is a whole number of
@@ -68,7 +68,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class PaperDesign:
+class PaperDesign(Design):
     """Poisson-sampled Gaussian counts, by the number of steps that compose."""
 
     setting: Setting
@@ -150,9 +150,6 @@ class PaperDesign:
     def _scaled(self, sizes: Integers, same: Integers, other: Integers) -> Integers:
         rows = [sizes, same + other, same] if self.options.counts == "three" else [same, other]
         return SCALE * np.array(rows)
-
-    def personal_epsilon(self, contributions: Contributions) -> None:
-        """The same for everyone: in the paper's mechanism each point moves each sample size."""
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts rounded to the nearest possible ones."""

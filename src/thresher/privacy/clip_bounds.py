@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.inputs import Validation
+from thresher.games.classes import ClassCounts
+from thresher.inputs import Points, Validation
 from thresher.metrics import Rows
-from thresher.neighbors.blocks import near_blocks
-from thresher.neighbors.groups import Groups
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import count
 from thresher.privacy.prior import Public
 
 SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding
@@ -43,7 +44,9 @@ def certified_bound(validation: Validation, radius: float) -> int:
     least = len(validation)
     wide = _twice(validation.metric, radius)
     if wide is not None:
-        least = min(least, _most_within(rows, validation, wide))
+        points = Points(rows, np.zeros(len(rows), np.int32))
+        counts = count(points, Ball.around(validation, wide), ClassCounts(1))
+        least = min(least, int(counts.max()))
     level = 1.0 - radius - SAFETY
     if validation.metric == "cosine" and level > 0:
         least = min(least, _spectral_bound(rows, level))
@@ -56,14 +59,6 @@ def _twice(metric: str, radius: float) -> float | None:
         return 2 * radius * (1 + SAFETY)
     angle = 2 * math.acos(max(-1.0, 1.0 - radius))
     return None if angle >= math.pi else 1.0 - math.cos(angle) + SAFETY
-
-
-def _most_within(rows: Rows, validation: Validation, radius: float) -> int:
-    groups = Groups.of(np.zeros(len(rows), np.int32), 1)
-    most = 0
-    for block in near_blocks(rows, groups, rows, metric=validation.metric, radius=radius):
-        most = max(most, int(block.count([(0, len(rows), 0)]).max()))
-    return most
 
 
 def _spectral_bound(rows: Rows, level: float) -> int:

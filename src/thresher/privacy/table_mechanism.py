@@ -21,9 +21,9 @@ from thresher.privacy.accountants import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from thresher.privacy.bounds import certified_bound, usual_bound
+from thresher.privacy.clip_bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, clipped_weights
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting, Unit
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Flat, Posterior, Prior, Public, priceable, total_deviations
 
@@ -77,7 +77,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class TableDesign:
+class TableDesign(Design):
     """The table mechanism: sensitivity sqrt(B), or what `MOVED` has for other changes."""
 
     setting: Setting
@@ -138,12 +138,8 @@ class TableDesign:
         m = len(self.setting.validation)
         return source.gaussian(self.sigma, 2 * m).reshape(2, m)
 
-    def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
-        """The scaled table of clipped counts."""
-        return self.footprint(contributions)
-
     def footprint(self, contributions: Contributions) -> Integers:
-        """All that is measured: nothing is sampled."""
+        """The scaled table of clipped counts."""
         weights = clipped_weights(contributions.squares(), self.bound, self.scale)
         return contributions.counts(weights)
 

@@ -12,13 +12,9 @@ U64 = np.uint64
 
 @njit(cache=True, nogil=True)
 def add_values(
-    keys: NDArray[np.uint64],
-    steps: NDArray[np.float64],
-    last_match: float,
-    last_other: float,
-    consulted: int,
-    out: NDArray[np.float64],
-) -> int:
+    keys: NDArray[np.uint64], steps: NDArray[np.float64], last_match: float, last_other: float,
+    consulted: int, out: NDArray[np.float64],
+) -> int:  # fmt: skip
     """Add the values of one validation point to `out`; `keys` are sorted nearest first.
 
     Returns how many of the nearest `consulted` points carry the validation point's label.
@@ -46,12 +42,9 @@ def add_values(
 
 @njit(cache=True, nogil=True)
 def add_sampled_values(
-    keys: NDArray[np.uint64],
-    sampled: NDArray[np.bool_],
-    k: int,
-    steps: float,
+    keys: NDArray[np.uint64], sampled: NDArray[np.bool_], k: int, steps: float,
     out: NDArray[np.int64],
-) -> None:
+) -> None:  # fmt: skip
     """Add to `out` the value of every point beside a sample of them, in whole `steps` of one.
 
     A point of rank r among the sample and itself is worth, with m the matches,

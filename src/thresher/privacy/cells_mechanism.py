@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation
-from thresher.kernels.pairs import pair_keys
 from thresher.metrics import CHUNK, Rows, measure
+from thresher.neighbors.tiles import pair_table
 from thresher.precomputed import Distances
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Floats, Integers, Setting, Unit
+from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import CHUNK_ROWS, Public
 from thresher.threads import cut
@@ -56,7 +56,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class CellsDesign:
+class CellsDesign(Design):
     """Each unit has one vote in all, in one bin or shared among its points' bins."""
 
     setting: Setting
@@ -118,12 +118,8 @@ class CellsDesign:
         shape = (len(self.map), len(self.setting.validation.classes))
         return source.laplace(self.laplace_scale, shape[0] * shape[1]).reshape(shape)
 
-    def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
-        """The histogram of votes."""
-        return self.footprint(contributions)
-
     def footprint(self, contributions: Contributions) -> Integers:
-        """All that is measured: nothing is sampled."""
+        """The histogram of votes."""
         points, units = contributions.points, contributions.units
         sizes = np.diff(units.starts)
         votes = np.empty(len(points), np.int64)
@@ -133,9 +129,6 @@ class CellsDesign:
         if len(points):
             np.add.at(histogram, (self.map.cells_of(points.rows), points.codes), votes)
         return histogram
-
-    def personal_epsilon(self, contributions: Contributions) -> None:
-        """The same for everyone: each unit has one vote."""
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts that the histogram implies."""
@@ -208,16 +201,11 @@ class CellMap:
     def cells_of(self, rows: Rows | Distances) -> NDArray[np.int64]:
         """The cell of each row, a function of that row alone; the first of equally near ones."""
         assert isinstance(rows, Rows)  # noqa: S101 - the mechanism checked it
-        best, cell = np.full(len(rows), np.inf), np.zeros(len(rows), np.int64)
+        cells = np.zeros(len(rows), np.int64)
         for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
-            part, keys = rows.as_float64(slice(lo, hi)), np.empty(hi - lo)
-            for j, center in enumerate(self.centers.array):
-                square = float(self.centers.squares[j])
-                pair_keys(part, rows.squares[lo:hi], center, square, self.cosine, keys)
-                nearer = keys < best[lo:hi]
-                best[lo:hi][nearer] = keys[nearer]
-                cell[lo:hi][nearer] = j
-        return cell
+            keys = pair_table(rows.some(slice(lo, hi)), self.centers, cosine=self.cosine)
+            cells[lo:hi] = keys.argmin(axis=1)
+        return cells
 
     def counts(self, histogram: Floats) -> tuple[Floats, Floats]:
         """The counts (same, other) that points spread like the validation set would give."""

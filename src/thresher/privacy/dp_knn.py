@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_validation
-from thresher.kernels.scan import add_sampled_values
+from thresher.kernels.recursion import add_sampled_values
 from thresher.metrics import SMALLEST_SQUARE, Rows
 from thresher.neighbors.sorting import Bench, Source, order, sources
 from thresher.privacy.accountants import (
@@ -41,7 +41,7 @@ from thresher.privacy.accountants import (
 )
 from thresher.privacy.noise import Noise, noise_source
 from thresher.privacy.points import FEATURES, PrivatePoints, read_points
-from thresher.privacy.released import Error, Release, SeededRelease, interval, release_format
+from thresher.privacy.release import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
 from thresher.version import __version__
 
@@ -102,20 +102,10 @@ class SeededKNNRelease(_NoisyValues, SeededRelease):
 
 
 def dp_knn_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any,
-    y_val: Any,
-    *,
-    epsilon: float,
-    delta: float,
-    k: int = 5,
-    subsample: float | None = None,
-    metric: str = "cosine",
-    classes: Any = None,
-    seed: int | None = None,
-    adjacency: str = "add-remove",
-) -> KNNRelease | SeededKNNRelease:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, epsilon: float, delta: float, k: int = 5,
+    subsample: float | None = None, metric: str = "cosine", classes: Any = None,
+    seed: int | None = None, adjacency: str = "add-remove",
+) -> KNNRelease | SeededKNNRelease:  # fmt: skip
     """The paper's baseline: KNN-Shapley values, each with noise of its own.
 
     It protects one released value at a time and has no protection against collusion; use
@@ -126,7 +116,7 @@ def dp_knn_shapley(
     X, y, X_val, y_val, epsilon, delta, metric, classes, seed, adjacency
         As in `dp_tknn_shapley`.
     k
-        Neighbors consulted.
+        As in `knn_shapley`, at most 100,000.
     subsample
         The rate of a fresh Poisson sample for each validation point, beside which every point is
         valued; None for all points.
@@ -249,11 +239,12 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
     if not len(wrong):
         return private
     kept = np.delete(np.arange(len(rows)), wrong)
-    some = Rows(rows.array[kept], rows.squares[kept])
     ordered = np.ones(private.total, np.bool_)
     ordered[private.where[wrong]] = False
     passed = {**private.passed, FEATURES: private.passed[FEATURES] & ordered}
-    return PrivatePoints(Points(some, private.points.codes[kept]), private.where[kept], passed)
+    return PrivatePoints(
+        Points(rows.some(kept), private.points.codes[kept]), private.where[kept], passed
+    )
 
 
 def value_steps(

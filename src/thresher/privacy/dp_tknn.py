@@ -1,0 +1,228 @@
+"""A private release: the budget is charged, the counts are privatized, and priced.
+
+The order is the point of it: the design is made from public data, the ledger is charged, noise is
+drawn, and only then are the points counted. What leaves is the noisy table. Prices follow from it,
+and each owner's values from the prices and the owner's own points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
+from thresher.errors import InputError, ScaleWarning
+from thresher.files import portable
+from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
+from thresher.inputs import check_validation, kept
+from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
+from thresher.privacy.ledger import Ledger, Receipt
+from thresher.privacy.mechanisms import Mechanism, design_release
+from thresher.privacy.names import number_owners, read_owners
+from thresher.privacy.noise import noise_source
+from thresher.privacy.plan import check_more_than_noise
+from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.release import Release, SeededRelease
+from thresher.version import __version__
+
+Publish = Literal["prices", "values"]
+UNKNOWN_SIZE = (
+    "takes each owner for one point, so that values of owners with many points are too large, "
+    "though their order holds"
+)
+
+
+def dp_tknn_shapley(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, epsilon: float, delta: float, radius: float = 0.5,
+    metric: str = "cosine", classes: Any = None, mechanism: str | Mechanism = "table",
+    owners: Any = None, ledger: str | Path | Ledger | None = None, seed: int | None = None,
+    adjacency: str = "add-remove", semivalue: Semivalue = "shapley", publish: Publish = "prices",
+    version: str = "", points_per_owner: int | None = None, points: int | None = None,
+    anyway: bool = False,
+) -> Release | SeededRelease:  # fmt: skip
+    """Private values of the points, from a noisy table of counts that anyone may see.
+
+    Parameters
+    ----------
+    X, y
+        The private points. A row that cannot be used (a missing number, a label not in the class
+        list) counts for nothing and is worth 0: an error would tell that it is there. The result's
+        `unusable` lists such rows, for you alone. With metric="precomputed" X is one array.
+    X_val, y_val, radius, metric
+        The public side, as in `tknn_shapley`.
+    epsilon, delta
+        The budget. delta may be 0 for the mechanism "cells" alone, which has none.
+    classes
+        All classes; without it, those of `y_val`.
+    mechanism
+        "table" (default), "paper", "cells", or one of `thresher.privacy.Table`, `Paper`, `Cells`
+        with options.
+    owners
+        The owner of each point: then an owner with all its points is what is protected.
+    ledger
+        A `Ledger` or its path: it is charged before noise is drawn, and refuses what does not fit.
+        The same request again returns the stored release at no cost (`stored` is then True).
+    seed
+        For tests and experiments: the result is a `SeededRelease`, which protects nobody. Never
+        pass it in production: anyone who knows the seed can remove the noise.
+    adjacency
+        What the budget is about: "add-remove" or "replace-one"; the record states both.
+    semivalue
+        As in `tknn_shapley`.
+    publish
+        "values" puts all values into `to_json()`; that list is not covered by the guarantee.
+    version
+        A public name for the state of the points and owners. To the ledger a request with another
+        version is another request; it never looks at the points to see whether they have changed.
+    points_per_owner
+        About how many points an owner has: a number that is public, or a guess. Without it an
+        owner is taken for one point, so that values of owners with many points are too large: a
+        `ScaleWarning` and the record say so, and nobody should be paid by them.
+    points
+        About how many points there are: a number that is public, or a guess. With it a release
+        that would be noise is refused before it is charged; the points themselves are not asked.
+    anyway
+        Release it even so.
+
+    Returns
+    -------
+    Release
+        Values, prices, record and error.
+
+    Notes
+    -----
+    The released table is (epsilon, delta)-DP under the stated adjacency, as a public object; so
+    whatever any coalition of owners learns beyond its own points is covered. docs/privacy.md has
+    the theorems. The number of points is not released.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = X[:, 0] > 0
+    >>> release = th.dp_tknn_shapley(
+    ...     X[100:], y[100:], X[:100], y[:100], epsilon=1, delta=1e-5, seed=0
+    ... )
+    >>> release
+    SeededRelease(table, epsilon=1, delta=1e-05, add-remove, point)
+    >>> exact = th.tknn_shapley(X[100:], y[100:], X[:100], y[:100])
+    >>> bool(np.corrcoef(release.values, exact.values)[0, 1] > 0.98)
+    True
+    """
+    budget, source = Budget(epsilon, delta), noise_source(seed)
+    if seed is not None and ledger is not None:
+        raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
+    check_choice("publish", publish, get_args(Publish))
+    validation = kept(check_validation(X_val, y_val, metric=metric, classes=classes))
+    setting = Setting(
+        validation, check_radius(radius), budget, check_adjacency(adjacency),
+        "point" if owners is None else "owner", check_semivalue(semivalue),
+        check_points_per_owner(points_per_owner, owners=owners is not None),
+    )  # fmt: skip
+    design = design_release(mechanism, setting)
+    _check_foretold(design, setting, points, anyway=anyway)
+    known_owners = read_owners(owners)
+    owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
+    private = read_points(X, y, validation, owned)
+    units = Units.of(_owner_numbers(known_owners, private), len(private))
+    contributions = Contributions(private.points, validation, setting.radius, units)
+    record = _record(setting, design, version, seeded=seed is not None)
+    portable("label", validation.classes.labels)  # before anything is charged
+    if not setting.knows_size:
+        warnings.warn(
+            f"a release of owners without points_per_owner= {UNKNOWN_SIZE}: pass about how many "
+            "points an owner has (1 if one each) before anyone is paid",
+            ScaleWarning,
+            stacklevel=2,
+        )
+
+    def draw(receipt: Receipt | None) -> dict[str, Any]:
+        noise = design.noise(source)  # before anything is counted
+        table = design.measure(contributions, source) + noise
+        entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
+        whole = record | {"ledger": entry, "table_digest": _digest(table)}
+        return {"record": whole, "table": table.tolist()}
+
+    body, new = _through(ledger, setting, design, record, draw)
+    kind = Release if seed is None else SeededRelease
+    table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
+    return kind(design, table, whole, private, contributions, known_owners, stored=not new)
+
+
+def _check_foretold(design: Design, setting: Setting, points: object, *, anyway: object) -> None:
+    """Refuse a release that would be noise, by public numbers alone."""
+    anyway = check_flag("anyway", anyway)
+    if anyway and points is None:
+        raise InputError("anyway goes with points=: without it no release is judged")
+    if points is not None:
+        number = check_count("points", points)
+        if not anyway:
+            check_more_than_noise(design, setting, number)
+
+
+def _owner_numbers(
+    owners: tuple[Hashable, ...] | None, private: PrivatePoints
+) -> NDArray[np.int64] | None:
+    if owners is None:
+        return None
+    return number_owners(owners)[private.where]  # None is left out there
+
+
+def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
+    """What is known before the points are counted."""
+    pure = design.record["mechanism"] == "cells"
+    return {
+        **design.record,
+        **({} if setting.knows_size else {"caveat": UNKNOWN_SIZE}),
+        "adjacency": setting.adjacency,
+        "unit": setting.unit,
+        "epsilon": setting.budget.epsilon,
+        "delta": 0.0 if pure else setting.budget.delta,
+        **stated_epsilons(design, setting.unit),
+        "radius": setting.radius,
+        "metric": setting.validation.metric,
+        "semivalue": semivalue_name(setting.semivalue),
+        "classes": len(setting.validation.classes),
+        "validation_points": len(setting.validation),
+        "validation_digest": setting.validation.digest(),
+        "data_version": check_text("version", version),
+        "points_per_owner": setting.points_per_owner,
+        "seeded": seeded,
+        "version": __version__,
+    }
+
+
+def _through(
+    ledger: str | Path | Ledger | None, setting: Setting, design: Design, record: dict[str, Any],
+    draw: Callable[[Receipt | None], dict[str, Any]],
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
+    """What `draw` gives, charged to the ledger if there is one, and whether it is new."""
+    if ledger is None:
+        return draw(None), True
+    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    try:
+        if book.unit == "owner" and setting.unit == "point":
+            raise InputError("the ledger protects owners: pass owners=")
+        cost = design.cost(book.adjacency, book.unit, book.filter)
+        return book.release(_request(record), cost, record, draw)
+    finally:
+        if book is not ledger:
+            book.close()
+
+
+def _request(record: dict[str, Any]) -> str:
+    """A name for the question. Nothing private is in it: it becomes part of published hashes."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(table: NDArray[np.int64]) -> str:
+    return hashlib.sha256(repr(table.shape).encode() + table.tobytes()).hexdigest()
