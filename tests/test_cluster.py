@@ -15,8 +15,8 @@ import pytest
 from tabular import thresher
 
 import thresher as th
-from thresher.passes.on_dask import PricedPartitions
-from thresher.runs import Settings, cluster_files, value_files
+from thresher.passes import on_dask
+from thresher.runs import Settings, value_files, value_to_folder
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -212,7 +212,7 @@ def test_hints_of_a_cluster_are_those_of_one_machine(client, tmp_path, monkeypat
         lines = [f"{i},{a},{b},{x}" for i, ((a, b), x) in enumerate(zip(rows.tolist(), labels))]
         Path(name).write_text("\n".join(["nr,a,b,y", *lines]) + "\n")
     settings = Settings("p.csv", validation="v.csv", metric="euclidean", radius=30.0)
-    done = cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    done = value_to_folder(settings, Path("v"), scheduler=client.scheduler.address)
     assert done.hints == value_files(settings).hints()
     assert "'NULL'" in done.hints[0]
     assert "column 'nr' looks like an id" in done.hints[1]
@@ -222,15 +222,14 @@ def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
     """Blocks of 64 validation points, 200 of them: the bits are those of one machine."""
     monkeypatch.setattr("thresher.passes.on_dask.BLOCK_BYTES", 1)
     settings = Settings("parts/*.parquet", validation="val.parquet", ignore=("name",), radius=0.1)
-    blocks = []
-    whole = PricedPartitions.prices_by_block
+    blocks, cut = [], on_dask.cut
 
-    def told(priced):
-        blocks.extend(priced.blocks)
-        return whole(priced)
+    def told(prices):
+        blocks.extend(cut(prices))
+        return blocks
 
-    monkeypatch.setattr(PricedPartitions, "prices_by_block", told)
-    cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    monkeypatch.setattr(on_dask, "cut", told)
+    value_to_folder(settings, Path("v"), scheduler=client.scheduler.address)
     assert len(blocks) == 4
     wanted = value_files(settings)
     table = pq.read_table("v").sort_by("row")
