@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.drafts import draft_folder
@@ -152,18 +151,16 @@ class TableFile:
     ) -> None:
         self.pieces, self.rows = list(pieces), rows
         self.told = Highlights()
-        self.values = self._mapped(folder / "values.f64", "<f8")
+        self.values = np.memmap(folder / "values.f64", "<f8", "w+", shape=(rows,))
         row = size = 0
         for chunk in chain.from_iterable(self.pieces):
             values = _read(chunk).column("value").to_numpy()
             self.values[row : row + len(values)] = values
             row, size = row + len(values), size + len(chunk)
         self.group = min(ROWS, 1 << max(6, (GROUP // max(size // rows, 1)).bit_length() - 1))
-        self.rank = self._mapped(folder / "rank.i64", "<i8")
-        self.below = self._mapped(folder / "below.i64", "<i8")
-        rank_values(self.values, self.rank, self.below, room=room)
         named = "id" in next(self._tables()).column_names
         self.repeats = find_repeats(self._ids, rows, folder, room=room) if named else {}
+        self.rank, self.below = rank_values(self.values, folder, room=room)
 
     def write(
         self, out: Path, valuation: Valuation, record: Mapping[str, Any], *, force: bool
@@ -233,9 +230,6 @@ class TableFile:
             yield before + ", ".join(map(repr, owners)).encode()
             before = b", "
         yield b",)" if self.rows == 1 else b")"
-
-    def _mapped(self, path: Path, dtype: str) -> NDArray[Any]:
-        return np.memmap(path, dtype, "w+", shape=(self.rows,))
 
 
 def _read(chunk: Chunk) -> pa.Table:
