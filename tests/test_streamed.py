@@ -24,7 +24,7 @@ from tabular import check_refused, put, thresher
 import thresher as th
 from thresher.passes import checkpoint as resume
 from thresher.passes import memory
-from thresher.runs import Settings, ranks, value_files, value_to_file, write_results
+from thresher.runs import Settings, ranks, table_file, value_files, value_to_file, write_results
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
 from thresher.tables import batches
@@ -115,6 +115,18 @@ def test_the_table_is_that_of_the_run_in_memory(about):
     assert json.loads(json.dumps(ours)) == json.loads(json.dumps(theirs))
     if "owner" in about:
         assert done.by_owner == pytest.approx(valued.valuation.by_owner())
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "tsv"])
+def test_files_are_the_same_bytes_however_pieces_are_cut(suffix, monkeypatch):
+    settings = Settings("points", validation="val.parquet", **ALL, memory="2GB")
+    found = []
+    for chunk, rows in ((1 << 22, 1), (999, 10**6), (1, 99_999)):
+        monkeypatch.setattr(table_file, "CHUNK", chunk)
+        monkeypatch.setattr(memory, "LARGEST", rows)
+        value_to_file(settings, Path(f"v.{suffix}"), force=True)
+        found.append(Path(f"v.{suffix}").read_bytes())
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "arrow"])

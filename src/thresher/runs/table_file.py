@@ -195,6 +195,7 @@ class TableFile:
 
     def _ranked(self, table: pa.Table, row: int) -> pa.Table:
         rows = slice(row, row + len(table))
+        table = table.combine_chunks()  # pages of the file do not depend on how pieces were cut
         columns = {name: table.column(name) for name in table.column_names}
         columns |= {
             "row": pa.array(np.arange(rows.start, rows.stop)),
