@@ -187,7 +187,7 @@ class Run:
         public, neighbors = self.problem.validation, self.problem.neighbors
         width = len(public) if public.rows is None else public.rows.width
         if self.memory is not None:
-            others = max(others, self._rehearse())
+            others = max(others, self._try_out())
         without, by_tree = (
             Account(features, others, width, work, fixed + self.source.reading, tree=tree)
             for tree in (False, True)
@@ -198,7 +198,7 @@ class Run:
             return without.rows(*given), "all"
         return by_tree.rows(*given), neighbors
 
-    def _rehearse(self) -> int:
+    def _try_out(self) -> int:
         """Load and compile all that a pass needs, by a few rows: then memory can be measured.
 
         Returns the bytes of what their labels, ids and owners take.

@@ -28,7 +28,7 @@ from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
 from thresher.runs.hints import label_hints, reach_hints, row_hints
-from thresher.runs.point_files import PointFiles, open_points
+from thresher.runs.point_files import PointFiles
 from thresher.runs.settings import AUTO, Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
@@ -64,9 +64,8 @@ class FileRun:
     encoder: Encoder
 
     @classmethod
-    def open(cls, settings: Settings) -> FileRun:
-        """With the files that the settings name."""
-        points = open_points(settings)
+    def of(cls, settings: Settings, points: PointFiles) -> FileRun:
+        """With the validation set that the settings name."""
         return cls(settings, points, *read_validation(settings, points.columns), Encoder(()))
 
     def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:

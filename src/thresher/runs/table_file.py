@@ -30,7 +30,7 @@ from thresher.passes.parts import Part
 from thresher.passes.problem import Priced
 from thresher.progress import progress_bar
 from thresher.runs.file_run import FileRun, result_table
-from thresher.runs.point_files import check_kept
+from thresher.runs.point_files import check_kept, open_points
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
 from thresher.runs.results import about_cells, write_tables
@@ -73,13 +73,14 @@ def value_to_file(
             f"--out {out} would write to --checkpoint {checkpoint}, which is removed at the end: "
             "choose another name"
         )
-    run = FileRun.open(settings)
-    check_kept(run.points.table, settings.label, "label", ", or leave out --memory")
+    points = open_points(settings)
+    check_kept(points.table, settings.label, "label", ", or leave out --memory")
+    run = FileRun.of(settings, points)
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))
         kept = stack.enter_context(Checkpoint(checkpoint or folder / "pieces", run.identity()))
-        passes = 2 + int(run.points.fits)
+        passes = 2 + int(points.fits)
         bar = progress_bar("value", passes * (run.source.count or 0), show=progress, unit="rows")
         advance = stack.enter_context(bar)
         run = run.fit(kept, advance)

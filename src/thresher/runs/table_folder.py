@@ -32,6 +32,7 @@ from thresher.passes.problem import Meaning, Priced, named
 from thresher.passes.tasks import outcomes
 from thresher.price_list import PriceList
 from thresher.runs.file_run import FileRun, result_table
+from thresher.runs.point_files import open_points
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.file_parts import FileParts
@@ -60,7 +61,7 @@ def value_to_folder(
     progress
         Show progress bars on standard error.
     """
-    run = FileRun.open(settings)
+    run = FileRun.of(settings, open_points(settings))
     if out.suffix:
         raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
     for path in (*run.points.table.files, *find_files(str(settings.validation))):
