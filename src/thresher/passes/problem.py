@@ -173,7 +173,7 @@ class Priced:
         )  # fmt: skip
 
     def warn(self, *, labels: bool = True) -> None:
-        """The warnings of `tknn_shapley`, by whom it calls; those of `labels` may be left out."""
+        """Warn the caller of `tknn_shapley`; warnings about `labels` may be left out."""
         if labels and self.problem.classes is None:
             warn_of_labels(list(self.meaning.values()), self.public_labels, stacklevel=5)
         tell_of_twins(int(self.tally.twins.sum()), self.problem.validation, stacklevel=5)
