@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -31,17 +34,19 @@ from thresher.passes import checkpoint as resume
 
 memory.LARGEST = 1
 folder, name, times, whole = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "whole"
-put, seen = resume.write_whole, 0
+save, seen = resume._save, 0
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-def put_and_die(path, write):
+def torn(chunks):  # written, and not committed
+    yield from chunks
+    die()
+def save_and_die(file, piece, entry, chunks):
     global seen
-    seen += path.name.startswith(name)
-    torn = seen == times and not whole  # written, and not yet in its place
-    put(path, (lambda temporary: (write(temporary), die())) if torn else write)
+    seen += piece.startswith(name)
+    save(file, piece, entry, torn(chunks) if seen == times and not whole else chunks)
     if seen == times:
         die()
-resume.write_whole = put_and_die
+resume._save = save_and_die
 data = [np.load(f"{folder}/{part}.npy", mmap_mode="r" if part == "X" else None)
         for part in ("X", "y", "X_val", "y_val")]
 if os.path.exists(f"{folder}/data"):
@@ -85,7 +90,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, small_parts, name, times, w
     data = problem(2000)  # 8 parts
     save_data(tmp_path, data)
     run = broken_run(tmp_path, name, times, whole)
-    assert (run / "run.json").exists()
+    assert run.is_file()
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r"), *data[1:]
     rows = counting_parts(monkeypatch)
     got = th.tknn_shapley(*mapped, checkpoint=run)
@@ -125,12 +130,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, small_parts, change, w
     save_data(tmp_path, data)
     run = broken_run(tmp_path, "values", 2)
     about = {"radius": 0.5}
-    before = sorted(run.iterdir())
+    before = run.read_bytes()
     change(about, data)
     check_refused(
-        lambda: th.tknn_shapley(*data, **about, checkpoint=run), "another run", words, "new folder"
+        lambda: th.tknn_shapley(*data, **about, checkpoint=run), "another run", words, "new name"
     )
-    assert sorted(run.iterdir()) == before
+    assert run.read_bytes() == before
 
 
 def test_points_that_change_between_passes_are_refused(tmp_path, small_parts):
@@ -164,46 +169,85 @@ def test_files_that_change_are_refused(tmp_path, small_parts):
     check_refused(lambda: th.tknn_shapley(scan, None, *data[2:], checkpoint=run), "its points")
 
 
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.mark.filterwarnings("default::thresher.ThresherWarning")
-@pytest.mark.parametrize("how", ["cut", "flip", "gone"])
+@pytest.mark.parametrize("how", ["flip", "gone", "chunk"])
 @pytest.mark.parametrize("name", ["counts", "values-0", "values-512"])
 def test_a_damaged_piece_is_computed_again(tmp_path, small_parts, name, how):
     data = problem(2000)
     save_data(tmp_path, data)
     run = broken_run(tmp_path, "values", 5)
-    path = run / name
-    content = path.read_bytes()
-    if how == "gone":
-        path.unlink()
-    elif how == "cut":
-        path.write_bytes(content[:-20])
-    else:
-        place = len(content) // 2
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with contextlib.closing(sqlite3.connect(run)) as file, file:
+        (content,) = file.execute(
+            "SELECT content FROM piece WHERE name = ? AND number = 1", (name,)
+        ).fetchone()
+        if how != "flip":
+            which = {"gone": "", "chunk": "AND number = 1"}[how]
+            file.execute(f"DELETE FROM piece WHERE name = ? {which}", (name,))  # noqa: S608
+    if how == "flip":
+        flip(run, run.read_bytes().index(content[200:260]) + 30)
     wanted = th.tknn_shapley(*data)
     if how == "gone":
         assert th.tknn_shapley(*data, checkpoint=run) == wanted
         return
-    with pytest.warns(th.ThresherWarning, match="damaged, and is computed again"):
+    with pytest.warns(th.ThresherWarning, match=f"{name} of checkpoint .* is damaged, and is comp"):
         assert th.tknn_shapley(*data, checkpoint=run) == wanted
+    assert not run.exists()
 
 
 @pytest.mark.filterwarnings("default::thresher.ThresherWarning")
-@pytest.mark.parametrize("name", ["values-0.arrow", "values-0.arrow.json"])
-def test_a_damaged_file_is_as_if_it_were_not_there(name, tmp_path):
+@pytest.mark.parametrize(
+    "change",
+    ["content = X'01' WHERE number = 1", "content = X'7B7D' WHERE number = 0",
+     "content = 'text' WHERE number = 1", "digest = X'' WHERE number = 1", "number = 5 WHERE number = 1"],
+)  # fmt: skip
+def test_a_damaged_piece_is_as_if_it_were_not_there(change, tmp_path):
     with Checkpoint(tmp_path / "run", {}) as kept:
-        kept.save("values-0.arrow", {"row": 7}, lambda path: path.write_text("values"))
-        assert kept.load("values-0.arrow")[0] == {"row": 7}
-        path = tmp_path / "run" / name
-        path.write_text(path.read_text().replace("values", "valueS").replace("7", "8"))
+        kept.save("values-0", {"row": 7}, [b"values", np.arange(3.0)])
+        entry, chunks = kept.load("values-0")
+        assert entry == {"row": 7}
+        assert [*chunks] == [*chunks] == [b"values", np.arange(3.0).tobytes()]
+        kept._file.do(f"UPDATE piece SET {change} AND name = 'values-0'")  # noqa: S608
         with pytest.warns(th.ThresherWarning, match="damaged, and is computed again"):
-            assert kept.load("values-0.arrow") is None
-        path.unlink()
-        assert kept.load("values-0.arrow") is None
+            assert kept.load("values-0") is None
+        if "number = 0" not in change:
+            check_refused(lambda: [*chunks], "damaged")
+        kept.save("values-0", {"row": 8})
+        assert kept.load("values-0")[0] == {"row": 8}
+
+
+@pytest.mark.parametrize("how", ["flip", "cut"])
+def test_damage_anywhere_never_makes_other_values(tmp_path, small_parts, how):
+    """100 places: the same values, or a refusal with the way out."""
+    data = problem(1200)
+    save_data(tmp_path, data)
+    run = broken_run(tmp_path, "values", 4)
+    whole, wanted = run.read_bytes(), th.tknn_shapley(*data)
+    random = np.random.default_rng(0)
+    outcomes = set()
+    for place in random.integers(0, len(whole), 100).tolist():
+        run.write_bytes(whole[:place] if how == "cut" else whole)
+        if how == "flip":
+            flip(run, place)
+        try:
+            assert th.tknn_shapley(*data, checkpoint=run) == wanted
+            outcomes.add("valued")
+        except th.InputError as refused:
+            outcomes.add(
+                re.search("damaged|another kind|another run|cannot be used|$", str(refused))[0]
+            )
+        run.unlink(missing_ok=True)
+    assert "damaged" in outcomes
+    assert "" not in outcomes
 
 
 def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
-    data, whole = problem(2000), resume.write_whole
+    data, save = problem(2000), resume._save
     monkeypatch.setattr(Account, "rows", lambda *_: 256)  # eight parts
     wanted = th.tknn_shapley(*data)
     counting, times = counted.count, []
@@ -211,14 +255,14 @@ def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
     for number in range(1, 11):
         writes = []
 
-        def failing(path, write, writes=writes, number=number):
-            writes.append(path.name)
+        def failing(file, name, entry, chunks, writes=writes, number=number):
+            writes.append(name)
             if len(writes) > number:
                 raise KeyboardInterrupt
-            whole(path, write)
+            save(file, name, entry, chunks)
 
         with monkeypatch.context() as patch:
-            patch.setattr(resume, "write_whole", failing)
+            patch.setattr(resume, "_save", failing)
             with pytest.raises(KeyboardInterrupt):
                 th.tknn_shapley(*data, checkpoint=tmp_path / "run")
         times.clear()
@@ -226,34 +270,89 @@ def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
         assert len(times) == max(0, 8 - (number - 1))  # the first write says what the run is
 
 
-def test_a_folder_of_others_is_no_checkpoint(tmp_path):
-    theirs = [
-        put(tmp_path / "run" / name, "text") for name in ("lock", "values.csv", "counts.xlsx")
-    ]
+AGAIN = """
+import sys
+import numpy as np
+import thresher as th
+from thresher.passes import memory
+
+memory.LARGEST = 1
+data = [np.load(f"{sys.argv[1]}/{part}.npy") for part in ("X", "y", "X_val", "y_val")]
+th.tknn_shapley(*(rows[:300] for rows in data), memory="1TB")  # compiles and loads
+print("ready", flush=True)
+found = th.tknn_shapley(*data, checkpoint=f"{sys.argv[1]}/run")
+np.save(f"{sys.argv[1]}/values.npy", found.values)
+"""
+
+
+def test_a_run_that_is_killed_at_random_times_goes_on_to_the_same_bits(tmp_path):
+    data = problem(40_000)
+    save_data(tmp_path, data)
+    random, killed = np.random.default_rng(0), 0
+    while not (tmp_path / "values.npy").exists():
+        child = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-W", "ignore", "-c", AGAIN, str(tmp_path)], stdout=subprocess.PIPE
+        )
+        assert child.stdout.readline() == b"ready\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=random.uniform(0, 0.3) if killed < 8 else 600)
+        killed += child.poll() is None
+        child.kill()
+        child.communicate()
+    assert killed
+    values = np.load(tmp_path / "values.npy")
+    assert values.tobytes() == th.tknn_shapley(*data).values.tobytes()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("run")]
+
+
+def test_a_file_of_others_is_no_checkpoint(tmp_path):
+    theirs = put(tmp_path / "run", "text that is longer than the head of a file of SQLite" * 3)
+    check_refused(lambda: th.tknn_shapley(*problem(600), checkpoint=theirs), "another kind of file")
+    assert theirs.read_text().startswith("text")
+    with contextlib.closing(sqlite3.connect(tmp_path / "db")) as file, file:
+        file.execute("CREATE TABLE piece (name TEXT)")
+    before = (tmp_path / "db").read_bytes()
     check_refused(
-        lambda: th.tknn_shapley(*problem(600), checkpoint=tmp_path / "run"), "other files"
+        lambda: th.tknn_shapley(*problem(600), checkpoint=tmp_path / "db"), "another kind of file"
     )
-    assert all(path.read_text() == "text" for path in theirs)
+    assert (tmp_path / "db").read_bytes() == before
 
 
 def test_checkpoints_that_are_none_are_refused(tmp_path, small_parts):
     data = problem(600)
-    check_refused(lambda: th.tknn_shapley(*data, checkpoint=7), "name of a folder")
-    path = put(tmp_path / "file", "text")
-    check_refused(lambda: th.tknn_shapley(*data, checkpoint=path), "is a file")
-    check_refused(lambda: th.tknn_shapley(*data, checkpoint=tmp_path), "holds other files")
-    assert path.read_text() == "text"
+    check_refused(lambda: th.tknn_shapley(*data, checkpoint=7), "path of a file")
+    check_refused(lambda: th.tknn_shapley(*data, checkpoint=""), "path of a file")
+    old = put(tmp_path / "old" / "run.json", "{}")
+    check_refused(
+        lambda: th.tknn_shapley(*data, checkpoint=old.parent), "got the folder", "earlier version"
+    )
+    assert old.read_text() == "{}"
     check_refused(lambda: th.tknn_shapley(*data, checkpoint=tmp_path / "a" / "b"), "does not exist")
     run = tmp_path / "run"
-    with Checkpoint(run, {"points": 1}):
-        check_refused(lambda: Checkpoint(run, {"points": 1}), "in use by another run")
-    put(run / "run.json", "{}")
+    with Checkpoint(run, {"points": 1}) as kept:
+        check_refused(lambda: Checkpoint(run, {"points": 1}), "in use by another process")
+        kept._file.do("UPDATE piece SET content = X'7B7D'")
     check_refused(lambda: Checkpoint(run, {"points": 1}), "damaged", "remove it")
     labels = [(label,) for label in data[1]]
     check_refused(
         lambda: th.tknn_shapley(data[0], labels, data[2], labels[:200], checkpoint=tmp_path / "new"),
         "cannot be saved", "strings or numbers",
     )  # fmt: skip
+
+
+def test_a_checkpoint_that_another_process_has_is_refused(tmp_path):
+    code = "import sys; from thresher.passes.checkpoint import Checkpoint\n"
+    code += "with Checkpoint(sys.argv[1], {}): print('open', flush=True); sys.stdin.read()"
+    child = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", code, str(tmp_path / "run")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout.readline() == b"open\n"
+    check_refused(lambda: Checkpoint(tmp_path / "run", {}), "in use by another process")
+    child.communicate()
+    with Checkpoint(tmp_path / "run", {}) as kept:
+        kept.finish()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_progress_is_told_in_rows_of_both_passes(capfd, small_parts):

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pytest
 from tabular import thresher
 
 import thresher as th
-from thresher.passes.on_dask import PricedPartitions
-from thresher.runs import Settings, cluster_files, value_files
+from thresher.passes import on_dask
+from thresher.runs import Settings, value_files, value_to_folder
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -212,25 +213,90 @@ def test_hints_of_a_cluster_are_those_of_one_machine(client, tmp_path, monkeypat
         lines = [f"{i},{a},{b},{x}" for i, ((a, b), x) in enumerate(zip(rows.tolist(), labels))]
         Path(name).write_text("\n".join(["nr,a,b,y", *lines]) + "\n")
     settings = Settings("p.csv", validation="v.csv", metric="euclidean", radius=30.0)
-    done = cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    done = value_to_folder(settings, Path("v"), scheduler=client.scheduler.address)
     assert done.hints == value_files(settings).hints()
     assert "'NULL'" in done.hints[0]
     assert "column 'nr' looks like an id" in done.hints[1]
+
+
+def test_a_cluster_tells_what_one_machine_tells(client, files):
+    """Owners, utilities, and labels that are numbers of text, which are counted once."""
+    frame = pd.concat([pd.read_csv(path) for path in sorted(Path("parts").glob("*.csv"))])
+    frame = frame.assign(y=(frame["y"] == "dog").astype(int), name=frame["name"].str[-1])
+    frame.to_csv("p.csv", index=False)
+    frame.iloc[::9].drop(columns="name").to_csv("v.csv", index=False)
+    common = (
+        "value",
+        "p.csv",
+        "--validation",
+        "v.csv",
+        "--owner",
+        "name",
+        "--radius",
+        0.1,
+        "--json",
+    )
+    here = thresher(*common, "--out", "here.parquet")
+    address = client.scheduler.address
+    there = thresher(*common, "--engine", "dask", "--scheduler", address, "--out", "there")
+    assert there.returncode == here.returncode == 0, there.stderr
+    one, other = json.loads(here.stdout), json.loads(there.stdout)
+    assert other.keys() == one.keys()
+    for key in set(one) - {"record", "wrote", "by_owner"}:
+        assert other[key] == one[key], key
+    assert other["by_owner"] == pytest.approx(one["by_owner"])
+    said = [line for line in there.stderr.splitlines() if not line.startswith("wrote ")]
+    assert said == [x for x in here.stderr.splitlines() if not x.startswith(("wrote ", "to act"))]
+
+
+@pytest.mark.parametrize(("ending", "times"), [("", 1), (".0", 2)])
+def test_labels_of_text_are_counted_again_only_where_they_mean_others(
+    client, files, monkeypatch, ending, times
+):
+    frame = pd.read_csv("parts/000.csv").drop(columns="name")
+    numbers = (frame["y"] == "dog").astype(int)
+    frame.assign(y=numbers.astype(str) + ending).to_csv("p.csv", index=False)
+    frame.assign(y=numbers).to_parquet("v.parquet", index=False)
+    counted, tally = [], on_dask.DaskRun._tally
+
+    def counting(self, name, *given):
+        counted.append(name)
+        return tally(self, name, *given)
+
+    monkeypatch.setattr(on_dask.DaskRun, "_tally", counting)
+    settings = Settings("p.csv", validation="v.parquet", radius=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", th.TwinWarning)
+        value_to_folder(settings, Path("v"), scheduler=client.scheduler.address)
+        wanted = value_files(settings)
+    assert len(counted) == times
+    table = pq.read_table("v").sort_by("row")
+    assert table.column("value").to_numpy().tobytes() == wanted.valuation.values.tobytes()
+    assert table.column("label").to_pylist() == list(wanted.points.labels)
+
+
+def test_labels_that_nobody_shares_are_refused_on_a_cluster(client, files):
+    frame = pd.read_parquet("val.parquet")
+    frame.assign(y="owl").to_parquet("v.parquet", index=False)
+    done = thresher("value", "parts/*.parquet", "--validation", "v.parquet", "--ignore", "name", "--radius",
+                    0.1, "--engine", "dask", "--scheduler", client.scheduler.address, "--out", "v")  # fmt: skip
+    assert done.returncode == 1
+    assert "no label in common" in done.stderr
+    assert not [*Path("v").glob("*.parquet")]
 
 
 def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
     """Blocks of 64 validation points, 200 of them: the bits are those of one machine."""
     monkeypatch.setattr("thresher.passes.on_dask.BLOCK_BYTES", 1)
     settings = Settings("parts/*.parquet", validation="val.parquet", ignore=("name",), radius=0.1)
-    blocks = []
-    whole = PricedPartitions.prices_by_block
+    blocks, cut = [], on_dask.cut
 
-    def told(priced):
-        blocks.extend(priced.blocks)
-        return whole(priced)
+    def told(prices):
+        blocks.extend(cut(prices))
+        return blocks
 
-    monkeypatch.setattr(PricedPartitions, "prices_by_block", told)
-    cluster_files(settings, Path("v"), scheduler=client.scheduler.address)
+    monkeypatch.setattr(on_dask, "cut", told)
+    value_to_folder(settings, Path("v"), scheduler=client.scheduler.address)
     assert len(blocks) == 4
     wanted = value_files(settings)
     table = pq.read_table("v").sort_by("row")

@@ -176,14 +176,14 @@ RUN = """
 import os, signal, sys
 from thresher.passes import checkpoint as resume
 
-put = resume.write_whole
+save = resume._save
 
-def put_and_die(path, write):
-    put(path, write)
+def save_and_die(*piece):
+    save(*piece)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if sys.argv[1] == "die":
-    resume.write_whole = put_and_die
+    resume._save = save_and_die
 del sys.argv[1]
 from thresher.cli import main
 main()

@@ -16,11 +16,10 @@ from parted import problem, table_of, write_parts
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.passes.in_parts import value_in_parts
+from thresher.passes.in_parts import Run, value_in_parts
 from thresher.passes.memory import Account
 from thresher.passes.parts import ArrayParts, Place
 from thresher.passes.read_ahead import read_ahead
-from thresher.passes.streaming import Run
 from thresher.tables import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -456,7 +455,7 @@ def test_no_thread_is_left_behind_by_a_run_that_fails(small_parts, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("thresher.passes.priced.pay", fail)
+    monkeypatch.setattr("thresher.passes.problem.pay", fail)
     with pytest.raises(MemoryError) as caught:
         th.tknn_shapley(X, y, X_val, y_val, memory="1TB", checkpoint=None)
     assert caught.value.__traceback__ is not None  # which holds all frames
@@ -464,7 +463,7 @@ def test_no_thread_is_left_behind_by_a_run_that_fails(small_parts, monkeypatch):
 
 
 def _readers():
-    return [each for each in threading.enumerate() if each.name == "thresher-ahead"]
+    return [each for each in threading.enumerate() if each.name.startswith("thresher-ahead")]
 
 
 def test_a_run_reads_ahead_and_does_without(small_parts, tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from itertools import pairwise
@@ -22,7 +24,7 @@ from tabular import check_refused, put, thresher
 import thresher as th
 from thresher.passes import checkpoint as resume
 from thresher.passes import memory
-from thresher.runs import Settings, ranks, stream_files, value_files, write_results
+from thresher.runs import Settings, ranks, table_file, value_files, value_to_file, write_results
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
 from thresher.tables import batches
@@ -79,7 +81,7 @@ def both(out="v.parquet", **about):
     wanted = Settings(**about)
     valued = value_files(wanted)
     write_results(Path(f"memory-{out}"), valued)
-    done = stream_files(Settings(**about, memory="2GB"), Path(f"parts-{out}"))
+    done = value_to_file(Settings(**about, memory="2GB"), Path(f"parts-{out}"))
     return f"memory-{out}", f"parts-{out}", valued, done
 
 
@@ -115,6 +117,18 @@ def test_the_table_is_that_of_the_run_in_memory(about):
         assert done.by_owner == pytest.approx(valued.valuation.by_owner())
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "tsv"])
+def test_files_are_the_same_bytes_however_pieces_are_cut(suffix, monkeypatch):
+    settings = Settings("points", validation="val.parquet", **ALL, memory="2GB")
+    found = []
+    for chunk, rows in ((1 << 22, 1), (999, 10**6), (1, 99_999)):
+        monkeypatch.setattr(table_file, "CHUNK", chunk)
+        monkeypatch.setattr(memory, "LARGEST", rows)
+        value_to_file(settings, Path(f"v.{suffix}"), force=True)
+        found.append(Path(f"v.{suffix}").read_bytes())
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "arrow"])
 def test_other_kinds_of_files_are_written_alike(suffix):
     one, other, _, done = both(f"v.{suffix}", file="points", validation="val.parquet", **ALL)
@@ -141,7 +155,9 @@ def test_arrays_are_mapped():
         assert same_table(other, one)
     np.save("x-labels.npy", np.zeros(3))
     about["label"] = "x-labels.npy"
-    check_refused(lambda: stream_files(Settings(**about, memory="2GB"), Path("o.csv")), "1500 rows")
+    check_refused(
+        lambda: value_to_file(Settings(**about, memory="2GB"), Path("o.csv")), "1500 rows"
+    )
 
 
 def test_the_encoder_is_that_of_the_table_in_memory():
@@ -184,12 +200,12 @@ def test_ids_that_are_not_distinct_are_told():
     table = table.set_column(table.column_names.index("name"), "name", pa.array(names))
     pq.write_table(table, "twice.parquet")
     about = {"validation": "val.parquet", "memory": "2GB", **ALL}
-    done = stream_files(Settings("twice.parquet", **about), Path("o.parquet"))
+    done = value_to_file(Settings("twice.parquet", **about), Path("o.parquet"))
     told = [hint for hint in done.hints if "distinct" in hint]
     assert told == [
         f"column 'name' has ids that are not distinct: {names[7]!r} in rows 7, 1400, 1401"
     ]
-    done = stream_files(Settings("points", **about), Path("p.parquet"))
+    done = value_to_file(Settings("points", **about), Path("p.parquet"))
     assert not [hint for hint in done.hints if "distinct" in hint]
 
 
@@ -215,16 +231,14 @@ def test_repeats_are_found_however_many_and_equal_prints_are_no_repeats(
 @given(
     values=st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.0, 1e-300, np.inf, 3.0]), max_size=300),
     more=st.lists(st.floats(-10, 10), min_size=1, max_size=300),
-    sizes=st.tuples(st.integers(1, 50), st.integers(1, 40), st.integers(1, 9)),
+    sizes=st.tuples(st.integers(1, 50), st.integers(1, 40)),
 )
-def test_ranks_are_those_of_a_sort(values, more, sizes):
+def test_ranks_are_those_of_a_sort(values, more, sizes, tmp_path):
     values = np.array([*values, *more, *values[: len(values) // 2]])
     wanted = th.Valuation(values, "test", {}, 0.0, 0.0)
-    rank, below = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
     with pytest.MonkeyPatch().context() as patch:
         patch.setattr(ranks, "CHUNK", sizes[0])
-        patch.setattr(ranks, "SAMPLE", sizes[2])
-        rank_values(values, rank, below, room=sizes[1] * ranks.ROW)
+        rank, below = rank_values(values, tmp_path, room=sizes[1] * ranks.ROW)
     assert rank.tolist() == wanted.ranks().tolist()
     np.testing.assert_array_equal(100.0 * below / len(values), wanted.percentiles())
 
@@ -275,13 +289,13 @@ def test_missing_ids_and_labels_without_a_partner_are_refused():
     pq.write_table(spoiled, "bad.parquet")
     about = {"validation": "val.parquet", "memory": "2GB", **ALL}
     check_refused(
-        lambda: stream_files(Settings("bad.parquet", **about), Path("o.csv")),
+        lambda: value_to_file(Settings("bad.parquet", **about), Path("o.csv")),
         "bad.parquet has missing ids in row 555",
     )
     others = table.set_column(table.column_names.index("y"), "y", pa.array(["a", "b"] * 300))
     pq.write_table(others, "bad.parquet")
     check_refused(
-        lambda: stream_files(Settings("bad.parquet", **about), Path("o.csv")),
+        lambda: value_to_file(Settings("bad.parquet", **about), Path("o.csv")),
         "no label in common", "'a', 'b'",
     )  # fmt: skip
     assert not [path for path in Path().iterdir() if path.name.startswith((".thresher", "o."))]
@@ -298,14 +312,14 @@ from thresher.cli import main
 
 memory.LARGEST = 1
 name, times, sign, *sys.argv = sys.argv[1:]
-put, seen = resume.write_whole, 0
-def put_and_break(path, write):
+save, seen = resume._save, 0
+def save_and_break(file, piece, entry, chunks):
     global seen
-    put(path, write)
-    seen += path.name.startswith(name)
+    save(file, piece, entry, chunks)
+    seen += piece.startswith(name)
     if seen == int(times):
         os.kill(os.getpid(), int(sign))
-resume.write_whole = put_and_break
+resume._save = save_and_break
 main()
 """
 
@@ -329,7 +343,8 @@ def test_a_broken_run_goes_on_to_the_same_bytes():
         done = broken(name, times, int(sign), *COMMAND, "--checkpoint", "run", "--out", "v.parquet")
         assert done.returncode == (130 if sign == signal.SIGINT else -sign), done.stderr
         assert not Path("v.parquet").exists()
-        assert Path("run", "encoder").exists()
+        with contextlib.closing(sqlite3.connect("run")) as file:
+            assert file.execute("SELECT 1 FROM piece WHERE name = 'encoder'").fetchone()
     other = [*COMMAND, "--mean"]
     done = thresher(*other, "--checkpoint", "run", "--out", "v.parquet")
     assert done.returncode == 1
@@ -337,7 +352,7 @@ def test_a_broken_run_goes_on_to_the_same_bytes():
     done = thresher(*COMMAND, "--checkpoint", "run", "--out", "v.parquet")
     assert done.returncode == 0, done.stderr
     assert Path("v.parquet").read_bytes() == wanted
-    assert not Path("run").exists()
+    assert not [path for path in Path().iterdir() if path.name.startswith(("run", ".thresher"))]
 
 
 def test_a_run_that_is_ended_leaves_nothing_behind():
@@ -348,18 +363,22 @@ def test_a_run_that_is_ended_leaves_nothing_behind():
     assert sorted(Path.cwd().iterdir()) == before
 
 
-def test_a_run_removes_its_own_files_only():
-    Path("run").mkdir()
-    done = thresher(*COMMAND, "--checkpoint", "run", "--out", "run/values.parquet")
+@pytest.mark.parametrize("checkpoint", ["v.csv", "./v.csv.record.json"])
+def test_a_run_removes_its_own_file_only(checkpoint):
+    done = thresher(*COMMAND, "--checkpoint", checkpoint, "--out", "v.csv")
     assert done.returncode == 1
-    assert "is within --checkpoint run" in done.stderr
+    assert f"would write to --checkpoint {checkpoint}" in done.stderr
+    before = Path("points.csv").read_bytes()
+    done = thresher(*COMMAND, "--checkpoint", "points.csv", "--out", "v.csv")
+    assert done.returncode == 1
+    assert "another kind of file" in done.stderr
+    assert Path("points.csv").read_bytes() == before
     with resume.Checkpoint("run", {"radius": 1}) as kept:
-        kept.save_arrays("counts", {}, counts=np.zeros(2))
-        theirs = [Path("run", name) for name in ("values.csv", "ranking.txt", "values-0.parquet")]
-        for path in theirs:
-            path.touch()
+        kept.save("counts", {}, [np.zeros(2)])
+        theirs = [put(name, "text") for name in ("run.csv", "run-0", "runs/run")]
         kept.finish()
-    assert sorted(Path("run").iterdir()) == sorted(theirs)
+    assert not Path("run").exists()
+    assert all(path.read_text() == "text" for path in theirs)
 
 
 PEAK = (

@@ -18,7 +18,7 @@ import thresher as th
 from thresher.labels import check_labels
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings
-from thresher.runs.streamed import stream_files
+from thresher.runs.table_file import value_to_file
 from thresher.runs.valued import value_files
 
 NANOSECONDS = np.array([0, 1, 999, 1000, 1001, -1, -1000, 10**18, 10**18 + 7])
@@ -213,7 +213,7 @@ def test_times_of_a_file_are_refused_in_the_end_rather_than_cut(zone, role, tmp_
     with pytest.raises(th.InputError, match="cannot be saved"):
         write_results(tmp_path / "o.csv", value_files(Settings(**known, holdout=0.5)))
     with pytest.raises(th.InputError, match="cannot be saved"):
-        stream_files(Settings(**known, validation=known["file"]), tmp_path / "o.csv")
+        value_to_file(Settings(**known, validation=known["file"]), tmp_path / "o.csv")
     assert not (tmp_path / "o.csv").exists()
 
 

@@ -63,8 +63,9 @@ def tknn_shapley(
         it holds included, pages of files not: points are read in parts, in two passes. The values
         are the same to the last bit.
     checkpoint
-        A folder that a broken run goes on from, when it is called with the same arguments; it is
-        removed at the end. Points are then read in parts, too.
+        The path of a file that keeps what is done. A run that was broken off, however hard, goes
+        on from it when it is called again with the same arguments. It is removed when the run is
+        through. Points are then read in parts, too.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.streams import is_standard_output, spooled
-from thresher.cli.valuing import value_at_once, value_in_parts, value_on_cluster
+from thresher.cli.valuing import value_in_memory, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
 
@@ -114,7 +114,10 @@ def value(
     ] = None,
     checkpoint: Annotated[
         str | None,
-        _method("With --memory, a file that a broken run goes on from by the same command."),
+        _method(
+            "With --memory, a file that a broken run goes on from by the same command; it is removed "
+            "at the end."
+        ),
     ] = None,
     engine: Annotated[
         Literal["local", "dask"],
@@ -179,7 +182,7 @@ def value(
     elif memory is not None:
         done = value_in_parts(settings, out, report, checkpoint, force=force)
     else:
-        done = value_at_once(settings, out, report, force=force, json=json)
+        done = value_in_memory(settings, out, report, force=force, json=json)
     if json:
         show_json(done)
 

@@ -1,4 +1,4 @@
-"""The ways in which `thresher value` runs, and what each says: at once, in parts, on a cluster."""
+"""How `thresher value` runs, in memory, in parts or on a cluster, and what it says."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ from thresher.cli.streams import as_typed
 from thresher.cli.words import say
 from thresher.errors import InputError, shortened
 
-WORST = 5  # rows that are told in words
 LONGEST_CELL = 60  # characters of a label or an id in words
 
 
-def value_at_once(
+def value_in_memory(
     settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
 ) -> dict[str, Any]:
     """Value points that fit in memory; the outcome for programs."""
-    from thresher.runs import check_columns, value_files, write_results
+    from thresher.runs import Summary, check_columns, value_files, write_results
 
     _check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
     check = partial(check_columns, path=out, json=json)
     valued = value_files(settings, progress=show, check=check)
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
-    wrote = _write(valued, out, report, force=force, progress=show)
-    _say(valued, wrote, out)
-    if out is None and not json:
+    wrote = [] if out is None else write_results(out, valued, force=force)
+    if report is not None:
+        valued.report(report, force=force, progress=show)
+        wrote.append(report)
+    found = _said(Summary.of(valued, wrote), out)
+    if out is None and json:
+        columns, _ = valued.valuation.stored(valued.columns(), {})
+        lists = [list(map(_plain, entries)) for entries in columns.values()]
+        found["rows"] = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+    elif out is None:
         write_results(None, valued)
-    return _document(valued, wrote, rows=out is None) if json else {}
+    return found
 
 
 def value_in_parts(
     settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points that are read in parts; the outcome for programs."""
-    from thresher.runs import stream_files
+    from thresher.runs import value_to_file
 
     _check_targets(settings, out, report, force=force)
     if report is not None:
@@ -49,56 +55,50 @@ def value_in_parts(
         )
     if out is None:
         raise InputError("--memory needs --out, the file that the table goes to")
-    done = stream_files(
-        settings, out, checkpoint=checkpoint, force=force, progress=sys.stderr.isatty()
-    )
-    say(_headline(done.valuation, done.rows, done.validation_points))
-    for hint in done.hints:
-        say(f"hint: {hint}")
-    _say_suggestions(done.suggestions, done.worst)
-    for path in done.wrote:
-        say(f"wrote {path}")
-    _say_next(done.suggestions, settings, done.record, out)
-    return {
-        "method": done.valuation.method,
-        "params": dict(done.valuation.params),
-        "points": done.rows,
-        "utility_all": done.valuation.utility_all,
-        "utility_none": done.valuation.utility_none,
-        "suggestions": dict(done.suggestions),
-        "by_owner": None
-        if done.by_owner is None
-        else {str(owner): worth for owner, worth in done.by_owner.items()},
-        "hints": done.hints,
-        "wrote": [str(path) for path in done.wrote],
-        "record": dict(done.record),
-    }
+    show = sys.stderr.isatty()
+    done = value_to_file(settings, out, checkpoint=checkpoint, force=force, progress=show)
+    return _said(done, out)
 
 
 def value_on_cluster(
     settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points on a cluster; the outcome for programs."""
-    from thresher.runs import cluster_files
+    from thresher.runs import value_to_folder
 
     if report is not None:
         raise InputError("--report shows all rows, which no worker has: leave it out")
     if out is None:
         raise InputError("--engine dask needs --out, the folder that the workers write to")
-    done = cluster_files(
-        settings, out, scheduler=scheduler, force=force, progress=sys.stderr.isatty()
+    show = sys.stderr.isatty()
+    return _said(
+        value_to_folder(settings, out, scheduler=scheduler, force=force, progress=show), out
     )
-    params = dict(done.valuation.params)
-    say(_headline(done.valuation, done.rows, params["validation_points"]))
+
+
+def _said(done: Any, out: Path | None) -> dict[str, Any]:
+    """Say what came out of a run in words; returns it for programs."""
+    say(_headline(done))
     for hint in done.hints:
         say(f"hint: {hint}")
     _say_suggestions(done.suggestions, done.worst)
-    say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
+    if out is not None and out.is_dir():
+        say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
+    else:
+        for path in done.wrote:
+            say(f"wrote {path}")
+        if out is not None and done.suggestions is not None:
+            _say_next(done.suggestions, done.settings, done.record, out)
     return {
         "method": done.valuation.method,
-        "params": params,
+        "params": dict(done.valuation.params),
         "points": done.rows,
-        "suggestions": dict(done.suggestions),
+        "utility_all": _known(done.valuation.utility_all),
+        "utility_none": _known(done.valuation.utility_none),
+        "suggestions": None if done.suggestions is None else dict(done.suggestions),
+        "by_owner": None
+        if done.by_owner is None
+        else {str(owner): worth for owner, worth in done.by_owner.items()},
         "hints": done.hints,
         "wrote": [str(path) for path in done.wrote],
         "record": dict(done.record),
@@ -125,15 +125,17 @@ def _counted(number: int, kind: str = "") -> str:
     return f"{number} {kind}point{'' if number == 1 else 's'}"
 
 
-def _headline(valuation: Any, points: int, validation: int, beside: str = "") -> str:
+def _headline(done: Any) -> str:
     """What was done, in one line."""
-    about = valuation.params
+    about = done.valuation.params
+    held = done.record["validation"].get("held_out")
+    beside = "" if held is None else ", held out of the table"
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
     radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
     return (
-        f"valued {_counted(points)} by {_counted(validation, 'validation ')}{beside}: "
-        f"{valuation.method}{kind}{radius}"
+        f"valued {_counted(done.rows)} by {_counted(done.validation_points, 'validation ')}"
+        f"{beside}: {done.valuation.method}{kind}{radius}"
     )
 
 
@@ -161,33 +163,6 @@ def _check_targets(settings: Any, out: Path | None, report: Path | None, *, forc
         check_target(report, force=force)
 
 
-def _write(
-    valued: Any, out: Path | None, report: Path | None, *, force: bool, progress: bool
-) -> list[Path]:
-    from thresher.runs import write_results
-
-    wrote = [] if out is None else write_results(out, valued, force=force)
-    if report is not None:
-        valued.report(report, force=force, progress=progress)
-        wrote.append(report)
-    return wrote
-
-
-def _say(valued: Any, wrote: list[Path], out: Path | None) -> None:
-    """The outcome in words."""
-    held = valued.record["validation"].get("held_out")
-    beside = "" if held is None else ", held out of the table"
-    say(_headline(valued.valuation, len(valued.points), len(valued.validation), beside))
-    for hint in valued.hints():
-        say(f"hint: {hint}")
-    counts = None if valued.findings is None else valued.findings.counts()
-    _say_suggestions(counts, _worst(valued))
-    for path in wrote:
-        say(f"wrote {path}")
-    if counts is not None and out is not None:
-        _say_next(counts, valued.settings, valued.record, out)
-
-
 def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
     """The command that acts on suggestions, if there are any to act on."""
     stream = as_typed(settings.file) != settings.file
@@ -201,48 +176,6 @@ def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
     suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
     words += ["--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"]
     say(f"to act on it: {shlex.join(words)}")
-
-
-def _worst(valued: Any) -> list[dict[str, Any]]:
-    """The rows with the lowest values, with what is told of each."""
-    points, findings, found = valued.points, valued.findings, []
-    for place in valued.valuation.suspects(min(WORST, len(points))):
-        row = {"row": points.rows[place], "label": points.labels[place]}
-        row["value"] = valued.valuation.values[place]
-        if points.ids is not None:
-            row["id"] = points.ids[place]
-        if findings is not None:
-            row |= {
-                "suggestion": findings.suggestion[place],
-                "best_label": findings.best_label[place],
-            }
-        found.append(row)
-    return found
-
-
-def _document(valued: Any, wrote: list[Path], *, rows: bool) -> dict[str, Any]:
-    valuation = valued.valuation
-    found: dict[str, Any] = {
-        "method": valuation.method,
-        "params": dict(valuation.params),
-        "points": len(valuation),
-        "utility_all": _known(valuation.utility_all),
-        "utility_none": _known(valuation.utility_none),
-        "suggestions": None if valued.findings is None else valued.findings.counts(),
-        "by_owner": None if valuation.owners is None else _owners(valuation),
-        "hints": valued.hints(),
-        "wrote": [str(path) for path in wrote],
-        "record": dict(valued.record),
-    }
-    if rows:
-        columns, _ = valuation.stored(valued.columns(), {})
-        lists = [list(map(_plain, entries)) for entries in columns.values()]
-        found["rows"] = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
-    return found
-
-
-def _owners(valuation: Any) -> dict[str, float]:
-    return {str(owner): worth for owner, worth in valuation.by_owner().items()}
 
 
 def _plain(entry: Any) -> Any:

@@ -1,30 +1,41 @@
-"""tknn_shapley for points that are read in parts."""
+"""Two passes over points that are read in parts: count, then value.
+
+Counts are integers and a point's value is a sum over validation points in one fixed order, so the
+result is the same to the last bit however rows are cut. Both passes sum up fingerprints of all
+points, numbered: a source that was not the same in both is refused.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.checks import check_columns
 from thresher.errors import InputError
-from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
-from thresher.labels import check_labels, check_owners
+from thresher.games.semivalues import Semivalue
+from thresher.inputs import Points, Validation
+from thresher.labels import check_owners
 from thresher.neighbors.ball import Neighbors
-from thresher.passes.checkpoint import Checkpoint
-from thresher.passes.memory import check_memory
-from thresher.passes.parts import ArrayParts, Place, Source
-from thresher.passes.priced import Priced
-from thresher.passes.result import warn_of_reach
-from thresher.passes.streaming import Run, points_changed
+from thresher.passes.checkpoint import Checkpoint, Chunk
+from thresher.passes.memory import FEWEST, Account, check_memory, in_use
+from thresher.passes.parts import ArrayParts, Part, Place, Source
+from thresher.passes.problem import Meaning, Priced, Problem, named, pay
+from thresher.passes.read_ahead import read_ahead
+from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.progress import Advance, progress_bar
 from thresher.valuation import Valuation
 
+TEXTS = 2  # times that labels, ids and owners are held while they are read, or computed on
 VALUE = 8  # bytes of a value, all of which are held
+
+Work = Callable[[Part, Points, Neighbors], Iterable[Chunk]]
+Piece = tuple[int, Iterable[Chunk]]
 
 
 def value_in_parts(
@@ -34,29 +45,29 @@ def value_in_parts(
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
     most = None if memory is None else check_memory(memory)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
-    source = _source(X, y, validation)
+    problem = Problem.check(
+        X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
+        mean=mean, neighbors=neighbors,
+    )  # fmt: skip
+    source = _source(X, y, problem.validation)
     known_owners = None if source.count is None else check_owners(owners, source.count)
-    labels = _as_list(check_labels("y_val", y_val))
-    about = {
-        "radius": radius, "metric": validation.metric, "semivalue": semivalue_name(semivalue),
-        "mean": mean, "classes": None if classes is None else repr(validation.classes.labels),
-        "points": source.identity(), "validation": validation.digest(),
-    }  # fmt: skip
+    about = {**problem.identity(), "points": source.identity()}
     with Checkpoint(checkpoint, about) as kept:
-        run = Run(
-            source, validation, labels, classes, radius, semivalue, kept, most, neighbors,
-            held=VALUE, threaded=threaded,
-        )  # fmt: skip
+        run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
         passes = 2 * (source.count or 0)
         with progress_bar("tknn-shapley", passes, show=progress, unit="rows") as advance:
             priced = run.count(advance)
             if advance is not None:
                 advance(0, total=2 * priced.rows)
-            values = _values(run, priced, len(validation) if mean else 1, advance)
+            values = np.empty(priced.rows)
+            work: Work = lambda _, points, way: [priced.values(points, way)]  # noqa: E731
+            with closing(run.value(priced, work, advance)) as pieces:
+                for row, chunks in pieces:
+                    some = np.frombuffer(*chunks)
+                    values[row : row + len(some)] = some
         known_owners = known_owners or check_owners(owners, len(values))
-        _warn(run, priced, classes)
-        found = priced.valuation(values, semivalue, mean=mean, owners=known_owners)
+        priced.warn()
+        found = priced.valuation(values, known_owners)
         kept.finish()
         return found
 
@@ -76,40 +87,138 @@ def _source(X: Any, y: Any, validation: Validation) -> Source:
     return source
 
 
-def _values(
-    run: Run, priced: Priced, divisor: float, advance: Advance | None
-) -> NDArray[np.float64]:
-    """The second pass: values that were kept, then those that are still to be computed."""
-    values = np.empty(priced.rows)
-    place, prints = Place(), 0
-    while (found := run.checkpoint.load_arrays(f"values-{place.row}")) is not None:
-        entry, arrays = found
-        values[place.row : place.row + len(arrays["values"])] = arrays["values"]
-        place, prints = Place(*entry["after"]), entry["prints"]
-    if advance is not None:
-        advance(place.row)
-    with closing(run.coded(priced, place, prints, advance)) as parts:
-        for part, points, total, way in parts:
-            if part.first + len(part) > len(values):
-                raise points_changed()
-            some = priced.values(points, divisor, way)
-            values[part.first : part.first + len(part)] = some
-            entry = {"after": list(part.after), "prints": total}
-            run.checkpoint.save_arrays(f"values-{part.first}", entry, values=some)
-    return values
+@dataclass(frozen=True)
+class Run:
+    """Both passes over the parts of a source, in this process.
+
+    Parameters
+    ----------
+    problem, source
+        What the points are valued by, and the points.
+    checkpoint
+        Where progress is kept.
+    memory
+        The most bytes that this process may take.
+    held
+        Bytes for each of all rows that the run holds in the end.
+    threaded
+        Whether parts are read ahead.
+    """
+
+    problem: Problem
+    source: Source
+    checkpoint: Checkpoint
+    memory: int | None = None
+    held: int = 0
+    threaded: bool = True
+
+    def count(self, advance: Advance | None) -> Priced:
+        """The first pass."""
+        return self.problem.price(self.source, partial(self._tally, advance))
+
+    def value(
+        self, priced: Priced, work: Work, advance: Advance | None, *, row_bytes: int = 0
+    ) -> Generator[Piece, None, None]:
+        """The second pass: yield what `work` makes of each part, and the number of its first row.
+
+        What the checkpoint has is not made again. `row_bytes` is what a row takes besides. At the
+        end all points must have been those of the first pass.
+        """
+        place, prints = Place(), 0
+        while (found := self.checkpoint.load(f"values-{place.row}")) is not None:
+            entry, chunks = found
+            yield place.row, chunks
+            place, prints = Place(*entry["after"]), entry["prints"]
+        if advance is not None:
+            advance(place.row)
+        with closing(self._parts(place, advance, work=row_bytes, rows=priced.rows)) as parts:
+            for part, way in parts:
+                as_class = named(part, priced.meaning)
+                points = as_class.points(priced.prices.validation, strangers=False)
+                place, prints = part.after, add_prints(prints, part_print(part, points))
+                if place.row > priced.rows:
+                    raise _points_changed()
+                made = work(as_class, points, way)
+                entry = {"after": list(place), "prints": prints}
+                self.checkpoint.save(f"values-{part.first}", entry, made)
+                yield part.first, made
+        if (place.row, prints) != (priced.rows, priced.print):
+            raise _points_changed()
+
+    def _tally(
+        self, advance: Advance | None, name: str, public: Validation, meaning: Meaning
+    ) -> Tally:
+        state = Tally.load(self.checkpoint, name) or Tally.of_nothing(public)
+        if advance is not None:
+            advance(state.place.row)
+        if state.whole:
+            return state
+        radius, strangers = self.problem.radius, self.problem.classes is None
+        with closing(self._parts(state.place, advance)) as parts:
+            for part, way in parts:
+                points = named(part, meaning).points(public, strangers=strangers)
+                state.merge(Tally.of_part(part, points, public, radius, way))
+                state.save(self.checkpoint, name)
+        state.whole = True
+        state.save(self.checkpoint, name)
+        return state
+
+    def _parts(
+        self, start: Place, advance: Advance | None, *, work: int = 0, rows: int | None = None
+    ) -> Generator[tuple[Part, Neighbors], None, None]:
+        """The parts, and how near pairs are to be found in them.
+
+        `rows` is how many there are in all, where that is known.
+        """
+        size, way = self._plan(work, rows)
+        with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
+            for part in parts:
+                yield part, way
+                if advance is not None:
+                    advance(len(part))
+
+    def _plan(self, work: int, rows: int | None) -> tuple[int, Neighbors]:
+        """The rows of a part, and the way: "auto" takes no tree where parts would be half as large.
+
+        That is where memory is scarce.
+        """
+        fixed = self.held * (rows or self.source.count or 0)
+        features, others = self.source.row_bytes
+        public, neighbors = self.problem.validation, self.problem.neighbors
+        width = len(public) if public.rows is None else public.rows.width
+        if self.memory is not None:
+            others = max(others, self._try_out())
+        without, by_tree = (
+            Account(features, others, width, work, fixed + self.source.reading, tree=tree)
+            for tree in (False, True)
+        )
+        given = self.memory, in_use()
+        scarce = by_tree.room(*given) < max(FEWEST, without.room(*given) // 2)
+        if neighbors == "all" or (neighbors == "auto" and scarce):
+            return without.rows(*given), "all"
+        return by_tree.rows(*given), neighbors
+
+    def _try_out(self) -> int:
+        """Load and compile all that a pass needs, by a few rows: then memory can be measured.
+
+        Returns the bytes of what their labels, ids and owners take.
+        """
+        public, size = self.problem.as_read(self.source), 0
+        with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
+            part = next(parts, None)
+            if part is not None:
+                points = part.points(public, strangers=self.problem.classes is None)
+                state = Tally.of_part(part, points, public, self.problem.radius, "all")
+                known = np.minimum(points.codes, len(public.classes) - 1)
+                prices = self.problem.prices(state, public)
+                pay(prices, Points(points.rows, known), neighbors="all")
+                size = TEXTS * part.text_bytes() // len(part)
+        return size
 
 
-def _warn(run: Run, priced: Priced, classes: Any) -> None:
-    """The warnings of `tknn_shapley`, once all points were seen."""
-    tally, ours = priced.tally, list(priced.meaning.values())
-    final = priced.prices.validation
-    theirs = [final.classes.labels[code] for code in dict.fromkeys(final.codes.tolist())]
-    if classes is None:
-        warn_of_labels(ours, theirs, stacklevel=5)
-    tell_of_twins(int(tally.twins.sum()), run.validation, stacklevel=5)
-    if not tally.counts.any():
-        warn_of_reach(run.radius, stacklevel=5)
-
-
-def _as_list(labels: Any) -> list[Any]:
-    return labels if isinstance(labels, list) else labels.tolist()
+def _points_changed() -> InputError:
+    """What to say when both passes did not see the same."""
+    return InputError(
+        "the points changed while they were valued: leave the files alone, remove the checkpoint "
+        "if there is one, and run it again"
+    )

@@ -2,8 +2,8 @@
 
 What is bounded is the memory that belongs to the process alone, the interpreter and all packages
 included: `RssAnon` of Linux. Pages of files, such as those of a memmap or of a library, are not in
-it: the system takes them back whenever it needs room. What is in use already is measured, after a
-rehearsal on a few rows that loads everything a run needs; what parts will take is reckoned.
+it: the system takes them back whenever it needs room. A trial run on a few rows loads everything
+that a run needs. What is in use after it is measured, and what parts will take is added to that.
 """
 
 from __future__ import annotations

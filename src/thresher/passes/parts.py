@@ -70,7 +70,39 @@ class Part:
         )
 
 
-class Source(Protocol):
+class Labels(Protocol):
+    """What the labels of points mean, where that is known only once all of them were read."""
+
+    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
+        """Labels of a validation set as they would be read here."""
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """What labels mean, once all that are `found` in these rows are known.
+
+        They come with the row in which each was first seen, and with those of a validation set.
+        """
+
+
+class PlainLabels:
+    """Labels that mean what they are; `whole` numbers are sorted, as in an array of them."""
+
+    whole = False
+
+    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
+        """The labels as they are."""
+        return list(labels)
+
+    def settle(
+        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], _rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """The labels as they are."""
+        ours: list[Any] = sorted(found) if self.whole else list(found)
+        return {label: label for label in ours}, list(labels)
+
+
+class Source(Labels, Protocol):
     """Rows that can be read again and again."""
 
     @property
@@ -91,19 +123,8 @@ class Source(Protocol):
     def identity(self) -> dict[str, Any]:
         """What tells these rows from others, in a few numbers and words."""
 
-    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
-        """Labels of a validation set as they would be read here."""
 
-    def settle(
-        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
-    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
-        """What labels mean, once all that are `found` in these rows are known.
-
-        They come with the row in which each was first seen, and with those of a validation set.
-        """
-
-
-class ArrayParts:
+class ArrayParts(PlainLabels):
     """The rows of an array or a memmap.
 
     Rows of a memmap are copied as they are read, which is what reading ahead is good for; parts of
@@ -128,16 +149,16 @@ class ArrayParts:
         if len(self.labels) != len(self.array):
             raise InputError(f"y has {len(self.labels)} labels but there are {self.count} rows")
         self._mapped = _is_mapped(self.array)
+        self.whole = isinstance(self.labels, np.ndarray) and self.labels.dtype.kind in "iub"
 
     @property
     def row_bytes(self) -> tuple[int, int]:
         """What a row takes: a copy where it is read from a file, or turned into floats."""
         width, kind = self.array.shape[1], self.array.dtype
         converted = 0 if kind.kind == "f" and kind.isnative else 8
-        plain = isinstance(self.labels, np.ndarray) and self.labels.dtype.kind in "iub"
         return (
             width * (kind.itemsize + converted) if self._mapped else width * converted or 1,
-            8 if plain else OBJECT,
+            8 if self.whole else OBJECT,
         )
 
     @property
@@ -169,18 +190,6 @@ class ArrayParts:
             "dtype": str(self.array.dtype),
             "sample": state.hexdigest(),
         }
-
-    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
-        """The labels as they are."""
-        return list(labels)
-
-    def settle(
-        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], _rows: int
-    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
-        """The labels as they are; integers sorted, as where they are seen all at once."""
-        whole = isinstance(self.labels, np.ndarray) and self.labels.dtype.kind in "iub"
-        ours: list[Any] = sorted(found) if whole else list(found)
-        return {label: label for label in ours}, list(labels)
 
 
 def _is_mapped(array: Any) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+END: Any = object()
 
 
 @contextlib.contextmanager
@@ -25,70 +25,21 @@ def read_ahead(source: Iterable[Item], *, threaded: bool = True) -> Iterator[Ite
     ...     list(items)
     [0, 1, 2]
     """
+    items = iter(source)
     if not threaded:
-        yield iter(source)
+        yield items
         return
-    reader = _Reader(source)
-    reader.thread.start()
     try:
-        yield reader.items()
+        with ThreadPoolExecutor(1, thread_name_prefix="thresher-ahead") as reader:
+            yield _items(items, reader)
     finally:
-        reader.stop()
+        close: Any = getattr(items, "close", None)
+        if close is not None:
+            close()
 
 
-class _Reader(Generic[Item]):
-    """A thread that reads one item, waits until it is taken, and reads the next."""
-
-    def __init__(self, source: Iterable[Item]) -> None:
-        self.source = source
-        self.done: SimpleQueue[Callable[[], Item] | None] = SimpleQueue()  # None at the end
-        self.wanted = threading.Semaphore(1)
-        self.stopped = False
-        self.thread = threading.Thread(target=self._read, name="thresher-ahead", daemon=True)
-
-    def items(self) -> Iterator[Item]:
-        while (found := self.done.get()) is not None:
-            self.wanted.release()  # the next may be read now
-            yield found()
-
-    def stop(self) -> None:
-        """Let the thread end, after the item it is reading, and wait for it."""
-        self.stopped = True
-        self.wanted.release()
-        self.thread.join()
-
-    def _read(self) -> None:
-        items: Any = None
-        try:
-            items = iter(self.source)
-            while True:
-                self.wanted.acquire()
-                if self.stopped:
-                    break
-                self.done.put(_Held(next(items)))
-        except StopIteration:
-            pass
-        except BaseException as failure:  # noqa: BLE001 - raised again by who asks for the item
-            self.done.put(_raising(failure))
-        finally:
-            close: Any = getattr(items, "close", None)
-            if close is not None:
-                close()
-            self.done.put(None)
-
-
-class _Held(Generic[Item]):
-    """An item that is given away once, so that nothing here keeps it alive."""
-
-    def __init__(self, item: Item) -> None:
-        self.items = [item]
-
-    def __call__(self) -> Item:
-        return self.items.pop()
-
-
-def _raising(failure: BaseException) -> Callable[[], Any]:
-    def fail() -> Any:
-        raise failure
-
-    return fail
+def _items(items: Iterator[Item], reader: ThreadPoolExecutor) -> Iterator[Item]:
+    waiting = reader.submit(next, items, END)
+    while (item := waiting.result()) is not END:
+        waiting = reader.submit(next, items, END)
+        yield item

@@ -102,7 +102,7 @@ class Tally:
 
     def save(self, checkpoint: Checkpoint, name: str) -> None:
         """Keep it."""
-        if checkpoint.folder is None:
+        if not checkpoint:
             return
         entry = {
             "place": list(self.place),
@@ -111,20 +111,22 @@ class Tally:
             "met": [list(place) for place in self.labels.values()],
             "whole": self.whole,
         }
-        checkpoint.save_arrays(name, entry, counts=self.counts, twins=self.twins)
+        checkpoint.save(name, entry, [self.counts.ravel(), self.twins])
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, name: str) -> Tally | None:
         """What was kept, if anything."""
-        found = checkpoint.load_arrays(name)
+        found = checkpoint.load(name)
         if found is None:
             return None
-        entry, arrays = found
+        entry, (sums, met) = found
+        counts = np.frombuffer(sums, np.int64).reshape(ClassGame.entries, -1).copy()
+        twins = np.frombuffer(met, np.bool_).copy()
         rows = {piece: count for piece, count, _ in entry["pieces"]}
         prints = {piece: number for piece, _, number in entry["pieces"]}
         labels = dict(zip(entry["labels"], map(tuple, entry["met"]), strict=True))
         place = Place(*entry["place"])
-        return cls(arrays["counts"], arrays["twins"], rows, prints, labels, place, entry["whole"])
+        return cls(counts, twins, rows, prints, labels, place, entry["whole"])
 
 
 def part_print(part: Part, points: Points) -> int:

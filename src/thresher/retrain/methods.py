@@ -79,8 +79,9 @@ def data_shapley(
         Processes (with `accelerate`, threads); without it, as an active `joblib.parallel_config`
         says, else as many as cores. The backends of Ray and Dask work too.
     checkpoint
-        A file from which a broken run goes on, and a finished one is prolonged: call again with the
-        same arguments, or more `evaluations`.
+        The path of a file that keeps what is done. A run that was broken off, however hard, goes
+        on from it when it is called again with the same arguments. It stays when the run is
+        through, so that more `evaluations` prolong the run.
 
     Returns
     -------

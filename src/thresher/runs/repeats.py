@@ -41,15 +41,12 @@ def find_repeats(
     >>> find_repeats(lambda: iter([["a", "b"], ["c", "a"]]), 4, Path(tempfile.mkdtemp()))
     {'a': [0, 3]}
     """
-    prints, rank, below = (
-        np.memmap(folder / f"ids-{name}", dtype, "w+", shape=(rows,))
-        for name, dtype in (("prints", "<f8"), ("rank", "<i8"), ("below", "<i8"))
-    )
+    prints = np.memmap(folder / "ids.f64", "<f8", "w+", shape=(rows,))
     row = 0
     for entries in blocks():
         prints[row : row + len(entries)] = [_print(entry) for entry in entries]
         row += len(entries)
-    rank_values(prints, rank, below, room=room)
+    rank, below = rank_values(prints, folder, room=room)
     places = _shared(rank, below)
     found: dict[Hashable, list[int]] = {}
     row = 0

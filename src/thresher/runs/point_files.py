@@ -1,4 +1,4 @@
-"""The points of a run that exceed memory: files and columns, named and not yet read."""
+"""The points of a run that may exceed memory: files and columns, named and not yet read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from thresher.tables.scan import scan_table
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class PointFiles:
     """Files of points and what their columns are for; `columns` has no rows."""
 
     table: Table
@@ -65,7 +65,7 @@ class Opened:
         )  # fmt: skip
         about = {**encoder.fitted_on, "fill": settings.fill}
         encoder = dataclasses.replace(encoder, fitted_on=about)
-        checkpoint.save("encoder", encoder.describe(), lambda path: path.write_text("fitted"))
+        checkpoint.save("encoder", encoder.describe())
         return encoder
 
     @property
@@ -86,7 +86,7 @@ class Opened:
                     advance(some.num_rows)
 
 
-def open_points(settings: Settings) -> Opened:
+def open_points(settings: Settings) -> PointFiles:
     """The points that the settings name."""
     files = find_files(settings.file)
     entries, text = None, False
@@ -102,7 +102,7 @@ def open_points(settings: Settings) -> Opened:
         check_kept(table, getattr(settings, role), role)
     if entries is not None:
         table = dataclasses.replace(table, kind="npy")
-    return Opened(table, columns, settings, entries, text)
+    return PointFiles(table, columns, settings, entries, text)
 
 
 def check_kept(table: Table, name: str | None, role: str, way_out: str = "") -> None:

@@ -1,0 +1,187 @@
+"""A run over files that may exceed memory: what it reads, counts, judges and records.
+
+The points are never held as a whole. Where the table of results goes is up to `table_file`, which
+writes one file, and `table_folder`, which lets the workers of a cluster write many.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.checks import check_radius, rows_text
+from thresher.errors import InputError
+from thresher.files import portable
+from thresher.findings import SUGGESTIONS, Judged
+from thresher.games.semivalues import check_semivalue
+from thresher.labels import is_missing
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.parts import Part, Place
+from thresher.passes.problem import Priced, Problem
+from thresher.progress import Advance
+from thresher.radius import suggest_radius
+from thresher.runs.hints import label_hints, reach_hints, row_hints
+from thresher.runs.point_files import PointFiles
+from thresher.runs.settings import AUTO, Settings
+from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
+from thresher.runs.summary import Highlights, Summary
+from thresher.runs.valued import versions
+from thresher.tables.columns import Columns
+from thresher.tables.encoding import Encoder
+from thresher.tables.file_parts import FileParts
+from thresher.tables.reading import Table
+
+FIRST = 1 << 10  # rows that hints look at
+
+
+@dataclass(frozen=True, eq=False)
+class FileRun:
+    """One run.
+
+    Parameters
+    ----------
+    settings
+        What is wanted.
+    points
+        The files of points.
+    validation, validation_files
+        The validation set, and its files for the record.
+    encoder
+        What makes numbers of features, once it is fitted.
+    """
+
+    settings: Settings
+    points: PointFiles
+    validation: Columns
+    validation_files: Mapping[str, Any]
+    encoder: Encoder
+
+    @classmethod
+    def of(cls, settings: Settings, points: PointFiles) -> FileRun:
+        """With the validation set that the settings name."""
+        return cls(settings, points, *read_validation(settings, points.columns), Encoder(()))
+
+    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:
+        """The same run with an encoder."""
+        return dataclasses.replace(self, encoder=self.points.fit(checkpoint, advance))
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other runs."""
+        return {
+            "settings": dataclasses.asdict(dataclasses.replace(self.settings, memory=None)),
+            "points": self.source.identity(),
+            "validation": self.validation_files["digest"],
+        }
+
+    @cached_property
+    def source(self) -> FileParts:
+        """The points."""
+        return self.points.source(self.encoder, written=self.validation.written)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What they are valued by."""
+        settings, y_val = self.settings, list(self.validation.labels)
+        X_val = self.encoder.transform(self.validation)
+        check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
+        return Problem.check(
+            X_val, y_val, radius=_radius(settings, X_val, y_val), metric=settings.metric,
+            semivalue=check_semivalue(settings.semivalue), mean=settings.mean,
+        )  # fmt: skip
+
+    def check(self, priced: Priced) -> None:
+        """Say what is to be said once all points were counted; refuse labels nobody shares."""
+        ours, theirs = tuple(priced.meaning.values()), tuple(priced.public_labels)
+        check_shared(
+            Columns(ours, pa.table({}), source=self.points.table.name),
+            Columns(theirs, pa.table({}), source=self.validation.source),
+        )
+        priced.warn(labels=False)
+
+    def record(self, priced: Priced, how: Mapping[str, Any]) -> dict[str, Any]:
+        """From what, how and by which version, as in memory."""
+        table = self.points.table
+        points = describe_files(Table(pa.table({}), table.files, table.kind), self.settings.label)
+        points["rows"] = priced.rows
+        encoder = self.encoder.describe()
+        encoder["fitted_on"]["rows"] = priced.rows
+        return {
+            **versions(),
+            "command": self.settings.command(),
+            "settings": dataclasses.asdict(self.settings),
+            "input_digest": points["digest"],
+            "points": points,
+            "validation": dict(self.validation_files),
+            "encoder": encoder,
+            **how,
+        }
+
+    def summary(
+        self, priced: Priced, told: Highlights, record: Mapping[str, Any], wrote: list[Path],
+        hints: list[str],
+    ) -> Summary:  # fmt: skip
+        """What the run says in the end, with some more hints."""
+        return Summary(
+            self.settings, priced.valuation(), priced.rows, len(self.validation), told.counts(),
+            told.worst, told.by_owner, [*self._hints(priced), *hints], record, wrote,
+        )  # fmt: skip
+
+    def _hints(self, priced: Priced) -> list[str]:
+        ours, theirs = list(priced.meaning.values()), priced.public_labels
+        found = label_hints(ours, theirs, keep_na=self.settings.keep_na)
+        first = next(self.source.read(Place(), FIRST))
+        odd = row_hints(first.X, self.encoder, self.settings)
+        reached = bool(priced.tally.counts.any())
+        found += odd or reach_hints(self.problem.radius, self.settings, reached=reached)
+        for name, count in self.encoder.unseen(self.validation).items():
+            have = "validation point has" if count == 1 else "validation points have"
+            found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
+        return found
+
+
+def _radius(settings: Settings, X_val: Any, y_val: Any) -> float:
+    """The radius of the settings, or the one that the validation set suggests."""
+    if settings.radius != AUTO:
+        return check_radius(settings.radius)
+    if len(y_val) < 2:
+        raise InputError(
+            "--radius auto needs two validation points at least, there is one: give more, or a "
+            "number"
+        )
+    return float(suggest_radius(X_val, y_val, metric=settings.metric))
+
+
+def result_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:
+    """What is known of a part, but for ranks."""
+    names = pa.array(classes)
+    found: dict[str, Any] = {}
+    for role in ("id", "owner"):
+        if role in part.beside:
+            found[role] = _present(part, role)
+    found |= {
+        "label": names.take(pa.array(codes)),
+        "value": judged.value,
+        "near": judged.near,
+        "agree": judged.agree,
+        "best_label": names.take(pa.array(judged.best)),
+        "best_value": judged.best_value,
+        "suggestion": pa.array(SUGGESTIONS).take(pa.array(judged.suggestion)),
+    }
+    return pa.table(found)
+
+
+def _present(part: Part, role: str) -> pa.Array:
+    entries = part.beside[role]
+    empty = [part.inside + row for row, entry in enumerate(entries) if is_missing(entry)]
+    if empty:
+        raise InputError(
+            f"{part.name} has missing {role}s in {rows_text(empty)}: drop or fill those rows"
+        )
+    return pa.array(portable(role, entries))

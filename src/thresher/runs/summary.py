@@ -1,0 +1,121 @@
+"""What a run says when it is through, wherever its points were valued."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thresher.findings import SUGGESTIONS
+from thresher.runs.settings import Settings
+from thresher.runs.valued import Valued
+from thresher.valuation import Valuation
+
+WORST = 5  # rows that are told in words
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What came out of a run.
+
+    Parameters
+    ----------
+    settings
+        What was wanted.
+    valuation
+        The values; none where they are in files only.
+    rows, validation_points
+        How many there are.
+    suggestions
+        How many rows got each, where the method makes any.
+    worst
+        The rows with the lowest values, with what is known of each.
+    by_owner
+        The value of each owner, if there are owners.
+    hints
+        What would have made for better values.
+    record
+        From what, how and by which version.
+    wrote
+        The files that were written.
+    """
+
+    settings: Settings
+    valuation: Valuation
+    rows: int
+    validation_points: int
+    suggestions: Mapping[str, int] | None
+    worst: list[dict[str, Any]]
+    by_owner: Mapping[Any, float] | None
+    hints: list[str]
+    record: Mapping[str, Any]
+    wrote: list[Path]
+
+    @classmethod
+    def of(cls, valued: Valued, wrote: list[Path]) -> Summary:
+        """What came out of a run in memory."""
+        valuation, findings = valued.valuation, valued.findings
+        return cls(
+            valued.settings, valuation, len(valued.points), len(valued.validation),
+            None if findings is None else findings.counts(), _worst(valued),
+            None if valuation.owners is None else valuation.by_owner(),
+            valued.hints(), valued.record, wrote,
+        )  # fmt: skip
+
+
+@dataclass
+class Highlights:
+    """What is told of rows that are in files only, as they are written."""
+
+    suggestions: Counter[str] = field(default_factory=Counter)
+    worst: list[dict[str, Any]] = field(default_factory=list)
+    by_owner: dict[Any, float] | None = None
+
+    def add(self, table: pa.Table) -> None:
+        """Take in some rows of a table of results."""
+        values = table.column("value").to_numpy()
+        low = np.argsort(values, kind="stable")[:WORST]
+        owners = table.column("owner").to_pylist() if "owner" in table.column_names else None
+        sums = None if owners is None else zip(owners, values.tolist(), strict=True)
+        self._take(table.column("suggestion").to_pylist(), table.take(low).to_pylist(), sums)
+
+    def merge(self, other: Highlights) -> None:
+        """Take in those of other rows."""
+        sums = None if other.by_owner is None else other.by_owner.items()
+        self._take(other.suggestions, other.worst, sums)
+
+    def _take(
+        self, words: Any, worst: list[dict[str, Any]], sums: Iterable[tuple[Any, float]] | None
+    ) -> None:
+        self.suggestions.update(words)
+        rows = [*self.worst, *worst]
+        self.worst = sorted(rows, key=lambda row: (row["value"], row["row"]))[:WORST]
+        if sums is not None:
+            self.by_owner = {} if self.by_owner is None else self.by_owner
+            for owner, value in sums:
+                self.by_owner[owner] = self.by_owner.get(owner, 0.0) + value
+
+    def counts(self) -> dict[str, int]:
+        """How many rows got each suggestion."""
+        return {word: self.suggestions[word] for word in SUGGESTIONS}
+
+
+def _worst(valued: Valued) -> list[dict[str, Any]]:
+    points, findings, found = valued.points, valued.findings, []
+    for place in valued.valuation.suspects(min(WORST, len(points))):
+        row = {"row": points.rows[place], "label": points.labels[place]}
+        row["value"] = valued.valuation.values[place]
+        if points.ids is not None:
+            row["id"] = points.ids[place]
+        if findings is not None:
+            row |= {
+                "suggestion": findings.suggestion[place],
+                "best_label": findings.best_label[place],
+            }
+        found.append(row)
+    return found

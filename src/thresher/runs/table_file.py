@@ -1,0 +1,238 @@
+"""One file of results, made in bounded memory by a run that can be broken off.
+
+Pass by pass: fit the encoder where it needs all rows, count, value and judge. What the last pass
+finds is kept in pieces on disk. Ranks are made from these, and one file of all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thresher.checks import rows_text
+from thresher.drafts import draft_folder
+from thresher.errors import InputError
+from thresher.files import portable, resolved, sealed_stream
+from thresher.findings import judge
+from thresher.inputs import Points
+from thresher.neighbors.ball import Neighbors
+from thresher.passes.checkpoint import Checkpoint, Chunk
+from thresher.passes.in_parts import Run
+from thresher.passes.memory import check_memory, in_use
+from thresher.passes.parts import Part
+from thresher.passes.problem import Priced
+from thresher.progress import progress_bar
+from thresher.runs.file_run import FileRun, result_table
+from thresher.runs.point_files import check_kept, open_points
+from thresher.runs.ranks import rank_values
+from thresher.runs.repeats import find_repeats
+from thresher.runs.results import about_cells, write_tables
+from thresher.runs.settings import Settings
+from thresher.runs.summary import Highlights, Summary
+from thresher.tables.reading import record_path
+from thresher.valuation import Valuation
+
+JUDGED = 64  # bytes that judging a row takes for each class
+COLUMNS = 400  # and bytes of its columns
+CHUNK = 1 << 22  # bytes of a piece that are written together
+ROWS = 1 << 16  # rows of a group in the file at most, however pieces were cut
+GROUP = 1 << 24  # bytes of a group, where rows have long ids
+ORDER = ("row", "id", "label", "value", "rank", "percentile", "near", "agree", "best_label",
+         "best_value", "suggestion", "owner")  # fmt: skip
+
+
+def value_to_file(
+    settings: Settings, out: Path, *, checkpoint: str | None = None, force: bool = False,
+    progress: bool = False,
+) -> Summary:  # fmt: skip
+    """Value the points of files that may exceed memory, and write the table of results.
+
+    Parameters
+    ----------
+    settings
+        Files, columns and method, and the memory.
+    out
+        Where the table goes.
+    checkpoint
+        A file that a broken run goes on from; without it, pieces are in a folder beside `out`.
+    force
+        Replace a file that is there.
+    progress
+        Show a progress bar on standard error.
+    """
+    targets = [resolved(out), resolved(record_path(out))]
+    if checkpoint is not None and resolved(Path(checkpoint)) in targets:
+        raise InputError(
+            f"--out {out} would write to --checkpoint {checkpoint}, which is removed at the end: "
+            "choose another name"
+        )
+    points = open_points(settings)
+    check_kept(points.table, settings.label, "label", ", or leave out --memory")
+    run = FileRun.of(settings, points)
+    memory = None if settings.memory is None else check_memory(settings.memory)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(draft_folder(resolved(out).parent))
+        kept = stack.enter_context(Checkpoint(checkpoint or folder / "pieces", run.identity()))
+        passes = 2 + int(points.fits)
+        bar = progress_bar("value", passes * (run.source.count or 0), show=progress, unit="rows")
+        advance = stack.enter_context(bar)
+        run = run.fit(kept, advance)
+        parts = Run(run.problem, run.source, kept, memory)
+        priced = parts.count(advance)
+        run.check(priced)
+        if advance is not None:
+            advance(0, total=passes * priced.rows)
+        row_bytes = JUDGED * len(priced.prices.classes) + COLUMNS
+        pieces = parts.value(priced, partial(_judge, priced), advance, row_bytes=row_bytes)
+        stack.enter_context(contextlib.closing(pieces))
+        for _ in pieces:
+            pass
+        how = {"streamed": {"memory": memory, "passes": passes + int(priced.again)}}
+        record = run.record(priced, how)
+        room = max(0, (memory or 4 << 30) - in_use()) // 2
+        table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
+        wrote = table.write(out, priced.valuation(), record, force=force)
+        hints = _id_hints(settings.id, table.repeats)
+        found = run.summary(priced, table.told, record, wrote, hints)
+        kept.finish()
+    return found
+
+
+def _judge(priced: Priced, part: Part, points: Points, way: Neighbors) -> Iterator[Chunk]:
+    """What is found of a part, as bytes."""
+    judged = judge(priced.prices, points, priced.problem.divisor, way)
+    table = result_table(part, points.codes, judged, priced.prices.classes)
+    step = max(1, CHUNK * len(table) // max(table.nbytes, 1))
+    for lo in range(0, len(table), step):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.slice(lo, step))
+        yield sink.getvalue()
+
+
+def _kept_pieces(kept: Checkpoint) -> Iterator[Iterable[Chunk]]:
+    row = 0
+    while (found := kept.load(f"values-{row}")) is not None:
+        entry, chunks = found
+        yield chunks
+        row = entry["after"][0]
+
+
+def _id_hints(name: str | None, repeats: Mapping[Any, list[int]]) -> list[str]:
+    if not repeats:
+        return []
+    shown = "; ".join(f"{entry!r} in {rows_text(rows)}" for entry, rows in [*repeats.items()][:3])
+    return [f"column {name!r} has ids that are not distinct: {shown}"]
+
+
+class TableFile:
+    """Pieces with what was found, in the order of their rows, as one file with ranks.
+
+    Parameters
+    ----------
+    folder
+        Where files may be kept for a while.
+    pieces
+        The chunks of each piece, which are tables as Arrow writes them to a stream.
+    rows
+        How many rows they have together.
+    room
+        Bytes that ranking may use.
+    """
+
+    def __init__(
+        self, folder: Path, pieces: Iterable[Iterable[Chunk]], rows: int, room: int
+    ) -> None:
+        self.pieces, self.rows = list(pieces), rows
+        self.told = Highlights()
+        self.values = np.memmap(folder / "values.f64", "<f8", "w+", shape=(rows,))
+        row = size = 0
+        for chunk in chain.from_iterable(self.pieces):
+            values = _read(chunk).column("value").to_numpy()
+            self.values[row : row + len(values)] = values
+            row, size = row + len(values), size + len(chunk)
+        self.group = min(ROWS, 1 << max(6, (GROUP // max(size // rows, 1)).bit_length() - 1))
+        named = "id" in next(self._tables()).column_names
+        self.repeats = find_repeats(self._ids, rows, folder, room=room) if named else {}
+        self.rank, self.below = rank_values(self.values, folder, room=room)
+
+    def write(
+        self, out: Path, valuation: Valuation, record: Mapping[str, Any], *, force: bool
+    ) -> list[Path]:
+        """Write all of it, and note on the way what is to be told."""
+        about = sealed_stream(
+            valuation.about({**record, **about_cells(out)}),
+            chain(self._value_bytes(), self._owner_bytes()),
+        )
+        schema = next(self._blocks()).schema
+        return write_tables(out, schema, self._noted(), about, force=force)
+
+    def _noted(self) -> Iterator[pa.Table]:
+        for block in self._blocks():
+            self.told.add(block)
+            yield block
+
+    def _blocks(self) -> Iterator[pa.Table]:
+        """All columns in order, in groups of a fixed number of rows."""
+        held: list[pa.Table] = []
+        row, count = 0, 0
+        for table in self._tables():
+            held.append(table)
+            count += len(table)
+            while count >= self.group:
+                together = pa.concat_tables(held)
+                yield self._ranked(together.slice(0, self.group), row)
+                row, count = row + self.group, count - self.group
+                held = [together.slice(self.group)]
+        if count:
+            yield self._ranked(pa.concat_tables(held), row)
+
+    def _ranked(self, table: pa.Table, row: int) -> pa.Table:
+        rows = slice(row, row + len(table))
+        table = table.combine_chunks()  # pages of the file do not depend on how pieces were cut
+        columns = {name: table.column(name) for name in table.column_names}
+        columns |= {
+            "row": pa.array(np.arange(rows.start, rows.stop)),
+            "rank": pa.array(np.array(self.rank[rows])),
+            "percentile": pa.array(100.0 * self.below[rows] / self.rows),
+        }
+        names = [name for name in ORDER if name in columns]
+        return pa.table({name: columns[name] for name in names})
+
+    def _tables(self, wanted: list[str] | None = None) -> Iterator[pa.Table]:
+        for chunk in chain.from_iterable(self.pieces):
+            table = _read(chunk)
+            yield table if wanted is None else table.select(wanted)
+
+    def _ids(self) -> Iterator[list[Any]]:
+        for table in self._tables(["id"]):
+            for lo in range(0, len(table), self.group):
+                yield table.column("id").slice(lo, self.group).to_pylist()
+
+    def _value_bytes(self) -> Iterator[bytes]:
+        for lo in range(0, self.rows, ROWS):
+            yield self.values[lo : lo + ROWS].tobytes()
+
+    def _owner_bytes(self) -> Iterator[bytes]:
+        """The owners as `repr` of a tuple writes them."""
+        first = next(self._tables())
+        if "owner" not in first.column_names:
+            yield b"None"
+            return
+        before = b"("
+        for table in self._tables(["owner"]):
+            owners = portable("owner", table.column("owner").to_pylist())
+            yield before + ", ".join(map(repr, owners)).encode()
+            before = b", "
+        yield b",)" if self.rows == 1 else b")"
+
+
+def _read(chunk: Chunk) -> pa.Table:
+    return pa.ipc.open_stream(chunk).read_all()

@@ -1,0 +1,189 @@
+"""A folder of results that the workers of a Dask cluster write.
+
+Each file of points is a partition, so all workers must see the files and the folder. What only all
+rows together tell, ranks and percentiles, is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.errors import InputError, require
+from thresher.files import resolved, write_table, write_whole
+from thresher.findings import Worth, classes_present, judge_worth
+from thresher.inputs import Points
+from thresher.labels import Classes, check_labels
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
+from thresher.passes.on_dask import DaskRun
+from thresher.passes.partitions import Partition
+from thresher.passes.parts import Part, Place
+from thresher.passes.problem import Meaning, Priced, named
+from thresher.passes.tasks import outcomes
+from thresher.price_list import PriceList
+from thresher.runs.file_run import FileRun, result_table
+from thresher.runs.point_files import open_points
+from thresher.runs.settings import Settings
+from thresher.runs.summary import Highlights, Summary
+from thresher.tables.file_parts import FileParts
+from thresher.tables.finding import find_files
+
+ROWS = 1 << 18  # of a part while a file is read
+RECORD = "_record.json"
+
+
+def value_to_folder(
+    settings: Settings, out: Path, *, scheduler: str | None = None, force: bool = False,
+    progress: bool = False,
+) -> Summary:  # fmt: skip
+    """Value the points of files on a cluster, and let the workers write a folder of results.
+
+    Parameters
+    ----------
+    settings
+        Files, columns and method.
+    out
+        The folder that gets a Parquet file for each file of points that is not empty.
+    scheduler
+        The address of a scheduler of Dask; without it, a cluster of this machine is made.
+    force
+        Replace files that are there.
+    progress
+        Show progress bars on standard error.
+    """
+    run = FileRun.of(settings, open_points(settings))
+    if out.suffix:
+        raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
+    for path in (*run.points.table.files, *find_files(str(settings.validation))):
+        if resolved(path).parent == resolved(out):
+            raise InputError(f"--out {out} is the folder of {path}: name another one")
+    check_parts(out, force=force)
+    run = run.fit(Checkpoint(None, {}), None)
+    problem = run.problem
+    with cluster(scheduler):
+        parts = DaskRun(problem, _partitions(run.source), run.source, progress)
+        priced = parts.count()
+        run.check(priced)
+        record = run.record(priced, {"engine": "dask"})
+        names = free_parts(out, len(parts.parts))
+        told = _write_all(parts, priced, names, record)
+    text = json.dumps(record, indent=1, default=str) + "\n"
+    write_whole(out / RECORD, lambda path: path.write_text(text, encoding="utf-8"))
+    lengths = zip(names, parts.lengths(priced), strict=True)
+    wrote = [Path(name) for name, rows in lengths if rows]
+    return run.summary(priced, told, record, wrote, [])
+
+
+@contextlib.contextmanager
+def cluster(scheduler: str | None) -> Iterator[Any]:
+    """A client of the scheduler at this address; without one, of a cluster of this machine."""
+    require("distributed", purpose="--engine dask", extra="dask")
+    if scheduler == "":
+        raise InputError("--scheduler is empty: give an address such as tcp://host:8786")
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=10) if scheduler else Client(dashboard_address=None)
+    except (OSError, ValueError) as refused:
+        raise InputError(f"--scheduler {scheduler} does not answer: {refused}") from None
+    with client:
+        yield client
+
+
+def _partitions(source: FileParts) -> list[Partition]:
+    """A partition for each file, read by whoever works on it."""
+    import dask
+
+    read = dask.delayed(read_file, pure=True, nout=3)
+    found = []
+    for number, path in enumerate(source.files):
+        one = dataclasses.replace(source, files=(path.resolve(),))  # workers are elsewhere
+        X, y, beside = read(dask.delayed(one, traverse=False))
+        found.append(Partition(number, X, y, beside, path.name))
+    return found
+
+
+def read_file(source: FileParts) -> tuple[Any, Any, Any]:
+    """Features, labels and other columns of one file."""
+    parts: list[Part] = list(source.read(Place(), ROWS))
+    if not parts:
+        return np.empty((0, source.width)), [], {role: [] for role in source.beside}
+    labels = [label for part in parts for label in list(part.y)]
+    beside = {role: [x for part in parts for x in part.beside[role]] for role in source.beside}
+    return np.concatenate([part.X for part in parts]), labels, beside
+
+
+def _write_all(
+    run: DaskRun, priced: Priced, names: list[str], record: Mapping[str, Any]
+) -> Highlights:
+    """The second pass: what each partition is worth to block after block, then its file."""
+    import dask
+
+    write = dask.delayed(write_partition, pure=False)
+    terms = Terms(
+        priced.prices.validation.classes, classes_present(priced.prices), priced.meaning,
+        priced.problem.divisor, {**priced.valuation().about(record), "format": FORMAT},
+    )  # fmt: skip
+    shared = dask.delayed(terms, traverse=False)
+    starts = np.cumsum([0, *run.lengths(priced)]).tolist()
+    tasks = [
+        write(part.X, part.y, part.beside, worth, shared, (part.name, first, name))
+        for part, worth, first, name in zip(
+            run.parts, run.value(priced, add_worth), starts[:-1], names, strict=True
+        )
+    ]
+    told = Highlights()
+    for each in outcomes(tasks, tasks, title="value", progress=run.progress):
+        told.merge(each)
+    return told
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a worker needs to judge and to write, besides what rows are worth."""
+
+    classes: Classes
+    known: NDArray[np.bool_]  # classes that validation points have
+    meaning: Meaning
+    divisor: float
+    about: Mapping[str, Any]
+
+
+def add_worth(
+    prices: PriceList, points: Points, before: Worth | None, _last: bool  # noqa: FBT001
+) -> Worth:  # fmt: skip
+    """What the points of a partition are worth to one block more."""
+    return Worth.of(prices, points, before)
+
+
+def write_partition(
+    X: Any, y: Any, beside: Mapping[str, Any], worth: Worth | None, terms: Terms,
+    where: tuple[str, int, str],
+) -> Highlights:  # fmt: skip
+    """Judge the rows of one file and write what was found, whole; of no rows, nothing.
+
+    `where` is the name of the file, the number of its first row, and the name of what is written.
+    """
+    told = Highlights()
+    if worth is None:
+        return told
+    source, first, name = where
+    part = named(Part(first, X, y, Place(first + len(X)), source, 0, beside), terms.meaning)
+    codes = terms.classes.encode("y", check_labels("y", part.y))
+    judged = judge_worth(worth, codes, terms.known, terms.divisor)
+    table = result_table(part, codes, judged, list(terms.classes.labels))
+    rows = pa.array(np.arange(first, first + len(X)))
+    columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
+    write_table(name, columns, terms.about)
+    told.add(pa.table(columns))
+    return told
