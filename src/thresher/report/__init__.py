@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from thresher.report.evidence import Evidence
-from thresher.report.gathering import gather
-from thresher.report.render import check_target, render, write_report
+from thresher.report.evidence import Evidence, gather
+from thresher.report.page import check_target, render, write_report
 from thresher.valuation import Valuation
 
 __all__ = ["Evidence", "check_target", "gather", "render", "report_valuation", "write_report"]

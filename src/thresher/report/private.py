@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from thresher.price_list import PriceList
 from thresher.privacy.prior import Public
 from thresher.privacy.released import is_noise
-from thresher.report.spread import bar_counts, bar_edges
-from thresher.report.words import brief
+from thresher.report.charts import bars
+from thresher.report.distribution import bar_counts, bar_edges
+from thresher.report.subject import Floats, shortlist
+from thresher.report.verdict import Verdict
+from thresher.report.words import brief, fixed, percent
 
 MOST_CLASSES = 30
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,27 @@ class PriceSpread:
     edges: tuple[float, ...]
     gains: tuple[int, ...]
     losses: tuple[int, ...]
+    name: ClassVar[str] = "prices"
+    title: ClassVar[str] = "Prices"
+
+    def charts(self) -> list[tuple[str, str]]:
+        """The released prices in bars."""
+        return [
+            (f"Paid to a point with {label}", self._chart(counts, f"a row with {whom}"))
+            for counts, label, whom in (
+                (self.gains, "the same label", "their label"),
+                (self.losses, "another label", "another label"),
+            )
+        ]
+
+    def _chart(self, counts: tuple[int, ...], whom: str) -> str:
+        label = f"Distribution of what validation points pay {whom}"
+        return bars(self.edges, counts, label, title="price", unit="validation points")
 
 
 @dataclass(frozen=True)
-class Private:
-    """A release as it may be told to anyone.
+class PrivateRelease:
+    """A release as it may be shown to anyone.
 
     Parameters
     ----------
@@ -105,14 +123,69 @@ class Private:
     bought: Bought | None
     why_not: str
     prices: PriceSpread | None
+    name: ClassVar[str] = "bought"
+    title: ClassVar[str] = "What the budget bought"
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page."""
+        return [
+            ("epsilon", f"{self.epsilon:g}", ""),
+            ("delta", f"{self.delta:g}", ""),
+            ("adjacency", self.adjacency, ""),
+            ("protects each", self.unit, ""),
+            ("mechanism", self.mechanism, self.noise),
+        ]
+
+    def cautions(self) -> tuple[str, ...]:
+        """What speaks against relying on it."""
+        found = []
+        if self.seeded:
+            found.append(
+                "A seed was given, so this release protects nobody: it is for trials alone."
+            )
+        if self.caveat:
+            found.append(f"The mechanism {self.mechanism} {self.caveat}.")
+        if self.bought is None:
+            found.append(f"What the budget bought cannot be told: {self.why_not}.")
+        elif self.bought.rank_agreement <= self.bought.zero_budget:
+            found.append(
+                "The score that costs no budget ranks points as well: spend more, or nothing."
+            )
+        return tuple(found)
+
+    def verdict(self) -> Verdict:
+        """What it comes to, and what to do."""
+        budget = f"epsilon = {self.epsilon:g}, delta = {self.delta:g}"
+        steps: tuple[str, ...] = (
+            "Publish the price list: it is what was released, and anyone may hold it.",
+            "Let each owner value its own points with it (thresher appraise); a list of "
+            "everybody's values is not covered by the guarantee.",
+        )
+        if self.prices is None:
+            steps = ("Tell each owner the values of its own points, and nobody else.",)
+        protects = f"A release at {budget}, {self.adjacency}, that protects each {self.unit}"
+        if self.seeded:
+            protects = f"A trial release at {budget} that protects nobody, since a seed was given"
+            steps = ("Release again without a seed before anything leaves your hands.",)
+        if self.bought is None:
+            return Verdict(f"{protects}; how good its values are cannot be told.", steps)
+        bought = self.bought
+        better = bought.rank_agreement > bought.zero_budget
+        against = "better than" if better else "no better than"
+        return Verdict(
+            f"{protects}: values are expected to be off by {percent(bought.relative_error)} and to "
+            f"rank points with an agreement of {fixed(bought.rank_agreement)} with the exact ones, "
+            f"{against} the {fixed(bought.zero_budget)} that costs no budget at all.",
+            steps,
+        )
 
 
-def describe_release(release: Any) -> Private:
+def describe_release(release: Any) -> PrivateRelease:
     """All that the page of a release may show."""
     about: Mapping[str, Any] = release.record
     prices: PriceList | None = release.price_list
     bought, why_not = _bought(release, prices)
-    return Private(
+    return PrivateRelease(
         mechanism=str(about["mechanism"]),
         noise=str(about.get("noise", "")),
         adjacency=str(about["adjacency"]),
@@ -185,11 +258,12 @@ def rank_agreement(ours: Floats, theirs: Floats) -> float:
 def _spread_prices(prices: PriceList) -> PriceSpread:
     codes, labels = prices.validation.codes, prices.validation.classes.labels
     sizes = np.bincount(codes, minlength=len(labels))
-    shown = np.sort(np.argsort(-sizes, kind="stable")[: min(MOST_CLASSES, int((sizes > 0).sum()))])
+    present = np.flatnonzero(sizes)
+    shown = shortlist(present, sizes[present], MOST_CLASSES)
     edges = bar_edges(np.concatenate([prices.gain, prices.loss]))
     return PriceSpread(
         tuple(_priced(brief(labels[code]), prices, codes == code) for code in shown.tolist()),
-        int((sizes > 0).sum()) - len(shown),
+        len(present) - len(shown),
         tuple(edges.tolist()),
         tuple(bar_counts(prices.gain, edges).tolist()),
         tuple(bar_counts(prices.loss, edges).tolist()),

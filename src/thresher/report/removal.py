@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.labels import Codes
-from thresher.metrics import Rows
 from thresher.progress import Advance
-from thresher.report.models import Scaled, fit_accuracy, scaled, training_points
-from thresher.report.reach import count_near
-from thresher.report.subject import Data, Indices, Subject
-from thresher.threads import cut
+from thresher.report.charts import Line, across, lines, swatch, upward
+from thresher.report.cross_check import CrossCheck, cross_check
+from thresher.report.near_pairs import Halves, NearPairs
+from thresher.report.regression import (
+    MOST_FEATURES,
+    Tables,
+    predictions,
+    standardize,
+    training_points,
+)
+from thresher.report.subject import Data, Floats, Indices, Subject
+from thresher.report.words import fixed
 
 STEP, STEPS = 0.05, 11  # 0, 5, ..., 50 percent
 DRAWS = 5
 LEAST_POINTS = 20  # fewer points have no twentieth
-COUNTS = 20_000_000  # numbers counted at a time
+DEEP = 0.15  # how far below the accuracy with all rows a chart goes
+HARDLY = 0.02  # accuracy over that of guessing
 PURPOSE = 2
 
 THRESHOLD, LOGISTIC = "threshold classifier", "logistic regression"
-ORDERS = ("lowest", "highest", "random")
-Floats = NDArray[np.float64]
+ORDERS = {  # how each is called and drawn
+    "lowest": ("lowest values first", "down"),
+    "highest": ("highest values first", "square"),
+    "random": ("at random", "dot"),
+}
 
 
 @dataclass(frozen=True)
@@ -61,12 +71,17 @@ class Removal:
         How many points the logistic regressions had to choose from: all, or a random subset.
     points
         How many points there are.
+    cross_check
+        What removal brings on validation points that did not choose; None where it cannot be told.
     """
 
     fractions: tuple[float, ...]
     curves: tuple[Curve, ...]
     logistic_points: int
     points: int
+    cross_check: CrossCheck | None
+    name: ClassVar[str] = "removal"
+    title: ClassVar[str] = "Removing rows"
 
     def curve(self, model: str, order: str) -> Curve | None:
         """One of the curves, if it is there."""
@@ -77,6 +92,59 @@ class Removal:
     def models(self) -> tuple[str, ...]:
         """The models there are curves of."""
         return tuple(dict.fromkeys(curve.model for curve in self.curves))
+
+    def charts(self) -> list[tuple[str, str]]:
+        """Accuracy of each model as points are removed."""
+        return [(model, self._chart(model)) for model in self.models]
+
+    def _chart(self, model: str) -> str:
+        curves = [curve for curve in self.curves if curve.model == model]
+        drawn = []
+        for curve in curves:
+            name, shape = ORDERS[curve.order]
+            drawn.append(Line(name, self.fractions, curve.accuracy, curve.order, shape))
+        ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
+        label = f"Accuracy of the {model} as up to half of the rows are removed. {ends}"
+        every = [number for line in drawn for number in line.y]
+        low = max(min(every), drawn[0].y[0] - DEEP)  # else small gains are not to be seen
+        x = across(0.0, self.fractions[-1], "rows removed", percent=True)
+        return lines(drawn, label, x, upward(low, max(every), "accuracy"))
+
+    def legend(self) -> list[tuple[str, str]]:
+        """A sample and a name for each line of a chart."""
+        return [(swatch(order, shape), name) for order, (name, shape) in ORDERS.items()]
+
+    def text(self) -> str:
+        """What the models are."""
+        text = ""
+        if THRESHOLD in self.models:
+            text = (
+                "The threshold classifier has the radius of the valuation, and guesses evenly "
+                "where labels lead together or nobody is near. "
+            )
+        text += "The logistic regression has standardized columns"
+        text += f"; of more than {MOST_FEATURES} columns, as many leading components. "
+        if self.logistic_points < self.points:
+            text += (
+                f"To save time it was trained on {self.logistic_points:,} of {self.points:,} "
+                "rows, chosen at random. "
+            )
+        return f"{text}Random removal is the mean of five draws."
+
+    def cautions(self, subject: Subject) -> list[str]:
+        """Whether the threshold classifier hardly beats guessing."""
+        threshold = self.curve(THRESHOLD, "lowest")
+        if threshold is None or subject.codes_val is None or len(subject.classes) < 2:
+            return []
+        accuracy = threshold.accuracy[0]
+        guess = float(np.bincount(subject.codes_val).max() / len(subject.codes_val))
+        if accuracy >= guess + HARDLY:
+            return []
+        return [
+            f"The threshold classifier is right for {fixed(accuracy)} of the "
+            f"validation points, hardly more than always guessing the most frequent label "
+            f"({fixed(guess)}): these features and this radius tell little about the label."
+        ]
 
 
 def fractions() -> tuple[float, ...]:
@@ -95,35 +163,54 @@ def removed_counts(points: int) -> list[int]:
     return [math.floor(share * points + 1e-9) for share in fractions()]
 
 
+def removal_orders(subject: Subject) -> list[Indices]:
+    """Who goes first: the lowest, the highest, and at random a few times."""
+    order, random = subject.order, subject.random(PURPOSE)
+    return [order, order[::-1], *(random.permutation(len(order)) for _ in range(DRAWS))]
+
+
+def step_of_each(order: Indices) -> Codes:
+    """The step in which each point is removed; the last step keeps the rest."""
+    steps = np.empty(len(order), np.int32)
+    counts = removed_counts(len(order))
+    steps[order] = np.searchsorted(counts, np.arange(len(order)), side="right") - 1
+    return steps
+
+
 def count_models(subject: Subject) -> int:
-    """How many models `removal_curves` tries: thresholds by order, regressions also by step."""
+    """How many logistic regressions `removal_curves` trains, those of the cross-check aside."""
     if subject.data is None or len(subject) < LEAST_POINTS:
         return 0
-    return (2 + DRAWS) * (STEPS - 1 + (subject.radius is not None)) + 1
+    return (2 + DRAWS) * (STEPS - 1) + 1
 
 
-def removal_curves(subject: Subject, data: Data, advance: Advance | None = None) -> Removal:
-    """The curves of both models; without a radius those of logistic regression only.
+def removal_curves(
+    subject: Subject, data: Data, orders: list[Indices], pairs: NearPairs | None,
+    halves: Halves | None, advance: Advance | None = None,
+) -> Removal:  # fmt: skip
+    """The curves of both models; without a radius, and so no `pairs`, of logistic regression only.
 
-    `advance` is told of every model that was tried, `count_models` in all.
+    `advance` is told of every regression that was trained, `count_models` in all.
     """
-    tell = advance or (lambda _: None)
-    orders = _orders(subject.order, subject.random(PURPOSE))
     curves = []
-    if subject.radius is not None:
-        curves += _curves(THRESHOLD, [_threshold(subject, data, order, tell) for order in orders])
+    if pairs is not None:
+        found = [np.array([row.sum() for row in right]) for right in pairs.right]
+        curves += _curves(THRESHOLD, [each / len(data.codes_val) for each in found])
     chosen = training_points(subject, data)
-    kept = np.zeros(len(subject), np.bool_)
+    tables = standardize(data, chosen)
+    every = predictions(tables, np.arange(len(chosen)))
+    curves += _curves(LOGISTIC, _logistic(tables, _among(orders, chosen), every, advance))
+    checked = None
+    if halves is not None:
+        checked = cross_check(subject, data, tables, chosen, every, halves, pairs)
+    return Removal(fractions(), tuple(curves), len(chosen), len(subject), checked)
+
+
+def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:
+    """The orders of the chosen points alone, as places among them."""
+    kept = np.zeros(len(orders[0]), np.bool_)
     kept[chosen] = True
-    tables = scaled(data, chosen)
-    own = [np.searchsorted(chosen, order[kept[order]]) for order in orders]
-    curves += _curves(LOGISTIC, _logistic(tables, own, tell))
-    return Removal(fractions(), tuple(curves), len(chosen), len(subject))
-
-
-def _orders(order: Indices, random: np.random.Generator) -> list[Indices]:
-    """Who goes first: the lowest, the highest, and at random a few times."""
-    return [order, order[::-1], *(random.permutation(len(order)) for _ in range(DRAWS))]
+    return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
 
 
 def _curves(model: str, found: list[Floats]) -> list[Curve]:
@@ -135,54 +222,19 @@ def _curves(model: str, found: list[Floats]) -> list[Curve]:
     ]
 
 
-def _threshold(
-    subject: Subject, data: Data, order: Indices, tell: Callable[[int], object]
-) -> Floats:
-    """Expected accuracy at every step, from one pass over the pairs.
+def _logistic(
+    tables: Tables, orders: list[Indices], every: Codes, advance: Advance | None
+) -> list[Floats]:
+    tell = advance or (lambda _: None)
 
-    Points that go in the same step are a group; what is left after a step is what the later groups
-    count.
-    """
-    assert subject.radius is not None  # noqa: S101 - by those who call
-    codes_val, all_val = data.codes_val, data.rows_val
-    classes = len(subject.classes)
-    step = np.empty(len(order), np.int32)
-    step[order] = np.searchsorted(removed_counts(len(order)), np.arange(len(order)), side="right")
-    groups: Codes = (step - 1) * np.int32(classes) + data.codes
-    right = np.zeros(STEPS)
-    for part in cut(0, len(codes_val), max(1, COUNTS // (STEPS * classes))):
-        some = slice(*part)
-        rows_val = Rows(all_val.array[some], all_val.squares[some])
-        counts = count_near(
-            data.rows, groups, STEPS * classes, rows_val,
-            metric=subject.metric, radius=subject.radius,
-        ).reshape(STEPS, classes, -1)  # fmt: skip
-        left = counts[::-1].cumsum(axis=0)[::-1]
-        right += [expected_right(votes, codes_val[some]) for votes in left]
-    tell(1)
-    return right / len(codes_val)
-
-
-def expected_right(votes: NDArray[np.int64], codes: Codes) -> float:
-    """How many are right where labels that lead, all if nobody is near, are guessed evenly.
-
-    Examples
-    --------
-    >>> expected_right(np.array([[2, 1, 0], [1, 1, 0]]), np.array([0, 0, 1]))
-    2.0
-    """
-    leads = votes == votes.max(axis=0)
-    return float((leads[codes, np.arange(len(codes))] / leads.sum(axis=0)).sum())
-
-
-def _logistic(tables: Scaled, orders: list[Indices], tell: Callable[[int], object]) -> list[Floats]:
-    def accuracy(kept: Indices) -> float:
-        found = fit_accuracy(tables, kept)
+    def accuracy(found: Codes) -> float:
         tell(1)
-        return found
+        return float((found == tables.codes_val).mean())
 
-    every = accuracy(np.arange(len(tables.codes)))
+    first = accuracy(every)
     return [
-        np.array([every, *(accuracy(order[gone:]) for gone in removed_counts(len(order))[1:])])
+        np.array([first] + [
+            accuracy(predictions(tables, order[gone:])) for gone in removed_counts(len(order))[1:]
+        ])
         for order in orders
-    ]
+    ]  # fmt: skip

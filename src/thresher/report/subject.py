@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
 from thresher.findings import Findings
+from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
 from thresher.report.words import brief
@@ -22,7 +22,15 @@ from thresher.valuation import Valuation
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
 FEATURES = 4  # columns of a data frame that are shown beside a row
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+class Section(Protocol):
+    """A section of the page: it holds what was measured, and its template asks it for the rest."""
+
+    name: ClassVar[str]  # its id on the page, and the name of its template
+    title: ClassVar[str]  # in the list of sections
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Subject:
     numbers
         The row number of each point where it comes from, or None: those of the valuation.
     shown
-        Columns that are shown beside the worst rows.
+        Columns that are shown beside the rows with the lowest values.
     held_out
         Whether the validation points are unchecked rows of the same table.
     seed
@@ -79,7 +87,7 @@ class Subject:
         return len(self.valuation)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The value of each point."""
         return self.valuation.values
 
@@ -93,6 +101,12 @@ class Subject:
     def metric(self) -> str:
         """The metric of the valuation; euclidean for methods without one."""
         return str(self.valuation.params.get("metric", "euclidean"))
+
+    @property
+    def validation_points(self) -> int | None:
+        """How many validation points there are, where that is known."""
+        count = self.valuation.params.get("validation_points")
+        return count if isinstance(count, int) else None
 
     @cached_property
     def order(self) -> Indices:
@@ -115,13 +129,35 @@ class Subject:
         """The id of a point as text; empty where there are none."""
         return "" if self.ids is None else brief(self.ids[row])
 
+    def with_labels(
+        self, classes: Classes, codes: Codes, codes_val: Codes | None, data: Data | None = None
+    ) -> Subject:
+        """The same with the labels of both sides, and their features where these are at hand."""
+        names = _texts(classes.labels)
+        return replace(self, classes=names, codes=codes, codes_val=codes_val, data=data)
+
+
+def sample(count: int, most: int, random: np.random.Generator) -> Indices:
+    """All of so many, or as many as allowed at random; in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(random.choice(count, most, replace=False))
+
+
+def shortlist(present: Indices, scores: NDArray[Any], most: int) -> Indices:
+    """The classes to show, in order: all that are present, or those with the highest scores."""
+    if len(present) <= most:
+        return present
+    return np.sort(present[np.argsort(-scores, kind="stable")[:most]])
+
 
 def check_subject(
     valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
     *, ids: Any = None, rows: Any = None, show: Any = None, held_out: bool = False,
     seed: int = 0, findings: Findings | None = None,
+    checked: tuple[Points, Validation] | None = None,
 ) -> Subject:  # fmt: skip
-    """The subject, if valuation and data fit each other."""
+    """The subject, if valuation and data fit each other; `checked` data are not checked again."""
     if not isinstance(valuation, Valuation):
         raise InputError(f"valuation must be a Valuation, got {type(valuation).__name__}")
     precomputed = valuation.params.get("metric") == "precomputed"
@@ -129,26 +165,29 @@ def check_subject(
     n = len(valuation)
     if n == 0:
         raise InputError("the valuation has no points: there is nothing to report")
-    shown = _frame_columns(X, n) if show is None else _shown_columns(show, n)
     known = None if ids is None else _entries("ids", ids, n)
     numbers = None if rows is None else _entries("rows", rows, n)
+    array = None if X is None or precomputed else check_features("X", X)
+    shown = _frame_columns(X, array, n) if show is None else _shown_columns(show, n)
     subject = Subject(
-        valuation,
-        ids=known,
-        numbers=numbers,
-        shown=shown,
-        held_out=held_out,
-        seed=seed,
+        valuation, ids=known, numbers=numbers, shown=shown, held_out=held_out, seed=seed,
         findings=findings,
-    )
+    )  # fmt: skip
+    if checked is not None:
+        points, validation = checked
+        data = None
+        if isinstance(points.rows, Rows) and validation.rows is not None:
+            data = Data(points.rows, points.codes, validation.rows, validation.codes)
+        return subject.with_labels(validation.classes, points.codes, validation.codes, data)
     if y is None:
         return subject
-    names, codes, codes_val = _codes(valuation, y, y_val)
+    classes, codes, codes_val = _codes(valuation, y, y_val)
     _check_sizes(valuation, codes, codes_val)
     data = None
-    if X is not None and not precomputed:
-        data = _data(X, codes, X_val, codes_val, cosine=subject.metric == "cosine")
-    return dataclasses.replace(subject, classes=names, codes=codes, codes_val=codes_val, data=data)
+    if array is not None:
+        check_columns("X", column_names(X), "X_val", column_names(X_val))
+        data = _data(array, codes, X_val, codes_val, cosine=subject.metric == "cosine")
+    return subject.with_labels(classes, codes, codes_val, data)
 
 
 def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -> None:
@@ -163,8 +202,8 @@ def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -
         )
 
 
-def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[tuple[str, ...], Codes, Any]:
-    """The text of each class, and the codes of both sides' labels."""
+def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, Any]:
+    """The classes, and the codes of both sides' labels."""
     labels = check_labels("y", y)
     labels_val = None if y_val is None else check_labels("y_val", y_val)
     stored = valuation.params.get("classes")
@@ -173,8 +212,7 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[tuple[str, ...], C
     else:
         classes = class_list(None, *(part for part in (labels, labels_val) if part is not None))
     codes = _encode(classes, "y", labels)
-    codes_val = None if labels_val is None else _encode(classes, "y_val", labels_val)
-    return _texts(classes.labels), codes, codes_val
+    return classes, codes, None if labels_val is None else _encode(classes, "y_val", labels_val)
 
 
 def _encode(classes: Classes, name: str, labels: Any) -> Codes:
@@ -197,9 +235,8 @@ def _texts(labels: Sequence[Hashable]) -> tuple[str, ...]:
     return tuple(f"{brief(label)} (class {code})" for code, label in enumerate(labels))
 
 
-def _data(X: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
-    check_columns("X", column_names(X), "X_val", column_names(X_val))
-    array, array_val = check_features("X", X), check_features("X_val", X_val)
+def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
+    array_val = check_features("X_val", X_val)
     check_width("X", array, "X_val", array_val.shape[1])
     for name, table, labels in (("X", array, codes), ("X_val", array_val, codes_val)):
         if len(table) != len(labels):
@@ -218,11 +255,12 @@ def _check_sizes(valuation: Valuation, codes: Codes, codes_val: Codes | None) ->
         )
 
 
-def _frame_columns(X: Any, n: int) -> dict[str, Any]:
+def _frame_columns(X: Any, array: Any, n: int) -> dict[str, Any]:
+    """The first columns of a data frame, to be shown beside each row."""
     names = column_names(X) if X is not None else None
     if names is None:
         return {}
-    array = check_features("X", X)
+    array = check_features("X", X) if array is None else array
     if len(array) != n:
         raise InputError(f"the valuation has {n} points but X has {len(array)} rows")
     return {name: array[:, place] for place, name in enumerate(names[:FEATURES])}

@@ -6,12 +6,11 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thresher.embed import leading_components
+from thresher.embed import project_on_components
 from thresher.labels import Codes
-from thresher.report.narrow import read_rows
-from thresher.report.subject import Data, Indices, Subject
+from thresher.report.map import read_rows
+from thresher.report.subject import Data, Floats, Indices, Subject, sample
 from thresher.threads import one_blas_thread
 
 MOST_POINTS = 20_000  # points to train on
@@ -19,11 +18,9 @@ MOST_NUMBERS = 8_000_000  # points times features times classes, likewise
 MOST_FEATURES = 64  # of wider rows the leading components are taken
 PURPOSE = 3
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Scaled:
+class Tables:
     """Standardized features of points and validation points, and their classes."""
 
     rows: Floats
@@ -36,12 +33,10 @@ def training_points(subject: Subject, data: Data) -> Indices:
     """The points to train on, in input order: all, or at random as many as take a minute."""
     size = min(data.rows.width, MOST_FEATURES) * len(subject.classes)
     most = min(MOST_POINTS, max(1000, MOST_NUMBERS // size))
-    if len(subject) <= most:
-        return np.arange(len(subject))
-    return np.sort(subject.random(PURPOSE).choice(len(subject), most, replace=False))
+    return sample(len(subject), most, subject.random(PURPOSE))
 
 
-def scaled(data: Data, chosen: Indices) -> Scaled:
+def standardize(data: Data, chosen: Indices) -> Tables:
     """The chosen points with columns of mean 0 and deviation 1, the validation set likewise.
 
     Of many columns the leading components are taken: what is to be seen takes seconds with them,
@@ -50,15 +45,15 @@ def scaled(data: Data, chosen: Indices) -> Scaled:
     table = read_rows(data.rows, chosen)
     table_val = read_rows(data.rows_val, np.arange(len(data.codes_val)))
     if table.shape[1] > MOST_FEATURES and len(table) > MOST_FEATURES:
-        parts = leading_components(table, table_val, MOST_FEATURES)
+        parts = project_on_components(table, table_val, MOST_FEATURES)
         table, table_val = (part.astype(np.float64) for part in parts)
     mean, deviation = table.mean(axis=0), table.std(axis=0)
     deviation[~(deviation > 1e-6 * np.abs(mean))] = 1.0  # constant columns
     scale = [(part - mean) / deviation for part in (table, table_val)]
-    return Scaled(scale[0], data.codes[chosen], scale[1], data.codes_val)
+    return Tables(scale[0], data.codes[chosen], scale[1], data.codes_val)
 
 
-def predictions(tables: Scaled, kept: Indices) -> Codes:
+def predictions(tables: Tables, kept: Indices) -> Codes:
     """The classes that a logistic regression on the `kept` points gives the validation points."""
     from sklearn.linear_model import LogisticRegression
 
@@ -70,8 +65,3 @@ def predictions(tables: Scaled, kept: Indices) -> Codes:
         model = LogisticRegression(max_iter=1000).fit(tables.rows[kept], codes)
         found: Codes = model.predict(tables.rows_val)
     return found
-
-
-def fit_accuracy(tables: Scaled, kept: Indices) -> float:
-    """The accuracy of a logistic regression on the `kept` points."""
-    return float((predictions(tables, kept) == tables.codes_val).mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 from thresher.report.words import brief
 from thresher.valuation import Valuation
@@ -22,14 +23,14 @@ class OwnerLine:
 
 
 @dataclass(frozen=True)
-class Payout:
+class Owners:
     """Owners by value, the highest first.
 
     Parameters
     ----------
     lines
         Where there are more than 200 owners, the first and the last hundred.
-    owners
+    count
         How many owners there are.
     negative
         How many of them have a negative value, and are paid nothing.
@@ -38,12 +39,14 @@ class Payout:
     """
 
     lines: tuple[OwnerLine, ...]
-    owners: int
+    count: int
     negative: int
     total: float
+    name: ClassVar[str] = "owners"
+    title: ClassVar[str] = "Owners"
 
 
-def share_payout(valuation: Valuation) -> Payout:
+def share_payout(valuation: Valuation) -> Owners:
     """Shares in proportion to the positive values of owners.
 
     Examples
@@ -64,4 +67,4 @@ def share_payout(valuation: Valuation) -> Payout:
     half = MOST_OWNERS // 2
     shown = lines if len(lines) <= MOST_OWNERS else lines[:half] + lines[-half:]
     negative = sum(line.value < 0 for line in lines)
-    return Payout(tuple(shown), len(lines), negative, float(total))
+    return Owners(tuple(shown), len(lines), negative, float(total))
