@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import thresher as th
+from thresher.embed import leading_components
 from thresher.errors import ExtraError, InputError
 from thresher.findings import SUGGESTIONS, explain
 from thresher.report import gather, render, report_valuation, write_report
@@ -29,6 +31,7 @@ from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.private import Bought, rank_agreement
 from thresher.report.suggestions import FalseAlarms, Suggestions
 from thresher.report.verdict import judge
+from thresher.runs import Settings, value_files
 
 RADIUS = 1.8
 FLIPPED = blobs()
@@ -128,6 +131,84 @@ def test_removal_curves_equal_a_plain_recomputation(evidence):
             logistic = LogisticRegression(max_iter=1000).fit(scaler.transform(X[kept]), y[kept])
             curve = evidence.removal.curve("logistic regression", name)
             assert curve.accuracy[gone] == logistic.score(scaler.transform(X_val), y_val)
+
+
+def test_logistic_regressions_are_trained_to_the_optimum():
+    """scikit-learn stops short of it, which costs or gives single validation points."""
+    data = overlapping(600, 300, flipped=0.1)
+    valuation = value(data, radius=0.8)
+    found = gather(valuation, *data).removal
+    order, scaler = valuation.suspects(600), StandardScaler().fit(data[0])
+    for gone in range(11):
+        kept = order[gone * 30 :]
+        model = LogisticRegression(max_iter=10_000, tol=1e-10)
+        model.fit(scaler.transform(data[0][kept]), data[1][kept])
+        accuracy = model.score(scaler.transform(data[2]), data[3])
+        assert found.curve("logistic regression", "lowest").accuracy[gone] == accuracy
+
+
+def test_many_weights_are_trained_by_scikit_learn():
+    X, y, X_val, y_val = (part[:200] for part in blobs(200, 60, width=150, flipped=0.2)[:4])
+    found = gather(th.knn_shapley(X, y, X_val, y_val, k=3), X, y, X_val, y_val).removal
+    scaler = StandardScaler()
+    parts = leading_components(X, X_val, 64)
+    rows, rows_val = scaler.fit_transform(parts[0]), scaler.transform(parts[1])
+    model = LogisticRegression(max_iter=1000).fit(rows, y)
+    assert found.curve("logistic regression", "lowest").accuracy[0] == pytest.approx(
+        model.score(rows_val, y_val), abs=1 / 60
+    )
+
+
+@pytest.mark.parametrize("neighbors", ["all", "tree"])
+def test_removal_by_the_threshold_classifier_is_the_same_by_a_tree(neighbors, monkeypatch):
+    wanted = gather(VALUATION, *DATA)
+    monkeypatch.setattr("thresher.neighbors.ball.tree_pays", lambda *_: neighbors == "tree")
+    found = gather(VALUATION, *DATA)
+    assert found.removal == wanted.removal
+    assert found.coverage == wanted.coverage
+
+
+@pytest.mark.parametrize("options", [{}, {"radius": "1.8"}], ids=["auto", "radius"])
+def test_from_file_to_page_are_few_walks_and_inputs_are_checked_once(
+    options, tmp_path, monkeypatch
+):
+    X, y, X_val, y_val = DATA
+    for name, rows, labels in (("points", X, y), ("val", X_val, y_val)):
+        frame = pd.DataFrame(rows, columns=list("abcd"))
+        frame.assign(y=labels).to_csv(tmp_path / f"{name}.csv", index=False)
+    calls = Counter()
+
+    def spy(module, name, key=lambda *_: ""):
+        real = getattr(sys.modules[module], name)
+
+        def counted(*arguments, **named):
+            calls[name, key(*arguments)] += 1
+            return real(*arguments, **named)
+
+        for found in list(sys.modules.values()):
+            if (
+                getattr(found, "__name__", "").startswith("thresher")
+                and vars(found).get(name) is real
+            ):
+                monkeypatch.setattr(found, name, counted)
+
+    spy("thresher.neighbors.blocks", "near_blocks")
+    spy("thresher.neighbors.tree", "tree_blocks")
+    spy("thresher.checks", "check_features", lambda name, *_: name)
+    spy("thresher.inputs", "check_points")
+    spy("thresher.inputs", "check_validation")
+    settings = Settings(
+        str(tmp_path / "points.csv"), validation=str(tmp_path / "val.csv"), metric="euclidean",
+        **options,
+    )  # fmt: skip
+    value_files(settings).report(tmp_path / "report.html")
+    assert 1 <= calls["near_blocks", ""] + calls["tree_blocks", ""] <= 4
+    assert calls["check_features", "X"] == calls["check_features", "X_val"] == 1
+    assert calls["check_points", ""] == calls["check_validation", ""] == 1
+    assert {key for key in calls if key[0] == "check_features"} == {
+        ("check_features", "X"), ("check_features", "X_val")}  # fmt: skip
+    page = Page((tmp_path / "report.html").read_text())
+    assert {"rows", "map", "suggestions", "values", "removal", "coverage", "how"} <= set(page.ids)
 
 
 def test_a_bar_moves_with_every_model_that_is_trained(capsys):

@@ -15,8 +15,9 @@ from thresher.errors import ThresherWarning
 from thresher.knn import knn_shapley
 from thresher.labels import Codes
 from thresher.report.near_pairs import Halves, NearPairs
-from thresher.report.regression import Tables, predictions
+from thresher.report.regression import Tables, predict
 from thresher.report.subject import Data, Floats, Indices, Subject
+from thresher.retrain.logistic import Solution
 
 SHARE = 0.1  # of the points that is removed
 LEAST_VALIDATION = 40  # validation points that can be parted
@@ -65,13 +66,13 @@ def halve_validation(subject: Subject, data: Data) -> Halves | None:
 
 
 def cross_check(
-    subject: Subject, data: Data, tables: Tables, chosen: Indices, every: Codes, halves: Halves,
-    pairs: NearPairs | None,
+    subject: Subject, data: Data, tables: Tables, chosen: Indices, every: Codes, last: Solution,
+    halves: Halves, pairs: NearPairs | None,
 ) -> CrossCheck:  # fmt: skip
     """What removing the lowest tenth brings.
 
     `tables` are of the `chosen` points, on which logistic regressions are trained; `every` is what
-    that on all of them predicts.
+    that on all of them predicts, and `last` its solution.
     """
     before = every == tables.codes_val
     after = np.zeros_like(before)
@@ -81,7 +82,7 @@ def cross_check(
         )
         lowest_first = np.argsort(values[chosen], kind="stable")
         kept = np.sort(lowest_first[int(SHARE * len(chosen)) :])
-        after[other] = (predictions(tables, kept) == tables.codes_val)[other]
+        after[other] = (predict(tables, kept, last.copy())[0] == tables.codes_val)[other]
     gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
     return CrossCheck(SHARE, float(before.mean()), float(after.mean()), gained, lost)
 

@@ -16,12 +16,14 @@ from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.regression import (
     MOST_FEATURES,
     Tables,
-    predictions,
+    predict,
     standardize,
     training_points,
 )
 from thresher.report.subject import Data, Floats, Indices, Subject
 from thresher.report.words import fixed
+from thresher.retrain.logistic import Solution
+from thresher.threads import run
 
 STEP, STEPS = 0.05, 11  # 0, 5, ..., 50 percent
 DRAWS = 5
@@ -194,15 +196,16 @@ def removal_curves(
     """
     curves = []
     if pairs is not None:
-        found = [np.array([row.sum() for row in right]) for right in pairs.right]
-        curves += _curves(THRESHOLD, [each / len(data.codes_val) for each in found])
+        right = [np.array([row.sum() for row in rows]) for rows in pairs.right]
+        curves += _curves(THRESHOLD, [each / len(data.codes_val) for each in right])
     chosen = training_points(subject, data)
     tables = standardize(data, chosen)
-    every = predictions(tables, np.arange(len(chosen)))
-    curves += _curves(LOGISTIC, _logistic(tables, _among(orders, chosen), every, advance))
+    every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
+    found = _logistic(tables, _among(orders, chosen), every, last, advance)
+    curves += _curves(LOGISTIC, list(found))
     checked = None
     if halves is not None:
-        checked = cross_check(subject, data, tables, chosen, every, halves, pairs)
+        checked = cross_check(subject, data, tables, chosen, every, last, halves, pairs)
     return Removal(fractions(), tuple(curves), len(chosen), len(subject), checked)
 
 
@@ -223,18 +226,19 @@ def _curves(model: str, found: list[Floats]) -> list[Curve]:
 
 
 def _logistic(
-    tables: Tables, orders: list[Indices], every: Codes, advance: Advance | None
-) -> list[Floats]:
+    tables: Tables, orders: list[Indices], every: Codes, last: Solution, advance: Advance | None
+) -> Floats:
+    """Accuracy for each order and step; each training begins where the step before ended."""
+    accuracy = np.zeros((len(orders), STEPS))
+    accuracy[:, 0] = (every == tables.codes_val).mean()
+
+    def job(place: int, order: Indices, solution: Solution) -> None:
+        for step, gone in enumerate(removed_counts(len(order))[1:], 1):
+            found, solution = predict(tables, order[gone:], solution)
+            accuracy[place, step] = (found == tables.codes_val).mean()
+            tell(1)
+
     tell = advance or (lambda _: None)
-
-    def accuracy(found: Codes) -> float:
-        tell(1)
-        return float((found == tables.codes_val).mean())
-
-    first = accuracy(every)
-    return [
-        np.array([first] + [
-            accuracy(predictions(tables, order[gone:])) for gone in removed_counts(len(order))[1:]
-        ])
-        for order in orders
-    ]  # fmt: skip
+    tell(1)
+    run(job, [(i, order, last.copy()) for i, order in enumerate(orders)], parallel=last.known)
+    return accuracy
