@@ -114,13 +114,11 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
     if wanted not in removal.models:
         raise InputError(f"model must be one of {', '.join(removal.models)}, got {wanted!r}")
     ax = new_axis() if ax is None else ax
-    for curve in removal.curves:
-        if curve.model == wanted:
-            color, marker, line = LINES[curve.order]
-            ax.plot(
-                removal.fractions, curve.accuracy, label=ORDERS[curve.order][0],
-                color=color, marker=marker, linestyle=line,
-            )  # fmt: skip
+    for order, (color, marker, line) in LINES.items():
+        ax.plot(
+            removal.fractions, removal.curves[wanted, order], label=ORDERS[order][0],
+            color=color, marker=marker, linestyle=line,
+        )  # fmt: skip
     ax.set(xlabel="share of points removed", ylabel="accuracy", title=wanted)
     ax.legend(fontsize="small")
     return ax

@@ -25,8 +25,8 @@ def find_cautions(
     found += _about_validation(subject)
     found += [] if coverage is None or coverage.radius is None else coverage.radius.cautions()
     found += [] if removal is None else removal.cautions(subject)
-    if subject.data is not None:
-        found += _about_twins(subject.data)
+    if subject.given is not None:
+        found += _about_twins(subject.given)
     errors = subject.valuation.standard_errors
     if errors is not None:
         unsure = float((np.abs(subject.values) < 2 * errors).mean())

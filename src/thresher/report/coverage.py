@@ -11,10 +11,10 @@ import numpy as np
 from thresher.checks import check_metric
 from thresher.inputs import Validation
 from thresher.labels import Classes
-from thresher.radius import judge_radius
+from thresher.radius import RadiusSuggestion, judge_radius
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import NearPairs
-from thresher.report.subject import Data, Subject, shortlist
+from thresher.report.subject import Subject, shortlist
 from thresher.report.words import percent
 
 FEW = 5  # points near from which on a validation point says something reliable
@@ -28,35 +28,30 @@ OFF_RADIUS = 0.05  # accuracy that another radius would bring
 
 @dataclass(frozen=True)
 class RadiusCurve:
-    """Leave-one-out accuracy and coverage of the validation set over radii.
+    """Leave-one-out accuracy and coverage of the validation set over radii."""
 
-    Parameters
-    ----------
-    radii, accuracy, coverage
-        The curve.
-    used, accuracy_used, coverage_used
-        The radius of the valuation, and the curve there.
-    suggested, accuracy_suggested
-        The best radius on the curve.
-    validation_points
-        How many validation points the curve was computed from.
-    """
-
-    radii: tuple[float, ...]
-    accuracy: tuple[float, ...]
-    coverage: tuple[float, ...]
-    used: float
+    found: RadiusSuggestion  # the curves, and the best radius on them
+    used: float  # the radius of the valuation, and the curves there:
     accuracy_used: float
     coverage_used: float
-    suggested: float
-    accuracy_suggested: float
-    validation_points: int
+    validation_points: int  # from which the curves were computed
+
+    @property
+    def suggested(self) -> float:
+        """The best radius on the curve."""
+        return self.found.radius
+
+    @property
+    def accuracy_suggested(self) -> float:
+        """The accuracy there."""
+        return float(self.found.accuracy[self.found.radii == self.suggested][0])
 
     def chart(self) -> str:
         """Accuracy and coverage of the validation set over the radius."""
+        radii = self.found.radii.tolist()
         drawn = [
-            Line("accuracy", self.radii, self.accuracy, "highest"),
-            Line("coverage", self.radii, self.coverage, "random"),
+            Line("accuracy", radii, self.found.accuracy.tolist(), "highest"),
+            Line("coverage", radii, self.found.coverage.tolist(), "random"),
         ]
         label = (
             f"Accuracy and coverage of the validation set over the radius. At {self.used:.4g}, the "
@@ -64,7 +59,7 @@ class RadiusCurve:
         )
         uprights = [(self.used, "used", f"used {self.used:.3g}")]
         far = WIDE * max(self.suggested, self.used if math.isfinite(self.used) else 0.0)
-        x = across(0.0, min(self.radii[-1], far) or 1.0, "radius")
+        x = across(0.0, min(radii[-1], far) or 1.0, "radius")
         return lines(drawn, label, x, upward(0.0, 1.0, "share", percent=True), uprights=uprights)
 
     def legend(self) -> list[tuple[str, str]]:
@@ -97,26 +92,12 @@ class ClassCoverage:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage of the validation set by the points, and of the points by the validation set.
+    """Coverage of the validation set by the points, and of the points by the validation set."""
 
-    Parameters
-    ----------
-    classes
-        Of each class; where there are many, of those with the least coverage.
-    left_out
-        How many further classes there are.
-    total
-        Of all classes.
-    median_near
-        How many points a validation point has near, in the median.
-    radius
-        The radius among others; None where that cannot be told.
-    """
-
-    classes: tuple[ClassCoverage, ...]
-    left_out: int
+    classes: tuple[ClassCoverage, ...]  # where there are many, those with the least coverage
+    left_out: int  # further classes
     total: ClassCoverage
-    median_near: float
+    median_near: float  # points near a validation point
     radius: RadiusCurve | None = None
     name: ClassVar[str] = "coverage"
     title: ClassVar[str] = "Coverage and radius"
@@ -162,11 +143,9 @@ class Coverage:
         return found
 
 
-def measure_coverage(
-    subject: Subject, data: Data, pairs: NearPairs, radius: RadiusCurve | None
-) -> Coverage:
+def measure_coverage(subject: Subject, pairs: NearPairs, radius: RadiusCurve | None) -> Coverage:
     """Coverage on both sides."""
-    classes, near = len(subject.classes), pairs.points
+    data, classes, near = subject.data, len(subject.classes), pairs.points
     levels = (near >= 1).astype(np.int64) + (near >= FEW)
     judged = [data.codes_val[levels == level] for level in range(3)]
     columns = [*judged, data.codes[pairs.validation == 0], data.codes]
@@ -183,23 +162,10 @@ def measure_coverage(
     )
 
 
-def radius_curve(subject: Subject, data: Data) -> RadiusCurve:
+def radius_curve(subject: Subject) -> RadiusCurve:
     """The curve that `suggest_radius` draws, with the radius of the valuation on it."""
-    assert subject.radius is not None  # noqa: S101 - by those who call
-    validation = Validation(
-        data.rows_val, data.codes_val, Classes(tuple(range(len(subject.classes)))),
-        check_metric(subject.metric),
-    )  # fmt: skip
-    found, accuracy, coverage = judge_radius(validation, subject.radius, most_points=MOST_POINTS)
-    best = int(np.flatnonzero(found.radii == float(found))[0])
-    return RadiusCurve(
-        tuple(found.radii.tolist()),
-        tuple(found.accuracy.tolist()),
-        tuple(found.coverage.tolist()),
-        subject.radius,
-        accuracy,
-        coverage,
-        float(found),
-        float(found.accuracy[best]),
-        min(len(data.codes_val), MOST_POINTS),
-    )
+    data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
+    classes = Classes(tuple(range(len(subject.classes))))
+    validation = Validation(data.rows_val, data.codes_val, classes, metric)
+    found = judge_radius(validation, radius, most_points=MOST_POINTS)
+    return RadiusCurve(found[0], radius, *found[1:], min(len(validation), MOST_POINTS))

@@ -16,7 +16,7 @@ from thresher.knn import knn_shapley
 from thresher.labels import Codes
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.regression import Tables, predict
-from thresher.report.subject import Data, Floats, Indices, Subject
+from thresher.report.subject import Floats, Indices, Subject
 from thresher.retrain.logistic import Solution
 
 SHARE = 0.1  # of the points that is removed
@@ -27,23 +27,12 @@ PURPOSE = 4
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """What removing the lowest tenth brings, judged by validation points that did not choose it.
+    """What removing the lowest tenth brings, judged by validation points that did not choose it."""
 
-    Parameters
-    ----------
-    share
-        The share of points removed.
-    before, after
-        Accuracy of the logistic regression with all points and without those.
-    gained, lost
-        How many validation points are right only afterwards, and only before.
-    """
-
-    share: float
-    before: float
-    after: float
-    gained: int
-    lost: int
+    before: float  # accuracy of the logistic regression with all points
+    after: float  # and without the lowest tenth
+    gained: int  # validation points that are right only afterwards
+    lost: int  # and only before
 
     @property
     def clear(self) -> bool:
@@ -51,12 +40,12 @@ class CrossCheck:
         return abs(self.gained - self.lost) > 2 * np.sqrt(self.gained + self.lost)
 
 
-def halve_validation(subject: Subject, data: Data) -> Halves | None:
+def halve_validation(subject: Subject) -> Halves | None:
     """Two halves of the validation set with about the same shares of classes.
 
     None where they could not value the points again, or are too small to judge.
     """
-    codes = data.codes_val
+    codes = subject.data.codes_val
     again = subject.valuation.method in {"tknn-shapley", "knn-shapley"}
     if not again or len(codes) < LEAST_VALIDATION or len(subject) * len(codes) > MOST_PAIRS:
         return None
@@ -66,7 +55,7 @@ def halve_validation(subject: Subject, data: Data) -> Halves | None:
 
 
 def cross_check(
-    subject: Subject, data: Data, tables: Tables, chosen: Indices, every: Codes, last: Solution,
+    subject: Subject, tables: Tables, chosen: Indices, every: Codes, last: Solution,
     halves: Halves, pairs: NearPairs | None,
 ) -> CrossCheck:  # fmt: skip
     """What removing the lowest tenth brings.
@@ -77,19 +66,17 @@ def cross_check(
     before = every == tables.codes_val
     after = np.zeros_like(before)
     for place, other in enumerate(halves[::-1]):
-        values = (
-            _knn_values(subject, data, halves[place]) if pairs is None else pairs.half_values[place]
-        )
+        values = _knn_values(subject, halves[place]) if pairs is None else pairs.half_values[place]
         lowest_first = np.argsort(values[chosen], kind="stable")
         kept = np.sort(lowest_first[int(SHARE * len(chosen)) :])
         after[other] = (predict(tables, kept, last.copy())[0] == tables.codes_val)[other]
     gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
-    return CrossCheck(SHARE, float(before.mean()), float(after.mean()), gained, lost)
+    return CrossCheck(float(before.mean()), float(after.mean()), gained, lost)
 
 
-def _knn_values(subject: Subject, data: Data, half: Indices) -> Floats:
+def _knn_values(subject: Subject, half: Indices) -> Floats:
     """The values by `knn_shapley` that a half of the validation set gives."""
-    about = subject.valuation.params
+    about, data = subject.valuation.params, subject.data
     with warnings.catch_warnings():  # whoever made the valuation was warned
         warnings.simplefilter("ignore", ThresherWarning)
         return knn_shapley(

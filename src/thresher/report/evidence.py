@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from thresher.checks import check_count
 from thresher.errors import InputError
@@ -22,21 +22,23 @@ from thresher.report.near_pairs import walk_near_pairs
 from thresher.report.owners import Owners, share_payout
 from thresher.report.private import PrivateRelease, describe_release
 from thresher.report.removal import (
-    LEAST_POINTS,
     STEPS,
     Removal,
+    can_remove,
     count_models,
     removal_curves,
     removal_orders,
     step_of_each,
 )
 from thresher.report.rows import LowestRows, lowest_rows
-from thresher.report.subject import Data, Section, Subject, check_subject
+from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
 from thresher.report.verdict import Verdict, judge
 from thresher.valuation import Valuation
 
-PARTS = 8  # besides the models that are trained
+PARTS = 6  # besides the models that are trained
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -198,87 +200,51 @@ def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
     )
 
 
-class _Step:
+class _Sections:
     """Parts of a report, one after the other: those that cannot be made say why."""
 
     def __init__(self, advance: Advance | None) -> None:
         self.advance = advance
         self.missing: dict[str, str] = {}
 
-    def make(self, name: str, why_not: str, function: Any, *arguments: Any) -> Any:
-        """The part that `function` makes, or None where there is a reason why not."""
+    def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
+        """What `measure` finds, or None where it refuses."""
         found = None
-        if why_not:
-            self.missing[name] = why_not
-        else:
-            try:
-                found = function(*arguments)
-            except InputError as refused:
-                self.missing[name] = str(refused)
+        try:
+            found = measure(*arguments)
+        except InputError as refused:
+            self.missing[name] = str(refused)
         if self.advance is not None:
             self.advance(1)
         return found
 
 
 def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | None) -> Evidence:
-    step, data, unfit = _Step(advance), subject.data, _why_unfit(subject)
-    findings = step.make("suggestions", unfit["suggestions"], explain_subject, subject, data)
-    suggestions = None
-    if findings is not None and data is not None:
-        suggestions = count_suggestions(subject, data, findings)
-    removing = data is not None and not unfit["removal"]
+    parts, removing = _Sections(advance), can_remove(subject)
+    findings = parts.make("suggestions", explain_subject, subject)
+    suggestions = None if findings is None else count_suggestions(subject, findings)
     orders = removal_orders(subject) if removing else []
-    halves = halve_validation(subject, data) if removing and data is not None else None
+    halves = halve_validation(subject) if removing else None
     steps = [step_of_each(order) for order in orders]
-    pairs = step.make(
-        "coverage", unfit["radius"], walk_near_pairs, subject, data, steps, STEPS, halves
-    )
-    radius = step.make("radius", unfit["radius"], radius_curve, subject, data)
-    coverage = None
-    if pairs is not None and data is not None:
-        coverage = measure_coverage(subject, data, pairs, radius)
-    removal = step.make(
-        "removal", unfit["removal"], removal_curves, subject, data, orders, pairs, halves, advance
-    )
-    points_map = step.make("map", unfit["map"], draw_map, subject, data, findings)
-    owners = step.make("owners", unfit["owners"], share_payout, subject.valuation)
-    distribution = step.make("values", "", measure_distribution, subject)
-    lowest = step.make("rows", "", lowest_rows, subject, findings)
+    pairs = parts.make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
+    radius = parts.make("radius", radius_curve, subject)
+    coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
+    removal = parts.make("removal", removal_curves, subject, orders, pairs, halves, advance)
+    points_map = parts.make("map", draw_map, subject, findings)
+    owners = parts.make("owners", share_payout, subject.valuation)
+    distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
     checked = None if removal is None else removal.cross_check
     care = reasons_for_care(subject, coverage)
     return Evidence(
         about_subject(subject, record),
         judge(distribution, suggestions, coverage, checked, care),
         find_cautions(subject, suggestions, coverage, removal),
-        step.missing,
-        lowest=lowest,
-        map=points_map,
-        suggestions=suggestions,
-        distribution=distribution,
-        removal=removal,
-        coverage=coverage,
-        owners=owners,
+        parts.missing,
+        lowest,
+        points_map,
+        suggestions,
+        distribution,
+        removal,
+        coverage,
+        owners,
     )
-
-
-def _why_unfit(subject: Subject) -> dict[str, str]:
-    """For each part the reason why it cannot be made; empty where it can."""
-    method, data = subject.valuation.method, subject.data
-    without = "" if data is not None else "the report was made without X, y, X_val and y_val"
-    if subject.metric == "precomputed":
-        without = "distances were precomputed, so there are no features to go by"
-    prices = f"suggestions come from the prices of tknn_shapley, and this is {method}"
-    few = f"there are fewer than {LEAST_POINTS} points"
-    return {
-        "suggestions": without or ("" if method == "tknn-shapley" else prices),
-        "radius": without or ("" if subject.radius is not None else f"{method} has no radius"),
-        "removal": without or ("" if len(subject) >= LEAST_POINTS else few),
-        "map": without or _why_no_map(data),
-        "owners": "" if subject.valuation.owners is not None else "no owners were given",
-    }
-
-
-def _why_no_map(data: Data | None) -> str:
-    needed = 1 + min(2, data.rows.width) if data is not None else 0
-    enough = data is None or len(data.rows) >= needed
-    return "" if enough else f"a map needs at least {needed} points"

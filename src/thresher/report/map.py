@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from thresher.embed import project_on_components
+from thresher.errors import InputError
 from thresher.findings import Findings
 from thresher.metrics import Rows
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
-from thresher.report.subject import Data, Floats, Indices, Subject, sample
+from thresher.report.subject import Floats, Indices, Subject, sample
 from thresher.report.words import escape, percent, short
 from thresher.threads import cut
 
@@ -38,23 +39,13 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Places:
-    """Where points and validation points lie.
+    """Where points and validation points lie."""
 
-    Parameters
-    ----------
-    chosen, chosen_val
-        The points and validation points that are drawn.
-    spots, spots_val
-        Their places, one row each.
-    variance
-        The share of the variance of the points that the places show; None for a single feature.
-    """
-
-    chosen: Indices
+    chosen: Indices  # the points that are drawn
     chosen_val: Indices
-    spots: Floats
+    spots: Floats  # their places, one row each
     spots_val: Floats
-    variance: float | None
+    variance: float | None  # the share that the places show; None for a single feature
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -64,40 +55,21 @@ class Places:
 
 @dataclass(frozen=True)
 class Map:
-    """Where points and validation points lie, and what they are.
+    """Where points and validation points lie, and what they are."""
 
-    Parameters
-    ----------
-    x, y, rows, values, labels, ids, suggestions
-        Of the points that are drawn.
-    x_val, y_val, labels_val
-        Of the validation points that are drawn.
-    points, validation_points
-        How many there are in all.
-    variance
-        The share of the variance of the points that the map shows; None where that is not what it
-        shows.
-    axes
-        What the axes are.
-    directions
-        Whether rows were scaled to length 1 before.
-    """
-
-    x: tuple[float, ...]
+    x: tuple[float, ...]  # of the points that are drawn, as those that follow
     y: tuple[float, ...]
     rows: tuple[int, ...]
     values: tuple[float, ...]
-    labels: tuple[str, ...]
-    ids: tuple[str, ...]
-    suggestions: tuple[str, ...]
+    stories: tuple[str, ...]  # what is known of each
     x_val: tuple[float, ...]
     y_val: tuple[float, ...]
     labels_val: tuple[str, ...]
-    points: int
+    points: int  # in all
     validation_points: int
-    variance: float | None
+    variance: float | None  # share of that of the points; None where the map does not show it
     axes: tuple[str, str]
-    directions: bool
+    directions: bool  # whether rows were scaled to length 1 before
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "Map"
 
@@ -146,19 +118,19 @@ class Map:
     def _mark(self, i: int, x: Axis, y: Axis, scale: float) -> str:
         style = level(self.values[i], scale)
         at = x(self.x[i]), y(self.y[i])
-        parts = [f"row {self.rows[i]}", self.ids[i] and f"id {self.ids[i]}"]
-        parts += [f"label {self.labels[i]}", f"value {short(self.values[i])}", self.suggestions[i]]
-        story = escape(" · ".join(part for part in parts if part))
         drawn = mark(LEVELS[style][1], *at, 1.9)
         return (
             f'<path class="spot {style}" data-x="{at[0]:.1f}" data-y="{at[1]:.1f}" d="{drawn}">'
-            f"<title>{story}</title></path>"
+            f"<title>{escape(self.stories[i])}</title></path>"
         )
 
 
-def draw_map(subject: Subject, data: Data, findings: Findings | None) -> Map:
+def draw_map(subject: Subject, findings: Findings | None) -> Map:
     """The map: the worst points, others at random, and validation points."""
-    cosine = subject.metric == "cosine"
+    data, cosine = subject.data, subject.metric == "cosine"
+    needed = 1 + min(2, data.rows.width)
+    if len(data.rows) < needed:
+        raise InputError(f"a map needs at least {needed} points")
     found = place_points(data.rows, subject.values, data.rows_val, cosine=cosine, seed=subject.seed)
     rows = found.chosen.tolist()
     return Map(
@@ -166,9 +138,7 @@ def draw_map(subject: Subject, data: Data, findings: Findings | None) -> Map:
         y=tuple(found.spots[:, 1].tolist()),
         rows=tuple(subject.number(row) for row in rows),
         values=tuple(subject.values[found.chosen].tolist()),
-        labels=tuple(subject.label(row) for row in rows),
-        ids=tuple(subject.name(row) for row in rows),
-        suggestions=tuple("" if findings is None else findings.suggestion[row] for row in rows),
+        stories=tuple(_story(subject, findings, row) for row in rows),
         x_val=tuple(found.spots_val[:, 0].tolist()),
         y_val=tuple(found.spots_val[:, 1].tolist()),
         labels_val=tuple(subject.classes[code] for code in data.codes_val[found.chosen_val]),
@@ -176,8 +146,17 @@ def draw_map(subject: Subject, data: Data, findings: Findings | None) -> Map:
         validation_points=len(data.rows_val),
         variance=found.variance,
         axes=found.axes,
-        directions=subject.valuation.params.get("metric") == "cosine",
+        directions=cosine,
     )
+
+
+def _story(subject: Subject, findings: Findings | None, row: int) -> str:
+    """What is known of a point, in a line."""
+    name = subject.name(row)
+    parts = [f"row {subject.number(row)}", name and f"id {name}", f"label {subject.label(row)}"]
+    parts += [f"value {short(float(subject.values[row]))}"]
+    parts += [] if findings is None else [findings.suggestion[row]]
+    return " · ".join(part for part in parts if part)
 
 
 def place_points(

@@ -14,7 +14,7 @@ from thresher.games.semivalues import check_semivalue
 from thresher.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups
-from thresher.report.subject import Data, Floats, Indices, Subject
+from thresher.report.subject import Floats, Indices, Subject
 from thresher.threads import cut
 
 COUNTS = 20_000_000  # numbers counted at a time
@@ -24,35 +24,23 @@ Halves = tuple[Indices, Indices]
 
 @dataclass(frozen=True)
 class NearPairs:
-    """Who has how many near, who would be right after removals, and values by half of the judges.
+    """Who has how many near, who would be right after removals, and values by half the judges."""
 
-    Parameters
-    ----------
-    points
-        How many points are near each validation point.
-    validation
-        How many validation points are near each point.
-    right
-        [order, step, validation point]: the chance that the threshold classifier is right.
-    half_values
-        [half, point]: the values that one half of the validation points gives.
-    """
-
-    points: NDArray[np.int64]
-    validation: NDArray[np.int64]
-    right: Floats
-    half_values: Floats
+    points: NDArray[np.int64]  # how many are near each validation point
+    validation: NDArray[np.int64]  # how many are near each point
+    right: Floats  # [order, step, validation point]: chance of the threshold classifier
+    half_values: Floats  # [half, point]: values by one half of the validation points
 
 
 def walk_near_pairs(
-    subject: Subject, data: Data, orders: Sequence[Codes], steps: int, halves: Halves | None
+    subject: Subject, orders: Sequence[Codes], steps: int, halves: Halves | None
 ) -> NearPairs:
     """One walk. Each of the `orders` gives every point the step in which it is removed.
 
     Points that go in the same step are a group; what is left after a step is what the later groups
     count.
     """
-    assert subject.radius is not None  # noqa: S101 - by those who call
+    data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
     cells, classes = len(data.codes_val), len(subject.classes)
     semivalue = check_semivalue(subject.valuation.params.get("semivalue", "shapley"))
     groups = Groups.of(data.codes, steps * classes)
@@ -69,9 +57,7 @@ def walk_near_pairs(
     sums = np.zeros((3, len(data.codes)))
     for lo, hi in cut(0, cells, max(64, COUNTS // (steps * classes) // 64 * 64)):
         game = ClassGame(data.codes_val[lo:hi], classes, semivalue)
-        ball = Ball(
-            data.rows_val.some(slice(lo, hi)), hi - lo, check_metric(subject.metric), subject.radius
-        )
+        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
         for block in ball.blocks(data.rows, groups):
             columns = slice(lo + block.columns.start, lo + block.columns.stop)
             found = game.sums(block, groups)

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
+from thresher.errors import InputError
 from thresher.report.words import brief
 from thresher.valuation import Valuation
 
@@ -24,24 +25,12 @@ class OwnerLine:
 
 @dataclass(frozen=True)
 class Owners:
-    """Owners by value, the highest first.
+    """Owners by value, the highest first."""
 
-    Parameters
-    ----------
-    lines
-        Where there are more than 200 owners, the first and the last hundred.
-    count
-        How many owners there are.
-    negative
-        How many of them have a negative value, and are paid nothing.
-    total
-        The sum of the positive values of owners, of which shares are taken.
-    """
-
-    lines: tuple[OwnerLine, ...]
-    count: int
-    negative: int
-    total: float
+    lines: tuple[OwnerLine, ...]  # of more than 200 owners the first and the last hundred
+    count: int  # owners in all
+    negative: int  # those with a negative value, who are paid nothing
+    total: float  # the sum of the positive values of owners, of which shares are taken
     name: ClassVar[str] = "owners"
     title: ClassVar[str] = "Owners"
 
@@ -57,6 +46,8 @@ def share_payout(valuation: Valuation) -> Owners:
     >>> [(line.owner, line.share) for line in payout.lines]
     [('a', 0.75), ('b', 0.25), ('c', 0.0)]
     """
+    if valuation.owners is None:
+        raise InputError("no owners were given")
     worth = valuation.by_owner()
     points = Counter(valuation.owners)
     total = sum(value for value in worth.values() if value > 0)

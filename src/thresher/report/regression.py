@@ -35,9 +35,9 @@ class Tables:
     codes_val: Codes
 
 
-def training_points(subject: Subject, data: Data) -> Indices:
+def training_points(subject: Subject) -> Indices:
     """The points to train on, in input order: all, or at random as many as take a minute."""
-    size = min(data.rows.width, MOST_FEATURES) * len(subject.classes)
+    size = min(subject.data.rows.width, MOST_FEATURES) * len(subject.classes)
     most = min(MOST_POINTS, max(1000, MOST_NUMBERS // size))
     return sample(len(subject), most, subject.random(PURPOSE))
 

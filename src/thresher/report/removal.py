@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from thresher.errors import InputError
 from thresher.labels import Codes
 from thresher.progress import Advance
 from thresher.report.charts import Line, across, lines, swatch, upward
@@ -20,7 +21,7 @@ from thresher.report.regression import (
     standardize,
     training_points,
 )
-from thresher.report.subject import Data, Floats, Indices, Subject
+from thresher.report.subject import Floats, Indices, Subject
 from thresher.report.words import fixed
 from thresher.retrain.logistic import Solution
 from thresher.threads import run
@@ -39,72 +40,35 @@ ORDERS = {  # how each is called and drawn
     "random": ("at random", "dot"),
 }
 
-
-@dataclass(frozen=True)
-class Curve:
-    """Accuracy on the validation set, for each share of points removed.
-
-    Parameters
-    ----------
-    model
-        "threshold classifier" or "logistic regression".
-    order
-        Which points go first: "lowest", "highest" or "random" (mean of five draws).
-    accuracy
-        One number for each of `Removal.fractions`.
-    """
-
-    model: str
-    order: str
-    accuracy: tuple[float, ...]
+Curves = dict[tuple[str, str], tuple[float, ...]]  # by model and order
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What is left of accuracy, or is gained, when points go.
+    """What is left of accuracy on the validation set, or is gained, when points go."""
 
-    Parameters
-    ----------
-    fractions
-        The shares of points that are removed.
-    curves
-        One for each model and order.
-    logistic_points
-        How many points the logistic regressions had to choose from: all, or a random subset.
-    points
-        How many points there are.
-    cross_check
-        What removal brings on validation points that did not choose; None where it cannot be told.
-    """
-
-    fractions: tuple[float, ...]
-    curves: tuple[Curve, ...]
-    logistic_points: int
-    points: int
+    fractions: tuple[float, ...]  # the shares of points that are removed
+    curves: Curves  # accuracy at each of them
+    logistic_points: int  # that the logistic regressions had to choose from: all, or some at random
+    points: int  # in all
     cross_check: CrossCheck | None
     name: ClassVar[str] = "removal"
     title: ClassVar[str] = "Removing rows"
 
-    def curve(self, model: str, order: str) -> Curve | None:
-        """One of the curves, if it is there."""
-        found = [curve for curve in self.curves if (curve.model, curve.order) == (model, order)]
-        return found[0] if found else None
-
     @property
     def models(self) -> tuple[str, ...]:
         """The models there are curves of."""
-        return tuple(dict.fromkeys(curve.model for curve in self.curves))
+        return tuple(dict.fromkeys(model for model, _ in self.curves))
 
     def charts(self) -> list[tuple[str, str]]:
         """Accuracy of each model as points are removed."""
         return [(model, self._chart(model)) for model in self.models]
 
     def _chart(self, model: str) -> str:
-        curves = [curve for curve in self.curves if curve.model == model]
-        drawn = []
-        for curve in curves:
-            name, shape = ORDERS[curve.order]
-            drawn.append(Line(name, self.fractions, curve.accuracy, curve.order, shape))
+        drawn = [
+            Line(name, self.fractions, self.curves[model, order], order, shape)
+            for order, (name, shape) in ORDERS.items()
+        ]
         ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
         label = f"Accuracy of the {model} as up to half of the rows are removed. {ends}"
         every = [number for line in drawn for number in line.y]
@@ -135,10 +99,10 @@ class Removal:
 
     def cautions(self, subject: Subject) -> list[str]:
         """Whether the threshold classifier hardly beats guessing."""
-        threshold = self.curve(THRESHOLD, "lowest")
+        threshold = self.curves.get((THRESHOLD, "lowest"))
         if threshold is None or subject.codes_val is None or len(subject.classes) < 2:
             return []
-        accuracy = threshold.accuracy[0]
+        accuracy = threshold[0]
         guess = float(np.bincount(subject.codes_val).max() / len(subject.codes_val))
         if accuracy >= guess + HARDLY:
             return []
@@ -181,32 +145,38 @@ def step_of_each(order: Indices) -> Codes:
 
 def count_models(subject: Subject) -> int:
     """How many logistic regressions `removal_curves` trains, those of the cross-check aside."""
-    if subject.data is None or len(subject) < LEAST_POINTS:
-        return 0
-    return (2 + DRAWS) * (STEPS - 1) + 1
+    return (2 + DRAWS) * (STEPS - 1) + 1 if can_remove(subject) else 0
+
+
+def can_remove(subject: Subject) -> bool:
+    """Whether there are features, and enough points."""
+    return subject.given is not None and len(subject) >= LEAST_POINTS
 
 
 def removal_curves(
-    subject: Subject, data: Data, orders: list[Indices], pairs: NearPairs | None,
+    subject: Subject, orders: list[Indices], pairs: NearPairs | None,
     halves: Halves | None, advance: Advance | None = None,
 ) -> Removal:  # fmt: skip
     """The curves of both models; without a radius, and so no `pairs`, of logistic regression only.
 
     `advance` is told of every regression that was trained, `count_models` in all.
     """
-    curves = []
+    data = subject.data
+    if not can_remove(subject):
+        raise InputError(f"there are fewer than {LEAST_POINTS} points")
+    curves: Curves = {}
     if pairs is not None:
         right = [np.array([row.sum() for row in rows]) for rows in pairs.right]
-        curves += _curves(THRESHOLD, [each / len(data.codes_val) for each in right])
-    chosen = training_points(subject, data)
+        curves |= _curves(THRESHOLD, [each / len(data.codes_val) for each in right])
+    chosen = training_points(subject)
     tables = standardize(data, chosen)
     every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
     found = _logistic(tables, _among(orders, chosen), every, last, advance)
-    curves += _curves(LOGISTIC, list(found))
+    curves |= _curves(LOGISTIC, list(found))
     checked = None
     if halves is not None:
-        checked = cross_check(subject, data, tables, chosen, every, last, halves, pairs)
-    return Removal(fractions(), tuple(curves), len(chosen), len(subject), checked)
+        checked = cross_check(subject, tables, chosen, every, last, halves, pairs)
+    return Removal(fractions(), curves, len(chosen), len(subject), checked)
 
 
 def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:
@@ -216,13 +186,11 @@ def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:
     return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
 
 
-def _curves(model: str, found: list[Floats]) -> list[Curve]:
+def _curves(model: str, found: list[Floats]) -> Curves:
+    """The curves of a model by order, of random ones the mean."""
     lowest, highest, *draws = found
-    together = lowest, highest, np.mean(draws, axis=0)
-    return [
-        Curve(model, order, tuple(curve.tolist()))
-        for order, curve in zip(ORDERS, together, strict=True)
-    ]
+    together = zip(ORDERS, (lowest, highest, np.mean(draws, axis=0)), strict=True)
+    return {(model, order): tuple(curve.tolist()) for order, curve in together}
 
 
 def _logistic(

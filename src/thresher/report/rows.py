@@ -45,24 +45,12 @@ class Column:
 
 @dataclass(frozen=True)
 class LowestRows:
-    """A table: names of columns, and one row a point, that of lowest value first.
+    """A table: names of columns, and one row a point, that of lowest value first."""
 
-    Parameters
-    ----------
-    columns
-        "row" (where it comes from, from 0) and "value" always, others as far as they are known.
-    features
-        How many of the last columns are columns of the data.
-    rows
-        The cells; None where there is nothing to say.
-    total
-        How many points there are in all.
-    """
-
-    columns: tuple[str, ...]
-    features: int
+    columns: tuple[str, ...]  # "row" and "value" always, others as far as they are known
+    features: int  # how many of the last columns are columns of the data
     rows: tuple[tuple[Cell, ...], ...]
-    total: int
+    total: int  # points in all
     name: ClassVar[str] = "rows"
     title: ClassVar[str] = "Lowest values"
 

@@ -45,43 +45,19 @@ class Data:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is known: values, and as much of the data as was handed in.
-
-    Parameters
-    ----------
-    valuation
-        The values.
-    classes
-        The text of each class; empty where there are no labels.
-    codes, codes_val
-        The class of each point and validation point, or None.
-    data
-        These with features, or None: not handed in, or distances were precomputed.
-    ids
-        A name for each point, or None.
-    numbers
-        The row number of each point where it comes from, or None: those of the valuation.
-    shown
-        Columns that are shown beside the rows with the lowest values.
-    held_out
-        Whether the validation points are unchecked rows of the same table.
-    seed
-        Of every random choice.
-    findings
-        What is found about each point, where that is known already.
-    """
+    """What is known: values, and as much of the data as was handed in."""
 
     valuation: Valuation
-    classes: tuple[str, ...] = ()
-    codes: Codes | None = None
-    codes_val: Codes | None = None
-    data: Data | None = None
+    classes: tuple[str, ...] = ()  # as text; empty where there are no labels
+    codes: Codes | None = None  # the class of each point
+    codes_val: Codes | None = None  # and of each validation point
+    given: Data | None = None  # these with features
     ids: Sequence[Any] | None = None
-    numbers: Sequence[int] | None = None
-    shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    held_out: bool = False
+    numbers: Sequence[int] | None = None  # of the rows where they come from
+    shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # columns beside each row
+    held_out: bool = False  # whether validation points are unchecked rows of the same table
     seed: int = 0
-    findings: Findings | None = None
+    findings: Findings | None = None  # where they are known already
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -92,10 +68,20 @@ class Subject:
         return self.valuation.values
 
     @property
-    def radius(self) -> float | None:
-        """The radius of the valuation; None for methods without one."""
-        found = self.valuation.params.get("radius")
-        return None if found is None else float(found)
+    def data(self) -> Data:
+        """Features and classes of both sides, or an error that says why there are none."""
+        if self.metric == "precomputed":
+            raise InputError("distances were precomputed, so there are no features to go by")
+        if self.given is None:
+            raise InputError("the report was made without X, y, X_val and y_val")
+        return self.given
+
+    @property
+    def radius(self) -> float:
+        """The radius of the valuation, or an error where the method has none."""
+        if "radius" not in self.valuation.params:
+            raise InputError(f"{self.valuation.method} has no radius")
+        return float(self.valuation.params["radius"])
 
     @property
     def metric(self) -> str:
@@ -134,7 +120,7 @@ class Subject:
     ) -> Subject:
         """The same with the labels of both sides, and their features where these are at hand."""
         names = _texts(classes.labels)
-        return replace(self, classes=names, codes=codes, codes_val=codes_val, data=data)
+        return replace(self, classes=names, codes=codes, codes_val=codes_val, given=data)
 
 
 def sample(count: int, most: int, random: np.random.Generator) -> Indices:

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_metric
-from thresher.errors import ThresherWarning
+from thresher.errors import InputError, ThresherWarning
 from thresher.findings import CLEAR, FEW, SUGGESTIONS, Findings, explain
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
-from thresher.report.subject import Data, Subject, sample, shortlist
+from thresher.report.subject import Subject, sample, shortlist
 from thresher.report.words import count_of, percent, short
 
 MOST_CLASSES = 30
@@ -87,32 +87,14 @@ class Move:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """All suggestions, counted.
-
-    Parameters
-    ----------
-    total
-        Of all points.
-    classes
-        By label; where there are many, those with the most that are not "keep".
-    left_out
-        How many further labels there are.
-    moves
-        Which label is suggested instead of which, the most frequent first.
-    labels
-        All labels.
-    median_near
-        How many validation points a point has near, in the median.
-    false_alarms
-        How often a right label looks wrong; None where that cannot be told.
-    """
+    """All suggestions, counted."""
 
     total: dict[str, int]
-    classes: tuple[Tally, ...] = ()
-    left_out: int = 0
-    moves: tuple[Move, ...] = ()
-    labels: tuple[str, ...] = ()
-    median_near: float = 0.0
+    classes: tuple[Tally, ...] = ()  # where there are many, those with the most to look at
+    left_out: int = 0  # further labels
+    moves: tuple[Move, ...] = ()  # the most frequent first
+    labels: tuple[str, ...] = ()  # all of them
+    median_near: float = 0.0  # validation points near a point
     false_alarms: FalseAlarms | None = None
     name: ClassVar[str] = "suggestions"
     title: ClassVar[str] = "Labels and suggestions"
@@ -185,8 +167,11 @@ class Suggestions:
         return relabel - min(relabel, round(max(0.0, wrong) * relabel / self.flagged))
 
 
-def explain_subject(subject: Subject, data: Data) -> Findings:
+def explain_subject(subject: Subject) -> Findings:
     """The findings that came with the subject, else those of `explain` with codes as labels."""
+    data, method = subject.data, subject.valuation.method
+    if method != "tknn-shapley":
+        raise InputError(f"suggestions come from the prices of tknn_shapley, and this is {method}")
     if subject.findings is not None:
         return subject.findings
     params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
@@ -196,21 +181,21 @@ def explain_subject(subject: Subject, data: Data) -> Findings:
         return explain(coded, data.rows.array, data.codes, data.rows_val.array, data.codes_val)
 
 
-def count_suggestions(subject: Subject, data: Data, findings: Findings) -> Suggestions:
+def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
     """The tally of the findings."""
     kinds = np.array([SUGGESTIONS.index(name) for name in findings.suggestion], np.int64)
     table = np.zeros((len(subject.classes), len(SUGGESTIONS)), np.int64)
-    np.add.at(table, (data.codes, kinds), 1)
+    np.add.at(table, (subject.data.codes, kinds), 1)
     present = np.flatnonzero(table.sum(axis=1))
     shown = shortlist(present, table[present, 1:4].sum(axis=1), MOST_CLASSES)
     return Suggestions(
         _named(table.sum(axis=0)),
         tuple(Tally(subject.classes[code], _named(table[code])) for code in shown.tolist()),
         len(present) - len(shown),
-        _moves(subject, data, findings, kinds == SUGGESTIONS.index("relabel")),
+        _moves(subject, findings, kinds == SUGGESTIONS.index("relabel")),
         subject.classes,
         float(np.median(findings.near)),
-        _count_false_alarms(subject, data),
+        _count_false_alarms(subject),
     )
 
 
@@ -223,10 +208,8 @@ def _heat(share: float) -> int:
     return sum(share >= least for least in (0.005, 0.05, 0.2))
 
 
-def _moves(
-    subject: Subject, data: Data, findings: Findings, moved: NDArray[np.bool_]
-) -> tuple[Move, ...]:
-    both = np.column_stack([data.codes[moved], findings.best_codes[moved]])
+def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tuple[Move, ...]:
+    both = np.column_stack([subject.data.codes[moved], findings.best_codes[moved]])
     pairs, counts = np.unique(both, axis=0, return_counts=True)
     often = np.argsort(-counts, kind="stable")[:MOST_MOVES].tolist()
     return tuple(
@@ -235,10 +218,10 @@ def _moves(
     )
 
 
-def _count_false_alarms(subject: Subject, data: Data) -> FalseAlarms | None:
+def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
     """How many validation points would be flagged; None where they are too many or too few."""
+    data = subject.data
     cells, classes = len(data.codes_val), len(subject.classes)
-    assert subject.radius is not None  # noqa: S101 - by those who call
     if cells < 2 or cells * classes > MOST_COUNTS:
         return None
     judged = sample(cells, MOST_POINTS, subject.random(PURPOSE))
