@@ -90,7 +90,7 @@ def test_the_page_shows_the_numbers_of_the_evidence(evidence, page):
     )
     parts = [*evidence.distribution.parts, evidence.distribution.whole]
     assert page.numbers("spread")[:, 0].tolist() == [part.points for part in parts]
-    assert page.numbers("spread")[:, 6].tolist() == [part.quarter for part in parts]
+    assert page.numbers("spread")[:, 6].tolist() == [part.numbers["quarter"] for part in parts]
     reach = [
         (
             line.none + line.few + line.enough,
@@ -887,7 +887,11 @@ def test_the_budget_and_what_it_bought_are_shown():
     found = gather(None, release=release())
     private = found.private
     page = Page(render(found))
-    assert (private.epsilon, private.delta, private.adjacency) == (1.0, 1e-4, "add-remove")
+    assert [private.record[name] for name in ("epsilon", "delta", "adjacency")] == [
+        1.0,
+        1e-4,
+        "add-remove",
+    ]
     assert page.table("quality")[0][1:] == [str(private.bought.rank_agreement), str(private.bought.relative_error)]  # fmt: skip
     assert page.table("quality")[1][1] == str(private.bought.zero_budget)
     assert private.bought.relative_error == release().relative_error

@@ -255,10 +255,10 @@ def test_pointing_at_a_mark_shows_its_row_and_not_that_of_another_close_by(page,
     ).perform()
     tip = page.find_element(By.ID, "tip")
     assert tip.is_displayed()
-    label = " ".join(plane.labels[mark].split())
-    told = [f"row {plane.rows[mark]}", f"id {plane.ids[mark]}", f"label {label}"]
-    assert tip.text.split("\n")[:3] == told
-    assert tip.text.endswith(plane.suggestions[mark])
+    story = [" ".join(part.split()) for part in plane.stories[mark].split(" · ")]
+    assert story[0] == f"row {plane.rows[mark]}"
+    assert tip.text.split("\n")[:3] == story[:3]
+    assert tip.text.endswith(story[-1])
     ActionChains(page).move_to_element(page.find_element(By.ID, "todo")).perform()
     assert not tip.is_displayed()
 

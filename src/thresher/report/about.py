@@ -23,31 +23,17 @@ METHODS = {
 
 @dataclass(frozen=True)
 class About:
-    """What was computed, and how.
+    """What was computed, and how; None where that is not known, or not public."""
 
-    Parameters
-    ----------
-    method, params
-        Of the valuation, or of the release.
-    points, validation_points, classes
-        How many; None where that is not known, or not public.
-    total, utility_all, utility_none
-        The sum of all values and the utility that they share out; None where not known.
-    record
-        How the run was made, as it was given: command, files, digests, seed, version.
-    private
-        Whether this is a private release.
-    """
-
-    method: str
+    method: str  # of the valuation, or of the release
     params: Mapping[str, Any]
     points: int | None
     validation_points: int | None
     classes: tuple[str, ...]
-    total: float | None = None
+    total: float | None = None  # of all values
     utility_all: float | None = None
     utility_none: float | None = None
-    record: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)  # how the run was made
     private: bool = False
     name: ClassVar[str] = "how"
     title: ClassVar[str] = "How it was computed"

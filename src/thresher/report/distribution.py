@@ -14,7 +14,7 @@ from thresher.report.words import percent, short
 
 BINS = 40
 MOST_CLASSES = 10  # further ones are put together
-QUANTILES = (0, 0.25, 0.5, 0.75, 1)
+QUANTILES = {"lowest": 0, "quarter": 0.25, "median": 0.5, "three quarters": 0.75, "highest": 1}
 TAIL = 0.001  # share of values at each end that the outermost bars take in
 
 
@@ -26,25 +26,18 @@ class Part:
     points: int
     negative: int
     zero: int
-    total: float
-    mean: float
-    lowest: float
-    quarter: float
-    median: float
-    three_quarters: float
-    highest: float
+    numbers: dict[str, float]  # sum, mean and quantiles
     counts: tuple[int, ...]  # values in each bar
 
     @classmethod
     def of(cls, label: str, values: Floats, edges: Floats) -> Part:
         """The numbers of some values."""
+        quantiles = np.quantile(values, list(QUANTILES.values())).tolist()
+        numbers = {"sum": float(values.sum()), "mean": float(values.mean())}
+        numbers |= dict(zip(QUANTILES, quantiles, strict=True))
         negative, zero = int((values < 0).sum()), int((values == 0).sum())
-        lowest, quarter, median, three_quarters, highest = np.quantile(values, QUANTILES).tolist()
         counts = tuple(bar_counts(values, edges).tolist())
-        return cls(
-            label, len(values), negative, zero, float(values.sum()), float(values.mean()),
-            lowest, quarter, median, three_quarters, highest, counts,
-        )  # fmt: skip
+        return cls(label, len(values), negative, zero, numbers, counts)
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,7 @@ class Distribution:
     def _chart(self, part: Part) -> str:
         label = (
             f"Distribution of values, {part.label}: {part.points:,} rows, {part.negative:,} of "
-            f"them negative, median {short(part.median)}"
+            f"them negative, median {short(part.numbers['median'])}"
         )
         return bars(self.edges, part.counts, label, title="value")
 

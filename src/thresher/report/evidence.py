@@ -43,28 +43,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a report shows, as plain data: numbers, texts and tuples of them.
-
-    Parameters
-    ----------
-    about
-        What was computed, and how.
-    verdict
-        In one sentence, and what to do.
-    cautions
-        What speaks against taking the verdict at its word.
-    missing
-        The parts that are left out, and why.
-    lowest, map, suggestions, distribution, removal, coverage, owners
-        The sections; None where left out.
-    private
-        What may be shown of a private release; None for exact values.
-    """
+    """Everything a report shows, as plain data; sections are None where they are left out."""
 
     about: About
     verdict: Verdict
-    cautions: tuple[str, ...] = ()
-    missing: Mapping[str, str] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()  # what speaks against taking the verdict at its word
+    missing: Mapping[str, str] = field(default_factory=dict)  # what is left out, and why
     lowest: LowestRows | None = None
     map: Map | None = None
     suggestions: Suggestions | None = None

@@ -112,11 +112,11 @@ def _gain(checked: CrossCheck | None) -> str:
 
 
 def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdict:
-    whole = distribution.whole
-    if whole.negative:
-        sentence = f"{of_all(whole.negative, whole.points, 'has', 'have')} a negative value"
+    points, negative = distribution.whole.points, distribution.whole.negative
+    if negative:
+        sentence = f"{of_all(negative, points, 'has', 'have')} a negative value"
     else:
-        sentence = f"Nothing stands out: {none_of(whole.points, 'worth less than nothing')}"
+        sentence = f"Nothing stands out: {none_of(points, 'worth less than nothing')}"
     steps = (
         "Look at the rows with the lowest values first: they hurt by this method, which may "
         "mean a wrong label, a rare case, or a hard one.",
