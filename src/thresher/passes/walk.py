@@ -74,6 +74,15 @@ class Part(Protocol):
         """The class of each point."""
 
 
+def visit(
+    part: Part, near: Neighborhood, groups: Groups, act: Callable[[Any], None],
+    advance: Advance | None = None,
+) -> None:  # fmt: skip
+    """Hand each block of cells, with the points that are in them, to `act`."""
+    for block in near.blocks(part.rows, groups, advance):
+        act(block)
+
+
 def count(part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None) -> Integers:
     """What the points add to all cells: one row for each entry."""
     groups = game.groups(part.codes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from thresher.checks import check_metric
 from thresher.games.classes import ClassCounts, ClassGame
 from thresher.games.semivalues import check_semivalue
+from thresher.inputs import Points
 from thresher.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups
+from thresher.passes.walk import visit
 from thresher.report.subject import Floats, Indices, Subject
 from thresher.threads import cut
 
@@ -38,7 +41,7 @@ def walk_near_pairs(
     """One walk. Each of the `orders` gives every point the step in which it is removed.
 
     Points that go in the same step are a group; what is left after a step is what the later groups
-    count.
+    count. Many classes are counted at some of the validation points at a time.
     """
     data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
     cells, classes = len(data.codes_val), len(subject.classes)
@@ -49,7 +52,6 @@ def walk_near_pairs(
     ]
     inputs = np.empty(len(data.codes), np.int64)
     inputs[groups.positions] = np.arange(len(data.codes))
-    moves = [layout.positions[inputs] for layout in layouts]
     judges = np.zeros((2, cells))  # of each half, and nobody where there are none
     for half, chosen in enumerate(halves or ()):
         judges[half, chosen] = 1.0
@@ -57,20 +59,23 @@ def walk_near_pairs(
     sums = np.zeros((3, len(data.codes)))
     for lo, hi in cut(0, cells, max(64, COUNTS // (steps * classes) // 64 * 64)):
         game = ClassGame(data.codes_val[lo:hi], classes, semivalue)
-        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
-        for block in ball.blocks(data.rows, groups):
-            columns = slice(lo + block.columns.start, lo + block.columns.stop)
+
+        def measure(block: Any, first: int = lo, game: ClassGame = game) -> None:
+            columns = slice(first + block.columns.start, first + block.columns.stop)
             found = game.sums(block, groups)
             near[columns] = found.sum(axis=0)
             prices = game.prices(found)
             for half in range(2 if halves else 0):
                 game.pay(block, groups, prices * judges[half, columns], sums[half])
             game.pay(block, groups, np.ones_like(prices), sums[2])
-            for place, (move, layout) in enumerate(zip(moves, layouts, strict=True)):
-                moved = block.moved(move, layout.starts)
+            for place, layout in enumerate(layouts):
+                moved = block.moved(layout.positions[inputs], layout.starts)
                 counts = ClassCounts(steps * classes).sums(moved, layout)
                 left = counts.reshape(steps, classes, -1)[::-1].cumsum(axis=0)[::-1]
                 right[place, :, columns] = chance_right(left, data.codes_val[columns])
+
+        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
+        visit(Points(data.rows, data.codes), ball, groups, measure)
     values = np.array([groups.in_input_order(each) for each in sums])
     return NearPairs(near, values[2].astype(np.int64), right, values[:2])
 
