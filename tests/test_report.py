@@ -26,9 +26,9 @@ from thresher.errors import ExtraError, InputError
 from thresher.findings import SUGGESTIONS, explain
 from thresher.report import gather, render, report_valuation, write_report
 from thresher.report.coverage import ClassCoverage, Coverage
-from thresher.report.cross_check import CrossCheck
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.private import Bought, rank_agreement
+from thresher.report.removal import CrossCheck
 from thresher.report.suggestions import FalseAlarms, Suggestions
 from thresher.report.verdict import judge
 from thresher.runs import Settings, value_files

@@ -13,9 +13,7 @@ from thresher.findings import Findings
 from thresher.inputs import Points, Validation
 from thresher.progress import Advance, progress_bar
 from thresher.report.about import About, about_release, about_subject, plain_record
-from thresher.report.cautions import find_cautions, reasons_for_care
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
-from thresher.report.cross_check import halve_validation
 from thresher.report.distribution import Distribution, measure_distribution
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import walk_near_pairs
@@ -26,6 +24,7 @@ from thresher.report.removal import (
     Removal,
     can_remove,
     count_models,
+    halve_validation,
     removal_curves,
     removal_orders,
     step_of_each,
@@ -33,7 +32,7 @@ from thresher.report.removal import (
 from thresher.report.rows import LowestRows, lowest_rows
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
-from thresher.report.verdict import Verdict, judge
+from thresher.report.verdict import Verdict, find_cautions, judge, reasons_for_care
 from thresher.valuation import Valuation
 
 PARTS = 6  # besides the models that are trained
