@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from thresher.errors import InputError
+from thresher.report.phrases import brief, count_of, short
 from thresher.report.subject import Subject
-from thresher.report.words import brief, count_of, short
 
 METHODS = {
     "tknn-shapley": "Threshold KNN-Shapley",

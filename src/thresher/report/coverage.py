@@ -14,8 +14,8 @@ from thresher.labels import Classes
 from thresher.radius import RadiusSuggestion, judge_radius
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import NearPairs
+from thresher.report.phrases import percent
 from thresher.report.subject import Subject, shortlist
-from thresher.report.words import percent
 
 FEW = 5  # points near from which on a validation point says something reliable
 MOST_CLASSES = 30

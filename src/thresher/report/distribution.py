@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.report.charts import bars
+from thresher.report.phrases import percent, short
 from thresher.report.subject import Floats, Subject, shortlist
-from thresher.report.words import percent, short
 
 BINS = 40
 MOST_CLASSES = 10  # further ones are put together

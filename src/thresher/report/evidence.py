@@ -15,6 +15,7 @@ from thresher.progress import Advance, progress_bar
 from thresher.report.about import About, about_release, about_subject, plain_record
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
+from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import walk_near_pairs
 from thresher.report.owners import Owners, share_payout
@@ -29,7 +30,6 @@ from thresher.report.removal import (
     removal_orders,
     step_of_each,
 )
-from thresher.report.rows import LowestRows, lowest_rows
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
 from thresher.report.verdict import Verdict, find_cautions, judge, reasons_for_care

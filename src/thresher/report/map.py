@@ -13,8 +13,8 @@ from thresher.errors import InputError
 from thresher.findings import Findings
 from thresher.metrics import Rows
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
+from thresher.report.phrases import escape, percent, short
 from thresher.report.subject import Floats, Indices, Subject, sample
-from thresher.report.words import escape, percent, short
 from thresher.threads import cut
 
 MOST_POINTS = 4000

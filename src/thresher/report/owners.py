@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from thresher.errors import InputError
-from thresher.report.words import brief
+from thresher.report.phrases import brief
 from thresher.valuation import Valuation
 
 MOST_OWNERS = 200

@@ -13,7 +13,7 @@ from typing import Any
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_whole
 from thresher.report.evidence import Evidence
-from thresher.report.words import fixed, percent, short, visible
+from thresher.report.phrases import fixed, percent, short, visible
 from thresher.version import __version__
 
 FORMAT = "thresher.report/1"

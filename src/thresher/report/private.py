@@ -19,9 +19,9 @@ from thresher.privacy.prior import Public
 from thresher.privacy.released import is_noise
 from thresher.report.charts import bars
 from thresher.report.distribution import bar_counts, bar_edges
+from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import Floats, shortlist
 from thresher.report.verdict import Verdict
-from thresher.report.words import brief, fixed, percent
 
 MOST_CLASSES = 30
 

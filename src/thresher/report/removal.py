@@ -19,6 +19,7 @@ from thresher.labels import Codes
 from thresher.progress import Advance
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import Halves, NearPairs
+from thresher.report.phrases import fixed
 from thresher.report.regression import (
     MOST_FEATURES,
     Tables,
@@ -27,7 +28,6 @@ from thresher.report.regression import (
     training_points,
 )
 from thresher.report.subject import Floats, Indices, Subject
-from thresher.report.words import fixed
 from thresher.retrain.logistic import Solution
 from thresher.threads import run
 

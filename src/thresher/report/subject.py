@@ -16,7 +16,7 @@ from thresher.findings import Findings
 from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
-from thresher.report.words import brief
+from thresher.report.phrases import brief
 from thresher.valuation import Valuation
 
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class

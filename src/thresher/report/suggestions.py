@@ -23,8 +23,8 @@ from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
+from thresher.report.phrases import count_of, percent, short
 from thresher.report.subject import Subject, sample, shortlist
-from thresher.report.words import count_of, percent, short
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000

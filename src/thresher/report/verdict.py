@@ -9,10 +9,10 @@ import numpy as np
 from thresher.inputs import count_twins
 from thresher.report.coverage import Coverage
 from thresher.report.distribution import Distribution
+from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
 from thresher.report.suggestions import FalseAlarms, Suggestions
-from thresher.report.words import count_of, fixed, none_of, of_all, percent
 
 FEW_VALIDATION = 50
 NAMES = 5  # labels that are named

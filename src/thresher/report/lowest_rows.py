@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.findings import Findings
+from thresher.report.phrases import brief, percent, short
 from thresher.report.subject import Subject
-from thresher.report.words import brief, percent, short
 
 MOST_ROWS = 1000
 TEXTS = ("id", "label", "suggestion", "best label", "owner")
