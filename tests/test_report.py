@@ -168,6 +168,13 @@ def test_removal_by_the_threshold_classifier_is_the_same_by_a_tree(neighbors, mo
     assert found.coverage == wanted.coverage
 
 
+def test_many_classes_are_counted_at_some_validation_points_at_a_time(evidence, monkeypatch):
+    monkeypatch.setattr("thresher.report.near_pairs.COUNTS", 1)
+    found = gather(VALUATION, *DATA)
+    assert found.removal == evidence.removal
+    assert found.coverage == evidence.coverage
+
+
 @pytest.mark.parametrize("options", [{}, {"radius": "1.8"}], ids=["auto", "radius"])
 def test_from_file_to_page_are_few_walks_and_inputs_are_checked_once(
     options, tmp_path, monkeypatch
