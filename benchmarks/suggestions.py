@@ -19,7 +19,6 @@ import thresher as th
 from thresher.paper import Shelf
 from thresher.paper.datasets import MissingSetError
 from thresher.report import gather
-from thresher.report.verdict import count_right
 from thresher.runs import Settings, value_files
 
 FOLDER = Path(__file__).parent / "results"
@@ -48,7 +47,7 @@ def measure(data, folder):
     suggestion = np.array(valued.findings.suggestion)
     evidence = gather(valued.valuation, *valued.data)
     marked = suggestion == "relabel"
-    right = count_right(evidence.suggested.total, evidence.doubt, POINTS)
+    right = evidence.suggestions.count_right()
     return {
         "AUROC": f"{roc_auc_score(wrong, -valued.valuation.values):.3f}",
         "rows marked relabel": int(marked.sum()),

@@ -93,8 +93,8 @@ def test_removal_curves_are_those_of_the_evidence(evidence, model):
     wanted = model or "logistic regression"
     assert ax.get_title() == wanted
     for line, order in zip(ax.get_lines(), ("lowest", "highest", "random")):
-        curve = evidence.removal.curve(wanted, order)
-        assert tuple(line.get_ydata()) == curve.accuracy
+        curve = evidence.removal.curves[wanted, order]
+        assert tuple(line.get_ydata()) == curve
         assert tuple(line.get_xdata()) == evidence.removal.fractions
 
 

@@ -148,7 +148,7 @@ def test_sorting_by_value_sorts_both_ways(page, evidence):
     head(page, "value").click()
     turned = [float(cell) for cell in cells(page, "value")]
     assert turned == sorted(values, reverse=True)
-    assert len(turned) == len(evidence.worst.rows)
+    assert len(turned) == len(evidence.lowest.rows)
     cell = page.find_element(By.CSS_SELECTOR, "#worst th[aria-sort]")
     assert cell.get_attribute("aria-sort") == "descending"
     assert cell.text.strip() == "value"
@@ -177,7 +177,9 @@ def test_sorting_by_text_works_from_the_keyboard(page):
 
 
 def test_rows_without_an_answer_come_last_both_ways(page, evidence):
-    missing = sum(row[evidence.worst.columns.index("agree")] is None for row in evidence.worst.rows)
+    missing = sum(
+        row[evidence.lowest.columns.index("agree")] is None for row in evidence.lowest.rows
+    )
     assert missing
     for _ in range(2):
         head(page, "agree").click()
@@ -186,12 +188,12 @@ def test_rows_without_an_answer_come_last_both_ways(page, evidence):
 
 def test_filters_filter_and_the_count_follows(page, evidence):
     count = page.find_element(By.ID, "count")
-    total = len(evidence.worst.rows)
+    total = len(evidence.lowest.rows)
     assert count.text == f"Showing {total} of {total} rows"
-    columns = evidence.worst.columns
+    columns = evidence.lowest.columns
     suggestion, label = columns.index("suggestion"), columns.index("label")
     Select(page.find_element(By.ID, "pick-suggestion")).select_by_value("relabel")
-    wanted = [row for row in evidence.worst.rows if row[suggestion] == "relabel"]
+    wanted = [row for row in evidence.lowest.rows if row[suggestion] == "relabel"]
     assert cells(page, "row") == [str(row[0]) for row in wanted]
     assert count.text == f"Showing {len(wanted)} of {total} rows"
     Select(page.find_element(By.ID, "pick-label")).select_by_value("ant 9")
@@ -216,9 +218,9 @@ def test_the_download_holds_the_rows_shown_in_their_order(page, evidence, folder
     with path.open(newline="", encoding="utf-8") as file:
         names, *rows = csv.reader(file)
     path.unlink()
-    assert names == list(evidence.worst.columns)
+    assert names == list(evidence.lowest.columns)
     assert [row[0] for row in rows] == cells(page, "row")
-    known = {str(row[0]): row for row in evidence.worst.rows}
+    known = {str(row[0]): row for row in evidence.lowest.rows}
     for row in rows:
         assert row == [written(cell) for cell in known[row[0]]]
     downloaded = {row[names.index("text")] for row in rows}
@@ -242,7 +244,7 @@ def centers(page):
 
 def test_pointing_at_a_mark_shows_its_row_and_not_that_of_another_close_by(page, evidence):
     page.execute_script("document.querySelector('svg.map').scrollIntoView({block: 'center'})")
-    places, plane = centers(page), evidence.plane
+    places, plane = centers(page), evidence.map
     assert len(places) == len(plane.rows)
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     np.fill_diagonal(apart, np.inf)
@@ -253,10 +255,10 @@ def test_pointing_at_a_mark_shows_its_row_and_not_that_of_another_close_by(page,
     ).perform()
     tip = page.find_element(By.ID, "tip")
     assert tip.is_displayed()
-    label = " ".join(plane.labels[mark].split())
-    told = [f"row {plane.rows[mark]}", f"id {plane.ids[mark]}", f"label {label}"]
-    assert tip.text.split("\n")[:3] == told
-    assert tip.text.endswith(plane.suggestions[mark])
+    story = [" ".join(part.split()) for part in plane.stories[mark].split(" · ")]
+    assert story[0] == f"row {plane.rows[mark]}"
+    assert tip.text.split("\n")[:3] == story[:3]
+    assert tip.text.endswith(story[-1])
     ActionChains(page).move_to_element(page.find_element(By.ID, "todo")).perform()
     assert not tip.is_displayed()
 
@@ -271,7 +273,7 @@ def test_tapping_a_mark_shows_its_row(page, evidence):
     page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     tip = page.find_element(By.ID, "tip")
     assert tip.is_displayed()
-    assert tip.text.startswith(f"row {evidence.plane.rows[-1]}\n")
+    assert tip.text.startswith(f"row {evidence.map.rows[-1]}\n")
     left, right = page.execute_script("const b = arguments[0].getBoundingClientRect(); return [b.left, b.right]", tip)  # fmt: skip
     assert 0 <= left < right <= 320
 
@@ -349,7 +351,7 @@ def test_printing_shows_everything(page, evidence):
         ).min()
         == 1
     )
-    assert len(cells(page, "row")) == len(evidence.worst.rows)
+    assert len(cells(page, "row")) == len(evidence.lowest.rows)
     hidden = page.execute_script("""
       return [...document.querySelectorAll("section, table, td, th, figure, dd, li, pre")]
         .filter((e) => !e.closest("nav, .tools") && (!e.checkVisibility({contentVisibilityAuto: true})
@@ -370,11 +372,11 @@ def test_without_javascript_the_table_is_there(page, evidence, address):
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     page.get(address)
     rows = page.find_elements(By.CSS_SELECTOR, "#worst tbody tr")
-    assert len(rows) == len(evidence.worst.rows)
+    assert len(rows) == len(evidence.lowest.rows)
     assert rows[0].is_displayed()
-    assert rows[0].find_element(By.TAG_NAME, "th").text == str(evidence.worst.rows[0][0])
+    assert rows[0].find_element(By.TAG_NAME, "th").text == str(evidence.lowest.rows[0][0])
     assert not page.find_element(By.ID, "tools").is_displayed()
     assert page.find_elements(By.CSS_SELECTOR, "#worst button") == []
     mark = page.find_elements(By.CSS_SELECTOR, "svg.map [data-x] title")[-1]
-    assert mark.get_attribute("textContent").startswith(f"row {evidence.plane.rows[-1]} · ")
+    assert mark.get_attribute("textContent").startswith(f"row {evidence.map.rows[-1]} · ")
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -152,7 +152,15 @@ def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
     ([[-2.0], [0.0], [2.0]], [[1.0]])
     """
     points, validation = _check_rows(X, X_val)
-    count = check_components("count", count, *points.shape)
+    return project_on_components(
+        points, validation, check_components("count", count, *points.shape)
+    )
+
+
+def project_on_components(
+    points: NDArray[Any], validation: NDArray[Any], count: int
+) -> tuple[Rows, Rows]:
+    """The same for rows and a count that were checked."""
     mean = points.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((len(mean), len(mean)))
     for lo in range(0, len(points), CHUNK):

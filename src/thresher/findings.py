@@ -26,7 +26,7 @@ from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import Points, check_pair, check_points, check_validation
+from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.passes.result import valuation_of, warn_of_reach
@@ -131,14 +131,13 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
 
 
 def value_and_explain(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    points: Points, validation: Validation, *, radius: float, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False,
 ) -> tuple[Valuation, Findings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find, to the same bits, in two walks over the points.
 
     The points are counted once, and valued and judged from the counts.
     """
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=None)
     known = check_owners(owners, len(points))
     game, pairs = ClassGame.of(validation, semivalue), len(points) * len(validation)
     with progress_bar("tknn-shapley", 2 * pairs, show=progress) as advance:

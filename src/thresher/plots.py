@@ -15,17 +15,15 @@ from thresher.errors import InputError, require
 from thresher.labels import check_labels, class_list
 from thresher.metrics import Rows, measure
 from thresher.radius import RadiusSuggestion
+from thresher.report.distribution import bar_edges
 from thresher.report.evidence import Evidence
-from thresher.report.plane import place_points
-from thresher.report.spread import bar_edges
+from thresher.report.map import place_points
+from thresher.report.removal import ORDERS
+from thresher.report.subject import shortlist
 from thresher.valuation import Valuation
 
 GOOD, BAD, THIRD = "#0072b2", "#d55e00", "#6b7480"
-LINES = {
-    "lowest": ("lowest values first", BAD, "v", "-"),
-    "highest": ("highest values first", GOOD, "s", "-"),
-    "random": ("at random", THIRD, "o", "--"),
-}
+LINES = {"lowest": (BAD, "v", "-"), "highest": (GOOD, "s", "-"), "random": (THIRD, "o", "--")}
 MOST_CLASSES = 6
 MOST_OWNERS = 40
 
@@ -41,7 +39,7 @@ def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
     >>> plot_values(valuation, ["a", "b", "a"]).get_xlabel()
     'value'
     """
-    ax = _axis(ax)
+    ax = new_axis() if ax is None else ax
     edges = bar_edges(valuation.values)
     inside = np.clip(valuation.values, edges[0], edges[-1])
     if y is None:
@@ -77,17 +75,18 @@ def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, see
     'first component'
     """
     if isinstance(source, Evidence):
-        plane = source.plane
-        if plane is None or X is not None:
+        found = source.map
+        if found is None or X is not None:
             raise InputError("plot_map takes evidence that has a map, or a valuation and its X")
-        spots, axes = np.column_stack([plane.x, plane.y]), plane.axes
-        values, validation = np.array(plane.values), (plane.x_val, plane.y_val)
+        spots, axes = np.column_stack([found.x, found.y]), found.axes
+        values, validation = np.array(found.values), (found.x_val, found.y_val)
     else:
         rows = _rows(source, X)
         cosine = source.params.get("metric") == "cosine"
-        chosen, spots, axes = place_points(rows, source.values, cosine=cosine, seed=seed)
-        values, validation = source.values[chosen], ((), ())
-    ax = _axis(ax)
+        places = place_points(rows, source.values, cosine=cosine, seed=seed)
+        spots, axes = places.spots, places.axes
+        values, validation = source.values[places.chosen], ((), ())
+    ax = new_axis() if ax is None else ax
     _draw_map(ax, spots, values)
     if validation[0]:
         ax.scatter(*validation, s=14, marker="+", color=THIRD, linewidths=0.7, label="validation")
@@ -114,14 +113,12 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
     wanted = removal.models[-1] if model is None else model
     if wanted not in removal.models:
         raise InputError(f"model must be one of {', '.join(removal.models)}, got {wanted!r}")
-    ax = _axis(ax)
-    for order, (name, color, marker, line) in LINES.items():
-        curve = removal.curve(wanted, order)
-        if curve is not None:
-            ax.plot(
-                removal.fractions, curve.accuracy, label=name,
-                color=color, marker=marker, linestyle=line,
-            )  # fmt: skip
+    ax = new_axis() if ax is None else ax
+    for order, (color, marker, line) in LINES.items():
+        ax.plot(
+            removal.fractions, removal.curves[wanted, order], label=ORDERS[order][0],
+            color=color, marker=marker, linestyle=line,
+        )  # fmt: skip
     ax.set(xlabel="share of points removed", ylabel="accuracy", title=wanted)
     ax.legend(fontsize="small")
     return ax
@@ -142,7 +139,7 @@ def plot_radius(
     """
     if not isinstance(suggestion, RadiusSuggestion):
         raise InputError(f"suggestion must come from suggest_radius, got {suggestion!r}")
-    ax = _axis(ax)
+    ax = new_axis() if ax is None else ax
     ax.plot(suggestion.radii, suggestion.accuracy, color=GOOD, label="accuracy")
     ax.plot(suggestion.radii, suggestion.coverage, color=THIRD, linestyle="--", label="coverage")
     marked = {"suggested": (float(suggestion), "-.")}
@@ -167,7 +164,7 @@ def plot_owners(valuation: Valuation, *, ax: Any = None) -> Any:
     """
     worth = sorted(valuation.by_owner().items(), key=lambda entry: -entry[1])
     shown = worth if len(worth) <= MOST_OWNERS else worth[: MOST_OWNERS // 2] + worth[-20:]
-    ax = _axis(ax)
+    ax = new_axis() if ax is None else ax
     names, values = [str(owner) for owner, _ in shown], [value for _, value in shown]
     colors = [BAD if value < 0 else GOOD for value in values]
     ax.barh(range(len(shown)), values, color=colors, tick_label=names)
@@ -178,9 +175,8 @@ def plot_owners(valuation: Valuation, *, ax: Any = None) -> Any:
     return ax
 
 
-def _axis(ax: Any) -> Any:
-    if ax is not None:
-        return ax
+def new_axis() -> Any:
+    """The axis of a new figure."""
     require("matplotlib", purpose="a plot", extra="plot")
     from matplotlib.figure import Figure
 
@@ -216,5 +212,5 @@ def _by_label(y: Any, count: int) -> list[tuple[Hashable, Any]]:
     classes = class_list(None, labels)
     codes = classes.encode("y", labels)
     sizes = np.bincount(codes, minlength=len(classes))
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLASSES])
+    largest = shortlist(np.arange(len(classes)), sizes, MOST_CLASSES)
     return [(classes.labels[code], codes == code) for code in largest]

@@ -11,6 +11,7 @@ from thresher.checks import SMALLEST_RADIUS, check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
 from thresher.kernels.pairs import pair_distances
+from thresher.labels import Classes
 from thresher.metrics import Rows
 
 
@@ -101,30 +102,42 @@ def suggest_radius(
         raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
     candidates = check_count("candidates", candidates, least=2)
     most_points = check_count("most_points", most_points, least=2)
-    validation = _thin(check_validation(X_val, y_val, metric=metric, classes=classes), most_points)
-    if len(validation) < 2:
-        raise InputError("X_val has one row: at least two are needed to suggest a radius")
-    table = _Distances(validation)
-    radii = _candidates(table, candidates)
-    accuracy, coverage = _curves(table, radii)
-    best = np.lexsort((radii, -coverage, -accuracy))[0]
-    return RadiusSuggestion(float(radii[best]), radii, accuracy, coverage)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    return judge_radius(validation, candidates=candidates, most_points=most_points)[0]
+
+
+def suggest_for(validation: Validation) -> RadiusSuggestion:
+    """What `suggest_radius` suggests for a validation set that was checked: by its own labels."""
+    present, codes = np.unique(validation.codes, return_inverse=True)
+    classes = Classes(tuple(validation.classes.labels[code] for code in present))
+    own = Validation(validation.rows, codes.astype(np.int32), classes, validation.metric)
+    return judge_radius(own)[0]
 
 
 def judge_radius(
-    X_val: Any, y_val: Any, radius: float, *, metric: str, classes: Any, most_points: int = 4000
-) -> tuple[float, float]:
-    """Accuracy and coverage at one radius, as on the curves of `suggest_radius`.
+    validation: Validation, radius: float | None = None, *, candidates: int = 64,
+    most_points: int = 4000,
+) -> tuple[RadiusSuggestion, float, float]:  # fmt: skip
+    """What `suggest_radius` suggests, and accuracy and coverage at one radius: its own if None.
 
     Examples
     --------
     >>> rows, labels = [[0.0], [1.0], [10.0], [11.0]], ["a", "a", "b", "b"]
-    >>> judge_radius(rows, labels, 0.5, metric="euclidean", classes=None)
-    (0.5, 0.0)
+    >>> validation = check_validation(rows, labels, metric="euclidean", classes=None)
+    >>> judge_radius(validation, 0.5)
+    (RadiusSuggestion(1, accuracy=1.000, coverage=1.000), 0.5, 0.0)
     """
-    validation = _thin(check_validation(X_val, y_val, metric=metric, classes=classes), most_points)
-    accuracy, coverage = _curves(_Distances(validation), np.array([radius]))
-    return float(accuracy[0]), float(coverage[0])
+    if len(validation) < 2:
+        raise InputError("X_val has one row: at least two are needed to suggest a radius")
+    table = _Distances(_thin(validation, most_points))
+    radii = _candidates(table, candidates)
+    tried = radii if radius is None else np.union1d(radii, [radius])
+    accuracy, coverage = _curves(table, tried)
+    at = np.searchsorted(tried, radii)
+    best = radii[np.lexsort((radii, -coverage[at], -accuracy[at]))[0]]
+    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at])
+    place = np.searchsorted(tried, best if radius is None else radius)
+    return found, float(accuracy[place]), float(coverage[place])
 
 
 class _Distances:
@@ -189,9 +202,8 @@ def _curves(
     accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))
     for v in range(len(codes)):
         first = np.searchsorted(radii, table.row(v))  # the first radius that reaches each point
-        counts = np.zeros((len(radii) + 1, classes), np.int64)
-        np.add.at(counts, (first, codes), 1)
-        shares = counts[:-1].cumsum(axis=0)
+        counts = np.bincount(first * classes + codes, minlength=(len(radii) + 1) * classes)
+        shares = counts.reshape(-1, classes)[:-1].cumsum(axis=0)
         leads = shares == shares.max(axis=1, keepdims=True)
         accuracy += leads[:, codes[v]] / leads.sum(axis=1)
         coverage += shares.sum(axis=1) > 0

@@ -9,13 +9,14 @@ import numpy as np
 
 from thresher.attack.curves import NeighborEffect
 from thresher.attack.membership import Attack
-from thresher.errors import InputError, require
+from thresher.errors import InputError
 from thresher.files import check_writable, write_whole
+from thresher.plots import new_axis
 
 
 def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?") -> Any:
     """ROC curves of all attacks, both axes logarithmic: what counts is the lower left."""
-    ax = ax if ax is not None else _new_axis()
+    ax = ax if ax is not None else new_axis()
     least = 0.5 / min(int((~attack.is_member).sum()), int(attack.is_member.sum()))
     for name, roc in attack.rocs.items():
         label = f"{name}: AUROC {roc.auroc:.3f}, {roc.tpr_at(0.01):.1%} at 1 % false"
@@ -47,16 +48,9 @@ def check_kind(path: str | Path) -> str:
 
 def plot_effect(effect: NeighborEffect, ax: Any = None, *, title: str = "") -> Any:
     """The value of a point with and without its nearest neighbor."""
-    ax = ax if ax is not None else _new_axis()
+    ax = ax if ax is not None else new_axis()
     ax.plot(effect.grid, effect.beside, marker="o", label="neighbor in the data")
     ax.plot(effect.grid, effect.alone, marker="s", linestyle="--", label="neighbor taken out")
     ax.set(xlabel=effect.over, ylabel=f"value of point {effect.point}", title=title)
     ax.legend(fontsize="small")
     return ax
-
-
-def _new_axis() -> Any:
-    require("matplotlib", purpose="a plot", extra="plot")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(6, 4.5), layout="constrained").subplots()

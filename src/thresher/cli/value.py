@@ -115,8 +115,8 @@ def value(
     checkpoint: Annotated[
         str | None,
         _method(
-            "With --memory, a file that a broken run goes on from by the same command; it is removed "
-            "at the end."
+            "With --memory, a file that a broken run goes on from by the same command; it is "
+            "removed at the end."
         ),
     ] = None,
     engine: Annotated[

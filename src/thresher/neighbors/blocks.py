@@ -90,6 +90,12 @@ class Block:
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
 
+    def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> Block:
+        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        words = np.empty_like(self.words)
+        words[rows] = self.words
+        return Block(self.columns, words, self.parallel)
+
 
 def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tuple[int, int, int]]:
     """The segments (index, lo, hi), long ones cut so that every thread gets some."""

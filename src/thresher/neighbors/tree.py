@@ -198,6 +198,12 @@ class TreeBlock:
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
+    def moved(self, rows: NDArray[np.uint32], starts: NDArray[np.int64]) -> TreeBlock:
+        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        positions = rows[self.positions]
+        codes = np.searchsorted(starts, positions, side="right").astype(np.int32) - np.int32(1)
+        return TreeBlock(self.columns, self.words, self.visits, codes, positions, starts)
+
     def _segment_of(self, segments: Segments) -> NDArray[np.int64]:
         """The segment of each class: the one that its first row is in."""
         ends = [hi for _, hi, _ in segments]

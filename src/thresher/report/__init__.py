@@ -5,37 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from thresher.report.evidence import Evidence
-from thresher.report.gathering import gather
-from thresher.report.render import check_target, render, write_report
+from thresher.report.evidence import Evidence, gather
+from thresher.report.page import check_target, render, write_report
 from thresher.valuation import Valuation
 
 __all__ = ["Evidence", "check_target", "gather", "render", "report_valuation", "write_report"]
 
 
 def report_valuation(
-    valuation: Valuation | None,
-    path: str | Path,
-    X: Any = None,
-    y: Any = None,
-    X_val: Any = None,
-    y_val: Any = None,
-    *,
-    ids: Any = None,
-    held_out: bool = False,
-    release: Any = None,
-    force: bool = False,
+    valuation: Valuation | None, path: str | Path, *data: Any, force: bool = False, **options: Any
 ) -> None:
     """Write the report of a valuation, or of a private release, as one HTML file.
 
-    Parameters
-    ----------
-    valuation, X, y, X_val, y_val, ids, held_out, release
-        As in `gather`.
-    path
-        Where to write it.
-    force
-        Replace a file that is there.
+    Takes what `gather` takes, and where to write it; `force` replaces a file that is there.
 
     Examples
     --------
@@ -49,5 +31,4 @@ def report_valuation(
     '<!doctype html>'
     """
     check_target(path, force=force)  # before the work, not after it
-    evidence = gather(valuation, X, y, X_val, y_val, ids=ids, held_out=held_out, release=release)
-    write_report(path, evidence, force=force)
+    write_report(path, gather(valuation, *data, **options), force=force)

@@ -1,83 +1,233 @@
-"""Evidence: everything a report shows, as plain data."""
+"""Evidence: everything a report shows; gather: how it is measured, section after section."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from thresher.report.crosscheck import Checked
-from thresher.report.doubt import Doubt
-from thresher.report.payout import Payout
-from thresher.report.plane import Plane
-from thresher.report.private import Private
-from thresher.report.reach import RadiusCurve, Reach
-from thresher.report.removal import Removal
-from thresher.report.spread import Spread
-from thresher.report.suggested import Suggested
-from thresher.report.verdict import Verdict
-from thresher.report.worst import Worst
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.findings import Findings
+from thresher.inputs import Points, Validation
+from thresher.progress import Advance, progress_bar
+from thresher.report.about import About, about_release, about_subject, plain_record
+from thresher.report.coverage import Coverage, measure_coverage, radius_curve
+from thresher.report.distribution import Distribution, measure_distribution
+from thresher.report.lowest_rows import LowestRows, lowest_rows
+from thresher.report.map import Map, draw_map
+from thresher.report.near_pairs import walk_near_pairs
+from thresher.report.owners import Owners, share_payout
+from thresher.report.private import PrivateRelease, describe_release
+from thresher.report.removal import (
+    STEPS,
+    Removal,
+    can_remove,
+    count_models,
+    halve_validation,
+    removal_curves,
+    removal_orders,
+    step_of_each,
+)
+from thresher.report.subject import Section, Subject, check_subject
+from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
+from thresher.report.verdict import Verdict, find_cautions, judge, reasons_for_care
+from thresher.valuation import Valuation
 
+PARTS = 6  # besides the models that are trained
 
-@dataclass(frozen=True)
-class About:
-    """What was computed, and how.
-
-    Parameters
-    ----------
-    method, params
-        Of the valuation, or of the release.
-    points, validation_points, classes
-        How many; None where that is not known, or not public.
-    total, utility_all, utility_none
-        The sum of all values and the utility that they share out; None where not known.
-    record
-        How the run was made, as it was given: command, files, digests, seed, version.
-    """
-
-    method: str
-    params: Mapping[str, Any]
-    points: int | None
-    validation_points: int | None
-    classes: tuple[str, ...]
-    total: float | None = None
-    utility_all: float | None = None
-    utility_none: float | None = None
-    record: Mapping[str, Any] = field(default_factory=dict)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a report shows, as plain data: numbers, texts and tuples of them.
-
-    Parameters
-    ----------
-    about
-        What was computed, and how.
-    verdict
-        In one sentence, and what to do.
-    cautions
-        What speaks against taking the verdict at its word.
-    missing
-        The parts that are left out, and why.
-    spread, worst, plane, suggested, doubt, reach, radius, removal, checked, payout
-        The parts; None where left out.
-    private
-        What may be told of a private release; None for exact values.
-    """
+    """Everything a report shows, as plain data; sections are None where they are left out."""
 
     about: About
     verdict: Verdict
-    cautions: tuple[str, ...] = ()
-    missing: Mapping[str, str] = field(default_factory=dict)
-    spread: Spread | None = None
-    worst: Worst | None = None
-    plane: Plane | None = None
-    suggested: Suggested | None = None
-    doubt: Doubt | None = None
-    reach: Reach | None = None
-    radius: RadiusCurve | None = None
+    cautions: tuple[str, ...] = ()  # what speaks against taking the verdict at its word
+    missing: Mapping[str, str] = field(default_factory=dict)  # what is left out, and why
+    lowest: LowestRows | None = None
+    map: Map | None = None
+    suggestions: Suggestions | None = None
+    distribution: Distribution | None = None
     removal: Removal | None = None
-    checked: Checked | None = None
-    payout: Payout | None = None
-    private: Private | None = None
+    coverage: Coverage | None = None
+    owners: Owners | None = None
+    private: PrivateRelease | None = None
+
+    def sections(self) -> list[Section]:
+        """The sections that are there, in the order of the page."""
+        prices = None if self.private is None else self.private.prices
+        found: list[Section | None] = [
+            self.lowest, self.map, self.suggestions, self.distribution, self.removal, self.coverage,
+            self.owners, self.private, prices, self.about,
+        ]  # fmt: skip
+        return [section for section in found if section is not None]
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page: a name, a number, and what else there is to say."""
+        having = self.distribution, self.suggestions, self.coverage, self.private
+        return [tile for part in having if part is not None for tile in part.tiles()]
+
+
+def gather(
+    valuation: Valuation | None,
+    X: Any = None,
+    y: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    ids: Any = None,
+    rows: Any = None,
+    show: Mapping[str, Any] | None = None,
+    held_out: bool = False,
+    record: Mapping[str, Any] | None = None,
+    release: Any = None,
+    seed: int = 0,
+    findings: Findings | None = None,
+    checked: tuple[Points, Validation] | None = None,
+    cautions: Sequence[str] = (),
+    progress: bool = False,
+) -> Evidence:
+    """Everything that a report of a valuation, or of a private release, shows.
+
+    Parameters
+    ----------
+    valuation
+        The values; None with `release`.
+    X, y, X_val, y_val
+        What was valued. Without them, or with a method other than `tknn_shapley`, the parts that
+        need them are left out.
+    ids
+        A name for each point, shown beside its row number.
+    rows
+        The row number of each point in the table it comes from; 0, 1, 2 if not given.
+    show
+        Columns to show beside the rows with the lowest values, one entry a point; without it the
+        first four of X, where X is a data frame.
+    held_out
+        The validation rows were split off the same table, and nobody checked their labels: as many
+        of them may be wrong, so they cannot tell how many of the suggestions are right.
+    record
+        How the run was made, as JSON can hold it: the page shows it as given. With a release it is
+        public, so nothing that depends on the points may be in it, not even a digest of their file.
+    release
+        A private release instead of a valuation. Nothing but what follows from it and from public
+        data is on its page, so everything else about the points is refused.
+    seed
+        Of random removals, of subsets, and of the points that are drawn on the map.
+    findings
+        What `explain` finds, where that is known already.
+    checked
+        The points and the validation set as the valuation checked them, instead of the four
+        tables: they are not checked again.
+    cautions
+        Sentences on what speaks against these data, which the page shows before its own.
+    progress
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    Evidence
+        Plain data, for `render`.
+
+    Raises
+    ------
+    InputError
+        Where valuation and data do not fit each other.
+
+    Notes
+    -----
+    Removal trains about 70 logistic regressions, which takes most of the time: a second for 2,000
+    points of ten features, a few for 100,000 and more, since at most 20,000 are trained on.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
+    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
+    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
+    >>> evidence = gather(th.tknn_shapley(*data, radius=1, metric="euclidean"), *data)
+    >>> evidence.lowest.columns[:4], evidence.lowest.rows[0][:4]
+    (('row', 'label', 'suggestion', 'best label'), (2, 'dog', 'relabel', 'cat'))
+    """
+    seed = check_count("seed", seed, least=0)
+    known = plain_record(record)
+    if release is not None:
+        given = (valuation, X, y, X_val, y_val, ids, rows, show, checked)
+        if any(entry is not None for entry in given):
+            raise InputError(
+                "a report of a release takes the release alone: nothing exact may be on its page"
+            )
+        return _of_release(release, known)
+    subject = check_subject(
+        valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
+        seed=seed, findings=findings, checked=checked,
+    )  # fmt: skip
+    steps = PARTS + count_models(subject)
+    with progress_bar("report", steps, show=progress, unit="steps") as advance:
+        found = _of_subject(subject, known, advance)
+    return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
+
+
+def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
+    private = describe_release(release)
+    return Evidence(
+        about_release(release, record),
+        private.verdict(),
+        private.cautions(),
+        {"rows": "what a single row is worth is for its owner alone"},
+        private=private,
+    )
+
+
+class _Sections:
+    """Parts of a report, one after the other: those that cannot be made say why."""
+
+    def __init__(self, advance: Advance | None) -> None:
+        self.advance = advance
+        self.missing: dict[str, str] = {}
+
+    def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
+        """What `measure` finds, or None where it refuses."""
+        found = None
+        try:
+            found = measure(*arguments)
+        except InputError as refused:
+            self.missing[name] = str(refused)
+        if self.advance is not None:
+            self.advance(1)
+        return found
+
+
+def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | None) -> Evidence:
+    parts, removing = _Sections(advance), can_remove(subject)
+    findings = parts.make("suggestions", explain_subject, subject)
+    suggestions = None if findings is None else count_suggestions(subject, findings)
+    orders = removal_orders(subject) if removing else []
+    halves = halve_validation(subject) if removing else None
+    steps = [step_of_each(order) for order in orders]
+    pairs = parts.make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
+    radius = parts.make("radius", radius_curve, subject)
+    coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
+    removal = parts.make("removal", removal_curves, subject, orders, pairs, halves, advance)
+    points_map = parts.make("map", draw_map, subject, findings)
+    owners = parts.make("owners", share_payout, subject.valuation)
+    distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
+    checked = None if removal is None else removal.cross_check
+    care = reasons_for_care(subject, coverage)
+    return Evidence(
+        about_subject(subject, record),
+        judge(distribution, suggestions, coverage, checked, care),
+        find_cautions(subject, suggestions, coverage, removal),
+        parts.missing,
+        lowest,
+        points_map,
+        suggestions,
+        distribution,
+        removal,
+        coverage,
+        owners,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,30 +17,22 @@ from numpy.typing import NDArray
 from thresher.price_list import PriceList
 from thresher.privacy.prior import Public
 from thresher.privacy.release import is_noise
-from thresher.report.spread import bar_counts, bar_edges
-from thresher.report.words import brief
+from thresher.report.charts import bars
+from thresher.report.distribution import bar_counts, bar_edges
+from thresher.report.phrases import brief, fixed, percent
+from thresher.report.subject import Floats, shortlist
+from thresher.report.verdict import Verdict
 
 MOST_CLASSES = 30
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Bought:
-    """How good the released values are expected to be, by what the release itself tells.
+    """How good the released values are expected to be, by what the release itself says."""
 
-    Parameters
-    ----------
-    relative_error
-        The expected root mean square error over the root mean square value.
-    rank_agreement
-        The expected rank correlation of released and exact values.
-    zero_budget
-        The same for the score that costs no budget at all.
-    """
-
-    relative_error: float
-    rank_agreement: float
-    zero_budget: float
+    relative_error: float  # root mean square error over the root mean square value
+    rank_agreement: float  # rank correlation of released and exact values
+    zero_budget: float  # the same for the score that costs no budget at all
 
 
 @dataclass(frozen=True)
@@ -55,78 +47,106 @@ class Priced:
 
 @dataclass(frozen=True)
 class PriceSpread:
-    """The released prices, class by class and in bars.
+    """The released prices, class by class and in bars."""
 
-    Parameters
-    ----------
-    classes, left_out
-        By class of the validation point, and how many further classes there are.
-    edges, gains, losses
-        Bars: how many validation points pay so much to a point with their label, and to others.
-    """
-
-    classes: tuple[Priced, ...]
-    left_out: int
+    classes: tuple[Priced, ...]  # by class of the validation point
+    left_out: int  # further classes
     edges: tuple[float, ...]
-    gains: tuple[int, ...]
-    losses: tuple[int, ...]
+    gains: tuple[int, ...]  # how many validation points pay so much to a point with their label
+    losses: tuple[int, ...]  # and to others
+    name: ClassVar[str] = "prices"
+    title: ClassVar[str] = "Prices"
+
+    def charts(self) -> list[tuple[str, str]]:
+        """The released prices in bars."""
+        return [
+            (f"Paid to a point with {label}", self._chart(counts, f"a row with {whom}"))
+            for counts, label, whom in (
+                (self.gains, "the same label", "their label"),
+                (self.losses, "another label", "another label"),
+            )
+        ]
+
+    def _chart(self, counts: tuple[int, ...], whom: str) -> str:
+        label = f"Distribution of what validation points pay {whom}"
+        return bars(self.edges, counts, label, title="price", unit="validation points")
 
 
 @dataclass(frozen=True)
-class Private:
-    """A release as it may be told to anyone.
+class PrivateRelease:
+    """A release as it may be shown to anyone."""
 
-    Parameters
-    ----------
-    mechanism, noise, adjacency, unit, epsilon, delta, epsilon_add_remove, epsilon_replace_one
-        What is guaranteed, and by what.
-    seeded
-        Whether a seed was given: such a release protects nobody.
-    caveat
-        What the guarantee does not cover; empty where there is nothing special.
-    bought
-        What the budget bought; None where the release cannot tell.
-    why_not
-        Then, the reason.
-    prices
-        The released prices; None for releases without prices.
-    """
-
-    mechanism: str
-    noise: str
-    adjacency: str
-    unit: str
-    epsilon: float
-    delta: float
-    epsilon_add_remove: float | None
-    epsilon_replace_one: float | None
-    seeded: bool
-    caveat: str
+    record: Mapping[str, Any]  # what is guaranteed, and by what
     bought: Bought | None
-    why_not: str
-    prices: PriceSpread | None
+    why_not: str  # where the release cannot tell what the budget bought
+    prices: PriceSpread | None  # None for releases without prices
+    name: ClassVar[str] = "bought"
+    title: ClassVar[str] = "What the budget bought"
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page."""
+        about = self.record
+        return [
+            ("epsilon", f"{about['epsilon']:g}", ""),
+            ("delta", f"{about['delta']:g}", ""),
+            ("adjacency", about["adjacency"], ""),
+            ("protects each", about["unit"], ""),
+            ("mechanism", about["mechanism"], about.get("noise", "")),
+        ]
+
+    def cautions(self) -> tuple[str, ...]:
+        """What speaks against relying on it."""
+        found, caveat = [], self.record.get("caveat", "")
+        if self.record["seeded"]:
+            found.append(
+                "A seed was given, so this release protects nobody: it is for trials alone."
+            )
+        if caveat:
+            found.append(f"The mechanism {self.record['mechanism']} {caveat}.")
+        if self.bought is None:
+            found.append(f"What the budget bought cannot be told: {self.why_not}.")
+        elif self.bought.rank_agreement <= self.bought.zero_budget:
+            found.append(
+                "The score that costs no budget ranks points as well: spend more, or nothing."
+            )
+        return tuple(found)
+
+    def verdict(self) -> Verdict:
+        """What it comes to, and what to do."""
+        about = self.record
+        budget = f"epsilon = {about['epsilon']:g}, delta = {about['delta']:g}"
+        steps: tuple[str, ...] = (
+            "Publish the price list: it is what was released, and anyone may hold it.",
+            "Let each owner value its own points with it (thresher appraise); a list of "
+            "everybody's values is not covered by the guarantee.",
+        )
+        if self.prices is None:
+            steps = ("Tell each owner the values of its own points, and nobody else.",)
+        protects = (
+            f"A release at {budget}, {about['adjacency']}, that protects each {about['unit']}"
+        )
+        if about["seeded"]:
+            protects = f"A trial release at {budget} that protects nobody, since a seed was given"
+            steps = ("Release again without a seed before anything leaves your hands.",)
+        if self.bought is None:
+            return Verdict(f"{protects}; how good its values are cannot be told.", steps)
+        bought = self.bought
+        better = bought.rank_agreement > bought.zero_budget
+        against = "better than" if better else "no better than"
+        return Verdict(
+            f"{protects}: values are expected to be off by {percent(bought.relative_error)} and to "
+            f"rank points with an agreement of {fixed(bought.rank_agreement)} with the exact ones, "
+            f"{against} the {fixed(bought.zero_budget)} that costs no budget at all.",
+            steps,
+        )
 
 
-def describe_release(release: Any) -> Private:
+def describe_release(release: Any) -> PrivateRelease:
     """All that the page of a release may show."""
-    about: Mapping[str, Any] = release.record
     prices: PriceList | None = release.price_list
     bought, why_not = _bought(release, prices)
-    return Private(
-        mechanism=str(about["mechanism"]),
-        noise=str(about.get("noise", "")),
-        adjacency=str(about["adjacency"]),
-        unit=str(about["unit"]),
-        epsilon=float(about["epsilon"]),
-        delta=float(about["delta"]),
-        epsilon_add_remove=about["epsilon_add_remove"],
-        epsilon_replace_one=about["epsilon_replace_one"],
-        seeded=bool(about["seeded"]),
-        caveat=str(about.get("caveat", "")),
-        bought=bought,
-        why_not=why_not,
-        prices=None if prices is None else _spread_prices(prices),
-    )
+    spread = None if prices is None else _spread_prices(prices)
+    return PrivateRelease(release.record, bought, why_not, spread)
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
@@ -185,11 +205,12 @@ def rank_agreement(ours: Floats, theirs: Floats) -> float:
 def _spread_prices(prices: PriceList) -> PriceSpread:
     codes, labels = prices.validation.codes, prices.validation.classes.labels
     sizes = np.bincount(codes, minlength=len(labels))
-    shown = np.sort(np.argsort(-sizes, kind="stable")[: min(MOST_CLASSES, int((sizes > 0).sum()))])
+    present = np.flatnonzero(sizes)
+    shown = shortlist(present, sizes[present], MOST_CLASSES)
     edges = bar_edges(np.concatenate([prices.gain, prices.loss]))
     return PriceSpread(
         tuple(_priced(brief(labels[code]), prices, codes == code) for code in shown.tolist()),
-        int((sizes > 0).sum()) - len(shown),
+        len(present) - len(shown),
         tuple(edges.tolist()),
         tuple(bar_counts(prices.gain, edges).tolist()),
         tuple(bar_counts(prices.loss, edges).tolist()),

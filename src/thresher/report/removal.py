@@ -1,82 +1,139 @@
-"""Accuracy as points are removed: the lowest values first, the highest first, or at random."""
+"""Accuracy as points are removed: the lowest values first, the highest first, or at random.
+
+The validation set that values the points also judges what their removal brings, which flatters. So
+in the cross-check it is parted: one half values, the other one judges, then the other way around.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.errors import InputError, ThresherWarning
+from thresher.knn import knn_shapley
 from thresher.labels import Codes
-from thresher.metrics import Rows
 from thresher.progress import Advance
-from thresher.report.models import Scaled, fit_accuracy, scaled, training_points
-from thresher.report.reach import count_near
-from thresher.report.subject import Data, Indices, Subject
-from thresher.threads import cut
+from thresher.report.charts import Line, across, lines, swatch, upward
+from thresher.report.near_pairs import Halves, NearPairs
+from thresher.report.phrases import fixed
+from thresher.report.regression import (
+    MOST_FEATURES,
+    Tables,
+    predict,
+    standardize,
+    training_points,
+)
+from thresher.report.subject import Floats, Indices, Subject
+from thresher.retrain.newton import Solution
+from thresher.threads import run
 
 STEP, STEPS = 0.05, 11  # 0, 5, ..., 50 percent
 DRAWS = 5
 LEAST_POINTS = 20  # fewer points have no twentieth
-COUNTS = 20_000_000  # numbers counted at a time
-PURPOSE = 2
+DEEP = 0.15  # how far below the accuracy with all rows a chart goes
+HARDLY = 0.02  # accuracy over that of guessing
+SHARE = 0.1  # of the points that is removed
+LEAST_VALIDATION = 40  # validation points that can be parted
+MOST_PAIRS = 2_000_000_000  # points times validation points that are valued once more
+PURPOSE, HALVES = 2, 4
 
 THRESHOLD, LOGISTIC = "threshold classifier", "logistic regression"
-ORDERS = ("lowest", "highest", "random")
-Floats = NDArray[np.float64]
+ORDERS = {  # how each is called and drawn
+    "lowest": ("lowest values first", "down"),
+    "highest": ("highest values first", "square"),
+    "random": ("at random", "dot"),
+}
+
+Curves = dict[tuple[str, str], tuple[float, ...]]  # by model and order
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Accuracy on the validation set, for each share of points removed.
+class CrossCheck:
+    """What removing the lowest tenth brings, judged by validation points that did not choose it."""
 
-    Parameters
-    ----------
-    model
-        "threshold classifier" or "logistic regression".
-    order
-        Which points go first: "lowest", "highest" or "random" (mean of five draws).
-    accuracy
-        One number for each of `Removal.fractions`.
-    """
+    before: float  # accuracy of the logistic regression with all points
+    after: float  # and without the lowest tenth
+    gained: int  # validation points that are right only afterwards
+    lost: int  # and only before
 
-    model: str
-    order: str
-    accuracy: tuple[float, ...]
+    @property
+    def clear(self) -> bool:
+        """Whether that is more than two standard deviations of chance."""
+        return abs(self.gained - self.lost) > 2 * np.sqrt(self.gained + self.lost)
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What is left of accuracy, or is gained, when points go.
+    """What is left of accuracy on the validation set, or is gained, when points go."""
 
-    Parameters
-    ----------
-    fractions
-        The shares of points that are removed.
-    curves
-        One for each model and order.
-    logistic_points
-        How many points the logistic regressions had to choose from: all, or a random subset.
-    points
-        How many points there are.
-    """
-
-    fractions: tuple[float, ...]
-    curves: tuple[Curve, ...]
-    logistic_points: int
-    points: int
-
-    def curve(self, model: str, order: str) -> Curve | None:
-        """One of the curves, if it is there."""
-        found = [curve for curve in self.curves if (curve.model, curve.order) == (model, order)]
-        return found[0] if found else None
+    fractions: tuple[float, ...]  # the shares of points that are removed
+    curves: Curves  # accuracy at each of them
+    logistic_points: int  # that the logistic regressions had to choose from: all, or some at random
+    points: int  # in all
+    cross_check: CrossCheck | None
+    name: ClassVar[str] = "removal"
+    title: ClassVar[str] = "Removing rows"
 
     @property
     def models(self) -> tuple[str, ...]:
         """The models there are curves of."""
-        return tuple(dict.fromkeys(curve.model for curve in self.curves))
+        return tuple(dict.fromkeys(model for model, _ in self.curves))
+
+    def charts(self) -> list[tuple[str, str]]:
+        """Accuracy of each model as points are removed."""
+        return [(model, self._chart(model)) for model in self.models]
+
+    def _chart(self, model: str) -> str:
+        drawn = [
+            Line(name, self.fractions, self.curves[model, order], order, shape)
+            for order, (name, shape) in ORDERS.items()
+        ]
+        ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
+        label = f"Accuracy of the {model} as up to half of the rows are removed. {ends}"
+        every = [number for line in drawn for number in line.y]
+        low = max(min(every), drawn[0].y[0] - DEEP)  # else small gains are not to be seen
+        x = across(0.0, self.fractions[-1], "rows removed", percent=True)
+        return lines(drawn, label, x, upward(low, max(every), "accuracy"))
+
+    def legend(self) -> list[tuple[str, str]]:
+        """A sample and a name for each line of a chart."""
+        return [(swatch(order, shape), name) for order, (name, shape) in ORDERS.items()]
+
+    def text(self) -> str:
+        """What the models are."""
+        text = ""
+        if THRESHOLD in self.models:
+            text = (
+                "The threshold classifier has the radius of the valuation, and guesses evenly "
+                "where labels lead together or nobody is near. "
+            )
+        text += "The logistic regression has standardized columns"
+        text += f"; of more than {MOST_FEATURES} columns, as many leading components. "
+        if self.logistic_points < self.points:
+            text += (
+                f"To save time it was trained on {self.logistic_points:,} of {self.points:,} "
+                "rows, chosen at random. "
+            )
+        return f"{text}Random removal is the mean of five draws."
+
+    def cautions(self, subject: Subject) -> list[str]:
+        """Whether the threshold classifier hardly beats guessing."""
+        threshold = self.curves.get((THRESHOLD, "lowest"))
+        if threshold is None or subject.codes_val is None or len(subject.classes) < 2:
+            return []
+        accuracy = threshold[0]
+        guess = float(np.bincount(subject.codes_val).max() / len(subject.codes_val))
+        if accuracy >= guess + HARDLY:
+            return []
+        return [
+            f"The threshold classifier is right for {fixed(accuracy)} of the "
+            f"validation points, hardly more than always guessing the most frequent label "
+            f"({fixed(guess)}): these features and this radius tell little about the label."
+        ]
 
 
 def fractions() -> tuple[float, ...]:
@@ -95,94 +152,130 @@ def removed_counts(points: int) -> list[int]:
     return [math.floor(share * points + 1e-9) for share in fractions()]
 
 
-def count_models(subject: Subject) -> int:
-    """How many models `removal_curves` tries: thresholds by order, regressions also by step."""
-    if subject.data is None or len(subject) < LEAST_POINTS:
-        return 0
-    return (2 + DRAWS) * (STEPS - 1 + (subject.radius is not None)) + 1
-
-
-def removal_curves(subject: Subject, data: Data, advance: Advance | None = None) -> Removal:
-    """The curves of both models; without a radius those of logistic regression only.
-
-    `advance` is told of every model that was tried, `count_models` in all.
-    """
-    tell = advance or (lambda _: None)
-    orders = _orders(subject.order, subject.random(PURPOSE))
-    curves = []
-    if subject.radius is not None:
-        curves += _curves(THRESHOLD, [_threshold(subject, data, order, tell) for order in orders])
-    chosen = training_points(subject, data)
-    kept = np.zeros(len(subject), np.bool_)
-    kept[chosen] = True
-    tables = scaled(data, chosen)
-    own = [np.searchsorted(chosen, order[kept[order]]) for order in orders]
-    curves += _curves(LOGISTIC, _logistic(tables, own, tell))
-    return Removal(fractions(), tuple(curves), len(chosen), len(subject))
-
-
-def _orders(order: Indices, random: np.random.Generator) -> list[Indices]:
+def removal_orders(subject: Subject) -> list[Indices]:
     """Who goes first: the lowest, the highest, and at random a few times."""
+    order, random = subject.order, subject.random(PURPOSE)
     return [order, order[::-1], *(random.permutation(len(order)) for _ in range(DRAWS))]
 
 
-def _curves(model: str, found: list[Floats]) -> list[Curve]:
+def step_of_each(order: Indices) -> Codes:
+    """The step in which each point is removed; the last step keeps the rest."""
+    steps = np.empty(len(order), np.int32)
+    counts = removed_counts(len(order))
+    steps[order] = np.searchsorted(counts, np.arange(len(order)), side="right") - 1
+    return steps
+
+
+def count_models(subject: Subject) -> int:
+    """How many logistic regressions `removal_curves` trains, those of the cross-check aside."""
+    return (2 + DRAWS) * (STEPS - 1) + 1 if can_remove(subject) else 0
+
+
+def can_remove(subject: Subject) -> bool:
+    """Whether there are features, and enough points."""
+    return subject.given is not None and len(subject) >= LEAST_POINTS
+
+
+def removal_curves(
+    subject: Subject, orders: list[Indices], pairs: NearPairs | None,
+    halves: Halves | None, advance: Advance | None = None,
+) -> Removal:  # fmt: skip
+    """The curves of both models; without a radius, and so no `pairs`, of logistic regression only.
+
+    `advance` is told of every regression that was trained, `count_models` in all.
+    """
+    data = subject.data
+    if not can_remove(subject):
+        raise InputError(f"there are fewer than {LEAST_POINTS} points")
+    curves: Curves = {}
+    if pairs is not None:
+        right = [np.array([row.sum() for row in rows]) for rows in pairs.right]
+        curves |= _curves(THRESHOLD, [each / len(data.codes_val) for each in right])
+    chosen = training_points(subject)
+    tables = standardize(data, chosen)
+    every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
+    found = _logistic(tables, _among(orders, chosen), every, last, advance)
+    curves |= _curves(LOGISTIC, list(found))
+    checked = None
+    if halves is not None:
+        checked = cross_check(subject, tables, chosen, every, last, halves, pairs)
+    return Removal(fractions(), curves, len(chosen), len(subject), checked)
+
+
+def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:
+    """The orders of the chosen points alone, as places among them."""
+    kept = np.zeros(len(orders[0]), np.bool_)
+    kept[chosen] = True
+    return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
+
+
+def _curves(model: str, found: list[Floats]) -> Curves:
+    """The curves of a model by order, of random ones the mean."""
     lowest, highest, *draws = found
-    together = lowest, highest, np.mean(draws, axis=0)
-    return [
-        Curve(model, order, tuple(curve.tolist()))
-        for order, curve in zip(ORDERS, together, strict=True)
-    ]
+    together = zip(ORDERS, (lowest, highest, np.mean(draws, axis=0)), strict=True)
+    return {(model, order): tuple(curve.tolist()) for order, curve in together}
 
 
-def _threshold(
-    subject: Subject, data: Data, order: Indices, tell: Callable[[int], object]
+def _logistic(
+    tables: Tables, orders: list[Indices], every: Codes, last: Solution, advance: Advance | None
 ) -> Floats:
-    """Expected accuracy at every step, from one pass over the pairs.
+    """Accuracy for each order and step; each training begins where the step before ended."""
+    accuracy = np.zeros((len(orders), STEPS))
+    accuracy[:, 0] = (every == tables.codes_val).mean()
 
-    Points that go in the same step are a group; what is left after a step is what the later groups
-    count.
-    """
-    assert subject.radius is not None  # noqa: S101 - by those who call
-    codes_val, all_val = data.codes_val, data.rows_val
-    classes = len(subject.classes)
-    step = np.empty(len(order), np.int32)
-    step[order] = np.searchsorted(removed_counts(len(order)), np.arange(len(order)), side="right")
-    groups: Codes = (step - 1) * np.int32(classes) + data.codes
-    right = np.zeros(STEPS)
-    for part in cut(0, len(codes_val), max(1, COUNTS // (STEPS * classes))):
-        some = slice(*part)
-        rows_val = Rows(all_val.array[some], all_val.squares[some])
-        counts = count_near(
-            data.rows, groups, STEPS * classes, rows_val,
-            metric=subject.metric, radius=subject.radius,
-        ).reshape(STEPS, classes, -1)  # fmt: skip
-        left = counts[::-1].cumsum(axis=0)[::-1]
-        right += [expected_right(votes, codes_val[some]) for votes in left]
+    def job(place: int, order: Indices, solution: Solution) -> None:
+        for step, gone in enumerate(removed_counts(len(order))[1:], 1):
+            found, solution = predict(tables, order[gone:], solution)
+            accuracy[place, step] = (found == tables.codes_val).mean()
+            tell(1)
+
+    tell = advance or (lambda _: None)
     tell(1)
-    return right / len(codes_val)
+    run(job, [(i, order, last.copy()) for i, order in enumerate(orders)], parallel=last.known)
+    return accuracy
 
 
-def expected_right(votes: NDArray[np.int64], codes: Codes) -> float:
-    """How many are right where labels that lead, all if nobody is near, are guessed evenly.
+def halve_validation(subject: Subject) -> Halves | None:
+    """Two halves of the validation set with about the same shares of classes.
 
-    Examples
-    --------
-    >>> expected_right(np.array([[2, 1, 0], [1, 1, 0]]), np.array([0, 0, 1]))
-    2.0
+    None where they could not value the points again, or are too small to judge.
     """
-    leads = votes == votes.max(axis=0)
-    return float((leads[codes, np.arange(len(codes))] / leads.sum(axis=0)).sum())
+    codes = subject.data.codes_val
+    again = subject.valuation.method in {"tknn-shapley", "knn-shapley"}
+    if not again or len(codes) < LEAST_VALIDATION or len(subject) * len(codes) > MOST_PAIRS:
+        return None
+    shuffled = subject.random(HALVES).permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    return np.sort(by_class[::2]), np.sort(by_class[1::2])
 
 
-def _logistic(tables: Scaled, orders: list[Indices], tell: Callable[[int], object]) -> list[Floats]:
-    def accuracy(kept: Indices) -> float:
-        found = fit_accuracy(tables, kept)
-        tell(1)
-        return found
+def cross_check(
+    subject: Subject, tables: Tables, chosen: Indices, every: Codes, last: Solution,
+    halves: Halves, pairs: NearPairs | None,
+) -> CrossCheck:  # fmt: skip
+    """What removing the lowest tenth brings.
 
-    every = accuracy(np.arange(len(tables.codes)))
-    return [
-        np.array([every, *(accuracy(order[gone:]) for gone in removed_counts(len(order))[1:])])
-        for order in orders
-    ]
+    `tables` are of the `chosen` points, on which logistic regressions are trained; `every` is what
+    that on all of them predicts, and `last` its solution.
+    """
+    before = every == tables.codes_val
+    after = np.zeros_like(before)
+    for place, other in enumerate(halves[::-1]):
+        values = _knn_values(subject, halves[place]) if pairs is None else pairs.half_values[place]
+        lowest_first = np.argsort(values[chosen], kind="stable")
+        kept = np.sort(lowest_first[int(SHARE * len(chosen)) :])
+        after[other] = (predict(tables, kept, last.copy())[0] == tables.codes_val)[other]
+    gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
+    return CrossCheck(float(before.mean()), float(after.mean()), gained, lost)
+
+
+def _knn_values(subject: Subject, half: Indices) -> Floats:
+    """The values by `knn_shapley` that a half of the validation set gives."""
+    about, data = subject.valuation.params, subject.data
+    with warnings.catch_warnings():  # whoever made the valuation was warned
+        warnings.simplefilter("ignore", ThresherWarning)
+        return knn_shapley(
+            data.rows.array, data.codes, data.rows_val.array[half], data.codes_val[half],
+            k=about["k"], metric=about["metric"], utility=about["utility"],
+            classes=list(range(len(subject.classes))),
+        ).values  # fmt: skip

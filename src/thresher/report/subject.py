@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,24 @@ from numpy.typing import NDArray
 from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
 from thresher.findings import Findings
+from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
-from thresher.report.words import brief
+from thresher.report.phrases import brief
 from thresher.valuation import Valuation
 
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
 FEATURES = 4  # columns of a data frame that are shown beside a row
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+class Section(Protocol):
+    """A section of the page: it holds what was measured, and its template asks it for the rest."""
+
+    name: ClassVar[str]  # its id on the page, and the name of its template
+    title: ClassVar[str]  # in the list of sections
 
 
 @dataclass(frozen=True)
@@ -37,62 +45,54 @@ class Data:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is known: values, and as much of the data as was handed in.
-
-    Parameters
-    ----------
-    valuation
-        The values.
-    classes
-        The text of each class; empty where there are no labels.
-    codes, codes_val
-        The class of each point and validation point, or None.
-    data
-        These with features, or None: not handed in, or distances were precomputed.
-    ids
-        A name for each point, or None.
-    numbers
-        The row number of each point where it comes from, or None: those of the valuation.
-    shown
-        Columns that are shown beside the worst rows.
-    held_out
-        Whether the validation points are unchecked rows of the same table.
-    seed
-        Of every random choice.
-    findings
-        What is found about each point, where that is known already.
-    """
+    """What is known: values, and as much of the data as was handed in."""
 
     valuation: Valuation
-    classes: tuple[str, ...] = ()
-    codes: Codes | None = None
-    codes_val: Codes | None = None
-    data: Data | None = None
+    classes: tuple[str, ...] = ()  # as text; empty where there are no labels
+    codes: Codes | None = None  # the class of each point
+    codes_val: Codes | None = None  # and of each validation point
+    given: Data | None = None  # these with features
     ids: Sequence[Any] | None = None
-    numbers: Sequence[int] | None = None
-    shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    held_out: bool = False
+    numbers: Sequence[int] | None = None  # of the rows where they come from
+    shown: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # columns beside each row
+    held_out: bool = False  # whether validation points are unchecked rows of the same table
     seed: int = 0
-    findings: Findings | None = None
+    findings: Findings | None = None  # where they are known already
 
     def __len__(self) -> int:
         return len(self.valuation)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The value of each point."""
         return self.valuation.values
 
     @property
-    def radius(self) -> float | None:
-        """The radius of the valuation; None for methods without one."""
-        found = self.valuation.params.get("radius")
-        return None if found is None else float(found)
+    def data(self) -> Data:
+        """Features and classes of both sides, or an error that says why there are none."""
+        if self.metric == "precomputed":
+            raise InputError("distances were precomputed, so there are no features to go by")
+        if self.given is None:
+            raise InputError("the report was made without X, y, X_val and y_val")
+        return self.given
+
+    @property
+    def radius(self) -> float:
+        """The radius of the valuation, or an error where the method has none."""
+        if "radius" not in self.valuation.params:
+            raise InputError(f"{self.valuation.method} has no radius")
+        return float(self.valuation.params["radius"])
 
     @property
     def metric(self) -> str:
         """The metric of the valuation; euclidean for methods without one."""
         return str(self.valuation.params.get("metric", "euclidean"))
+
+    @property
+    def validation_points(self) -> int | None:
+        """How many validation points there are, where that is known."""
+        count = self.valuation.params.get("validation_points")
+        return count if isinstance(count, int) else None
 
     @cached_property
     def order(self) -> Indices:
@@ -115,13 +115,35 @@ class Subject:
         """The id of a point as text; empty where there are none."""
         return "" if self.ids is None else brief(self.ids[row])
 
+    def with_labels(
+        self, classes: Classes, codes: Codes, codes_val: Codes | None, data: Data | None = None
+    ) -> Subject:
+        """The same with the labels of both sides, and their features where these are at hand."""
+        names = _texts(classes.labels)
+        return replace(self, classes=names, codes=codes, codes_val=codes_val, given=data)
+
+
+def sample(count: int, most: int, random: np.random.Generator) -> Indices:
+    """All of so many, or as many as allowed at random; in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(random.choice(count, most, replace=False))
+
+
+def shortlist(present: Indices, scores: NDArray[Any], most: int) -> Indices:
+    """The classes to show, in order: all that are present, or those with the highest scores."""
+    if len(present) <= most:
+        return present
+    return np.sort(present[np.argsort(-scores, kind="stable")[:most]])
+
 
 def check_subject(
     valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
     *, ids: Any = None, rows: Any = None, show: Any = None, held_out: bool = False,
     seed: int = 0, findings: Findings | None = None,
+    checked: tuple[Points, Validation] | None = None,
 ) -> Subject:  # fmt: skip
-    """The subject, if valuation and data fit each other."""
+    """The subject, if valuation and data fit each other; `checked` data are not checked again."""
     if not isinstance(valuation, Valuation):
         raise InputError(f"valuation must be a Valuation, got {type(valuation).__name__}")
     precomputed = valuation.params.get("metric") == "precomputed"
@@ -129,26 +151,29 @@ def check_subject(
     n = len(valuation)
     if n == 0:
         raise InputError("the valuation has no points: there is nothing to report")
-    shown = _frame_columns(X, n) if show is None else _shown_columns(show, n)
     known = None if ids is None else _entries("ids", ids, n)
     numbers = None if rows is None else _entries("rows", rows, n)
+    array = None if X is None or precomputed else check_features("X", X)
+    shown = _frame_columns(X, array, n) if show is None else _shown_columns(show, n)
     subject = Subject(
-        valuation,
-        ids=known,
-        numbers=numbers,
-        shown=shown,
-        held_out=held_out,
-        seed=seed,
+        valuation, ids=known, numbers=numbers, shown=shown, held_out=held_out, seed=seed,
         findings=findings,
-    )
+    )  # fmt: skip
+    if checked is not None:
+        points, validation = checked
+        data = None
+        if isinstance(points.rows, Rows) and validation.rows is not None:
+            data = Data(points.rows, points.codes, validation.rows, validation.codes)
+        return subject.with_labels(validation.classes, points.codes, validation.codes, data)
     if y is None:
         return subject
-    names, codes, codes_val = _codes(valuation, y, y_val)
+    classes, codes, codes_val = _codes(valuation, y, y_val)
     _check_sizes(valuation, codes, codes_val)
     data = None
-    if X is not None and not precomputed:
-        data = _data(X, codes, X_val, codes_val, cosine=subject.metric == "cosine")
-    return dataclasses.replace(subject, classes=names, codes=codes, codes_val=codes_val, data=data)
+    if array is not None:
+        check_columns("X", column_names(X), "X_val", column_names(X_val))
+        data = _data(array, codes, X_val, codes_val, cosine=subject.metric == "cosine")
+    return subject.with_labels(classes, codes, codes_val, data)
 
 
 def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -> None:
@@ -163,8 +188,8 @@ def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -
         )
 
 
-def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[tuple[str, ...], Codes, Any]:
-    """The text of each class, and the codes of both sides' labels."""
+def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, Any]:
+    """The classes, and the codes of both sides' labels."""
     labels = check_labels("y", y)
     labels_val = None if y_val is None else check_labels("y_val", y_val)
     stored = valuation.params.get("classes")
@@ -173,8 +198,7 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[tuple[str, ...], C
     else:
         classes = class_list(None, *(part for part in (labels, labels_val) if part is not None))
     codes = _encode(classes, "y", labels)
-    codes_val = None if labels_val is None else _encode(classes, "y_val", labels_val)
-    return _texts(classes.labels), codes, codes_val
+    return classes, codes, None if labels_val is None else _encode(classes, "y_val", labels_val)
 
 
 def _encode(classes: Classes, name: str, labels: Any) -> Codes:
@@ -197,9 +221,8 @@ def _texts(labels: Sequence[Hashable]) -> tuple[str, ...]:
     return tuple(f"{brief(label)} (class {code})" for code, label in enumerate(labels))
 
 
-def _data(X: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
-    check_columns("X", column_names(X), "X_val", column_names(X_val))
-    array, array_val = check_features("X", X), check_features("X_val", X_val)
+def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
+    array_val = check_features("X_val", X_val)
     check_width("X", array, "X_val", array_val.shape[1])
     for name, table, labels in (("X", array, codes), ("X_val", array_val, codes_val)):
         if len(table) != len(labels):
@@ -218,11 +241,12 @@ def _check_sizes(valuation: Valuation, codes: Codes, codes_val: Codes | None) ->
         )
 
 
-def _frame_columns(X: Any, n: int) -> dict[str, Any]:
+def _frame_columns(X: Any, array: Any, n: int) -> dict[str, Any]:
+    """The first columns of a data frame, to be shown beside each row."""
     names = column_names(X) if X is not None else None
     if names is None:
         return {}
-    array = check_features("X", X)
+    array = check_features("X", X) if array is None else array
     if len(array) != n:
         raise InputError(f"the valuation has {n} points but X has {len(array)} rows")
     return {name: array[:, place] for place, name in enumerate(names[:FEATURES])}

@@ -1,16 +1,21 @@
-"""What it comes to: one sentence, what speaks against it, and what to do."""
+"""What it comes to: one sentence, what to do, and what speaks against relying on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thresher.report.crosscheck import Checked
-from thresher.report.doubt import Doubt
-from thresher.report.private import Private
-from thresher.report.reach import RadiusCurve, Reach
-from thresher.report.spread import Spread
-from thresher.report.suggested import Suggested
-from thresher.report.words import count_of, fixed, none_of, of_all, percent
+import numpy as np
+
+from thresher.inputs import count_twins
+from thresher.report.coverage import Coverage
+from thresher.report.distribution import Distribution
+from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
+from thresher.report.removal import CrossCheck, Removal
+from thresher.report.subject import Data, Subject
+from thresher.report.suggestions import FalseAlarms, Suggestions
+
+FEW_VALIDATION = 50
+NAMES = 5  # labels that are named
 
 
 @dataclass(frozen=True)
@@ -22,63 +27,31 @@ class Verdict:
 
 
 def judge(
-    spread: Spread,
-    suggested: Suggested | None,
-    reach: Reach | None,
-    curve: RadiusCurve | None,
-    doubt: Doubt | None,
-    checked: Checked | None,
-    care: tuple[str, ...] = (),
-) -> Verdict:
+    distribution: Distribution, suggestions: Suggestions | None, coverage: Coverage | None,
+    checked: CrossCheck | None, care: tuple[str, ...] = (),
+) -> Verdict:  # fmt: skip
     """The verdict on exact values; `care` says in few words why it may not be one."""
-    points = spread.whole.points
-    if reach is not None and reach.share == 0:
+    if coverage is not None and coverage.share == 0:
+        curve = coverage.radius
         better = "" if curve is None else f", such as {curve.suggested:.4g}"
         sentence = (
             "Nothing can be said: no row is within the radius of any validation point, so every "
             "value is 0"
         )
         return Verdict(f"{sentence}.", (f"Value the rows again with a larger radius{better}.",))
-    if suggested is None:
-        return _by_values(spread, checked)
-    sentence = f"{_found(suggested, doubt, points)}{_gain(checked)}."
+    if suggestions is None:
+        return _by_values(distribution, checked)
+    sentence = f"{_found(suggestions)}{_gain(checked)}."
     if care:
         sentence = f"To be taken with care ({'; '.join(care)}): {sentence}"
-    return Verdict(sentence, _steps(suggested, doubt, points))
+    return Verdict(sentence, _steps(suggestions))
 
 
-def judge_release(private: Private) -> Verdict:
-    """The verdict on a private release."""
-    budget = f"epsilon = {private.epsilon:g}, delta = {private.delta:g}"
-    steps: tuple[str, ...] = (
-        "Publish the price list: it is what was released, and anyone may hold it.",
-        "Let each owner value its own points with it (thresher appraise); a list of everybody's "
-        "values is not covered by the guarantee.",
-    )
-    if private.prices is None:
-        steps = ("Tell each owner the values of its own points, and nobody else.",)
-    protects = f"A release at {budget}, {private.adjacency}, that protects each {private.unit}"
-    if private.seeded:
-        protects = f"A trial release at {budget} that protects nobody, since a seed was given"
-        steps = ("Release again without a seed before anything leaves your hands.",)
-    if private.bought is None:
-        return Verdict(f"{protects}; how good its values are cannot be told.", steps)
-    bought = private.bought
-    better = bought.rank_agreement > bought.zero_budget
-    against = "better than" if better else "no better than"
-    return Verdict(
-        f"{protects}: values are expected to be off by {percent(bought.relative_error)} and to "
-        f"rank points with an agreement of {fixed(bought.rank_agreement)} with the exact ones, "
-        f"{against} the {fixed(bought.zero_budget)} that costs no budget at all.",
-        steps,
-    )
-
-
-def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
-    total = suggested.total
-    flagged = total["relabel"] + total["drop"]
-    if flagged and doubt is not None and doubt.trusted and not doubt.exceeded(flagged, points):
-        return _by_chance(flagged, doubt, points) + _look(total["inspect"])
+def _found(suggestions: Suggestions) -> str:
+    total, points, flagged = suggestions.total, suggestions.points, suggestions.flagged
+    alarms = suggestions.false_alarms
+    if flagged and alarms is not None and alarms.trusted and not alarms.exceeded(flagged, points):
+        return _by_chance(flagged, alarms, points) + _look(total["inspect"])
     if not flagged and not total["inspect"]:
         return f"Nothing stands out: {none_of(points, 'suggested for a closer look')}"
     if not flagged:
@@ -86,7 +59,7 @@ def _found(suggested: Suggested, doubt: Doubt | None, points: int) -> str:
         return f"Nothing is clearly mislabeled, but {said} worth a look (suggestion: inspect)"
     parts = []
     if total["relabel"]:
-        parts.append(_mislabeled(total, doubt, points))
+        parts.append(_mislabeled(suggestions))
     if total["drop"]:
         said = of_all(total["drop"], points, "fits", "fit")
         if parts:
@@ -102,36 +75,36 @@ def _look(inspect: int) -> str:
     return f", and {inspect:,} more {are} worth a look (suggestion: inspect)" if inspect else ""
 
 
-def _by_chance(flagged: int, doubt: Doubt, points: int) -> str:
+def _by_chance(flagged: int, alarms: FalseAlarms, points: int) -> str:
     """Where no more rows are flagged than right labels would be, or that cannot be told."""
     share = percent(flagged / points)
-    if flagged > 2 * doubt.share * points:
+    if flagged > 2 * alarms.share * points:
         return (
             f"{of_all(flagged, points, 'contradicts', 'contradict')} the validation points "
             f"near ({share}), but these are too few to tell whether that is more than chance "
-            f"({percent(doubt.share)} of them contradict each other)"
+            f"({percent(alarms.share)} of them contradict each other)"
         )
     return (
         f"Nothing stands out: {of_all(flagged, points, 'contradicts', 'contradict')} the "
         f"validation points near ({share}), not clearly more than right labels do "
-        f"({percent(doubt.share)} of the validation set)"
+        f"({percent(alarms.share)} of the validation set)"
     )
 
 
-def _mislabeled(total: dict[str, int], doubt: Doubt | None, points: int) -> str:
+def _mislabeled(suggestions: Suggestions) -> str:
     """Rows marked relabel; where right labels often look wrong, how many of them are to blame."""
-    relabel = total["relabel"]
-    if doubt is not None and not doubt.trusted:
-        return f"{of_all(relabel, points, 'looks', 'look')} mislabeled (suggestion: relabel)"
-    wrong = relabel - count_right(total, doubt, points)
+    relabel, alarms = suggestions.total["relabel"], suggestions.false_alarms
+    said = of_all(relabel, suggestions.points, "looks", "look")
+    if alarms is not None and not alarms.trusted:
+        return f"{said} mislabeled (suggestion: relabel)"
+    wrong = relabel - suggestions.count_right()
     if wrong > 0.9 * relabel:
-        said = of_all(relabel, points, "is", "are")
+        said = of_all(relabel, suggestions.points, "is", "are")
         return f"{said} probably mislabeled (suggestion: relabel)"
-    said = of_all(relabel, points, "looks", "look")
     return f"{said} mislabeled (suggestion: relabel), of which about {wrong:,} probably are"
 
 
-def _gain(checked: Checked | None) -> str:
+def _gain(checked: CrossCheck | None) -> str:
     if checked is None:
         return ""
     ends = f"from {fixed(checked.before)} to {fixed(checked.after)}"
@@ -145,12 +118,12 @@ def _gain(checked: Checked | None) -> str:
     )
 
 
-def _by_values(spread: Spread, checked: Checked | None) -> Verdict:
-    whole = spread.whole
-    if whole.negative:
-        sentence = f"{of_all(whole.negative, whole.points, 'has', 'have')} a negative value"
+def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdict:
+    points, negative = distribution.whole.points, distribution.whole.negative
+    if negative:
+        sentence = f"{of_all(negative, points, 'has', 'have')} a negative value"
     else:
-        sentence = f"Nothing stands out: {none_of(whole.points, 'worth less than nothing')}"
+        sentence = f"Nothing stands out: {none_of(points, 'worth less than nothing')}"
     steps = (
         "Look at the rows with the lowest values first: they hurt by this method, which may "
         "mean a wrong label, a rare case, or a hard one.",
@@ -160,51 +133,121 @@ def _by_values(spread: Spread, checked: Checked | None) -> Verdict:
     return Verdict(f"{sentence}{_gain(checked)}.", steps)
 
 
-def _steps(suggested: Suggested, doubt: Doubt | None, points: int) -> tuple[str, ...]:
-    total, steps = suggested.total, []
-    if total["relabel"]:
-        rows = count_of(total["relabel"], "row", "rows")
-        caution = _about_right(total, doubt, points)
-        steps.append(f"Look at the {rows} marked relabel, lowest value first.{caution}")
-    if total["drop"]:
-        rows = count_of(total["drop"], "row", "rows")
-        steps.append(f"Look at the {rows} marked drop: they would hurt under every label.")
-    if total["inspect"]:
-        rows = count_of(total["inspect"], "row", "rows")
-        steps.append(
-            f"If there is time, look at the {rows} marked inspect: most validation points near "
-            "disagree, but not clearly."
-        )
-    if total["outlier"]:
-        rows = count_of(total["outlier"], "row", "rows")
-        steps.append(
-            f"Do not judge the {rows} marked outlier by this: no validation point is near. "
-            "Validation points like them, or a larger radius, would tell."
-        )
+def _steps(suggestions: Suggestions) -> tuple[str, ...]:
+    said = {
+        "relabel": "Look at the {rows} marked relabel, lowest value first."
+        + _about_right(suggestions),
+        "drop": "Look at the {rows} marked drop: they would hurt under every label.",
+        "inspect": "If there is time, look at the {rows} marked inspect: most validation points "
+        "near disagree, but not clearly.",
+        "outlier": "Do not judge the {rows} marked outlier by this: no validation point is near. "
+        "Validation points like them, or a larger radius, would tell.",
+    }
+    counts = {name: count_of(suggestions.total[name], "row", "rows") for name in said}
+    steps = [said[name].format(rows=counts[name]) for name in said if suggestions.total[name]]
     if steps:
         steps.append("Change the data, then value again: values depend on the other rows.")
     return tuple(steps) or ("Nothing needs to be done.",)
 
 
-def count_right(total: dict[str, int], doubt: Doubt | None, points: int) -> int:
-    """How many of the rows marked relabel are probably right as they are.
-
-    If w labels are wrong and a share s of right ones looks wrong, w + s (points - w) are flagged.
-    """
-    flagged = total["relabel"] + total["drop"]
-    if doubt is None or not flagged:
-        return 0
-    wrong = max(0.0, (flagged - doubt.share * points) / max(1 - doubt.share, 1e-9))
-    return total["relabel"] - min(total["relabel"], round(wrong * total["relabel"] / flagged))
-
-
-def _about_right(total: dict[str, int], doubt: Doubt | None, points: int) -> str:
+def _about_right(suggestions: Suggestions) -> str:
     """How many of the rows marked relabel are right as they are, going by the validation set."""
-    if doubt is not None and not doubt.trusted:
+    if suggestions.false_alarms is not None and not suggestions.false_alarms.trusted:
         return " They were judged by rows of the same table, so look before you change them."
-    right = count_right(total, doubt, points)
+    right = suggestions.count_right()
     if not right:
         return ""
-    if right > 0.8 * total["relabel"]:
+    if right > 0.8 * suggestions.total["relabel"]:
         return " Most of them are probably right as they are: change none without looking."
     return f" About {right:,} of them may be right as they are, so look before you change them."
+
+
+def find_cautions(
+    subject: Subject, suggestions: Suggestions | None, coverage: Coverage | None,
+    removal: Removal | None,
+) -> tuple[str, ...]:  # fmt: skip
+    """Everything that calls for caution, the gravest first."""
+    found = [] if coverage is None else coverage.cautions()
+    found += [] if suggestions is None else suggestions.cautions()
+    found += _about_validation(subject)
+    found += [] if coverage is None or coverage.radius is None else coverage.radius.cautions()
+    found += [] if removal is None else removal.cautions(subject)
+    if subject.given is not None:
+        found += _about_twins(subject.given)
+    errors = subject.valuation.standard_errors
+    if errors is not None:
+        unsure = float((np.abs(subject.values) < 2 * errors).mean())
+        if unsure > 0.5:
+            found.append(
+                f"{percent(unsure)} of the values are within two standard errors of zero: more "
+                "coalitions would tell more."
+            )
+    return tuple(found)
+
+
+def reasons_for_care(subject: Subject, coverage: Coverage | None) -> tuple[str, ...]:
+    """In few words, what belongs into the verdict itself."""
+    found = []
+    if coverage is not None and coverage.low:
+        found.append(f"{percent(1 - coverage.share)} of the validation points have no row near")
+    count = subject.validation_points
+    if count is not None and count < FEW_VALIDATION:
+        found.append(f"only {count_of(count, 'validation point', 'validation points')}")
+    unseen, _ = _classes_apart(subject)
+    if unseen:
+        found.append(f"no validation point has the {_labels(unseen)}")
+    return tuple(found)
+
+
+def _about_validation(subject: Subject) -> list[str]:
+    count, found = subject.validation_points, []
+    if count is not None and count < FEW_VALIDATION:
+        found.append(
+            f"There {'is' if count == 1 else 'are'} only "
+            f"{count_of(count, 'validation point', 'validation points')}: a single wrong one can "
+            "decide over many rows."
+        )
+    if subject.held_out:
+        found.append(
+            "The validation points are rows of the same table that nobody checked: wrong labels "
+            "are among them too, so it cannot be told how many suggestions are right, and "
+            "accuracies are understated. A validation set with checked labels would tell more."
+        )
+    unseen, absent = _classes_apart(subject)
+    if unseen:
+        found.append(
+            f"No validation point has the {_labels(unseen)}: rows labeled so can only lose, and "
+            "say nothing about their labels."
+        )
+    if absent:
+        found.append(f"No row has the {_labels(absent)}, which validation points have.")
+    if len(subject.classes) == 1:
+        found.append("There is only one class, so no label can be wrong and no value negative.")
+    return found
+
+
+def _classes_apart(subject: Subject) -> tuple[list[str], list[str]]:
+    """Labels that only points have, and those that only validation points have."""
+    if subject.codes is None or subject.codes_val is None:
+        return [], []
+    ours, theirs = (
+        np.bincount(codes, minlength=len(subject.classes)) > 0
+        for codes in (subject.codes, subject.codes_val)
+    )
+    apart = ours & ~theirs, theirs & ~ours
+    unseen, absent = ([subject.classes[code] for code in np.flatnonzero(which)] for which in apart)
+    return unseen, absent
+
+
+def _labels(names: list[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:NAMES])
+    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return f"label{'s' if len(names) > 1 else ''} {shown}{more}"
+
+
+def _about_twins(data: Data) -> list[str]:
+    twins = count_twins(data.rows, data.rows_val)
+    if not twins:
+        return []
+    copies = count_of(twins, "validation row is an exact copy", "validation rows are exact copies")
+    return [f"{copies} of rows that are valued: a leak, which flatters the copies."]

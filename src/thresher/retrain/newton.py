@@ -70,7 +70,7 @@ class Newton:
 
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
-        outcome, last = Outcome(), _Solution.empty()
+        outcome, last = Outcome(), Solution.empty()
         for mask in masks:
             counts = self.game.class_counts(mask)
             utility = self.game.trivial(counts)
@@ -91,7 +91,7 @@ class Newton:
         outcome.warned += 1
         outcome.complain(RuntimeWarning(f"not accelerated, no convergence {single.complaint}"))
 
-    def _solved(self, members: NDArray[np.int64], last: _Solution) -> float | None:
+    def _solved(self, members: NDArray[np.int64], last: Solution) -> float | None:
         game = self.game
         position = np.full(len(game.labels), -1)
         position[last.present] = np.arange(len(last.present))
@@ -106,7 +106,7 @@ class Newton:
 
 
 @dataclass
-class _Solution:
+class Solution:
     """Where the search for the next solution starts."""
 
     present: NDArray[np.int64]
@@ -115,15 +115,20 @@ class _Solution:
     known: bool = False
 
     @classmethod
-    def empty(cls) -> _Solution:
+    def empty(cls) -> Solution:
+        """No solution yet."""
         return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0)))
 
-    def moved_to(self, present: NDArray[np.int64], columns: int) -> _Solution:
+    def copy(self) -> Solution:
+        """The same, to go on from without changing this one."""
+        return Solution(self.present, self.weights.copy(), self.factor.copy(), self.known)
+
+    def moved_to(self, present: NDArray[np.int64], columns: int) -> Solution:
         """The same if it is of these classes, else one at zero."""
         if self.known and np.array_equal(present, self.present):
             return self
         rows = 1 if len(present) == 2 else len(present)
-        return _Solution(present, np.zeros((rows, columns)), np.zeros((rows * columns,) * 2))
+        return Solution(present, np.zeros((rows, columns)), np.zeros((rows * columns,) * 2))
 
 
 def check_plain(model: Any) -> None:

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thresher.errors import InputError
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
+from thresher.inputs import Points, Validation, check_pair
 from thresher.knn import knn_shapley
-from thresher.radius import suggest_radius
+from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.settings import AUTO, RETRAINING, Settings
 from thresher.tknn import zero_budget_score
 from thresher.valuation import Valuation
 
 Data = tuple[Any, Any, Any, Any]
+Checked = tuple[Points, Validation]
 
 
 def value_data(
     settings: Settings, data: Data, *, owners: Any = None, progress: bool = False
-) -> tuple[Valuation, Findings | None]:
+) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
-    Only the method "tknn" finds more than values.
+    Only the method "tknn" finds more than values, and hands on what it checked.
     """
     if settings.method != "tknn":
-        return _values(settings, data, owners=owners, progress=progress), None
-    return value_and_explain(
-        *data, radius=_radius(settings, data), metric=settings.metric,
-        semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
+        return _values(settings, data, owners=owners, progress=progress), None, None
+    semivalue = check_semivalue(settings.semivalue)
+    points, validation = check_pair(*data, metric=settings.metric, classes=None)
+    radius = _radius(settings, len(validation), lambda: suggest_for(validation))
+    found = value_and_explain(
+        points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
         progress=progress,
     )  # fmt: skip
+    return *found, (points, validation)
 
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
@@ -39,18 +45,21 @@ def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> V
     if settings.method == "knn":
         common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
         return knn_shapley(*data, progress=progress, **common)
-    return zero_budget_score(*data, radius=_radius(settings, data), **common)
+    radius = _radius(
+        settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
+    )
+    return zero_budget_score(*data, radius=radius, **common)
 
 
-def _radius(settings: Settings, data: Data) -> float:
+def _radius(settings: Settings, validation_points: int, suggest: Callable[[], float]) -> float:
     if settings.radius != AUTO:
         return float(settings.radius)
-    if len(data[3]) < 2:
+    if validation_points < 2:
         raise InputError(
             "--radius auto needs two validation points at least, there is one: hold out more rows, "
             "or give a number"
         )
-    return float(suggest_radius(data[2], data[3], metric=settings.metric))
+    return float(suggest())
 
 
 def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:

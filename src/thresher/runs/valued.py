@@ -14,7 +14,7 @@ import numpy as np
 from thresher.errors import LabelWarning
 from thresher.findings import Findings
 from thresher.runs.hints import doubtful_labels, id_hints, label_hints, reach_hints, row_hints
-from thresher.runs.methods import Data, value_data
+from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
@@ -44,6 +44,8 @@ class Valued:
         The values.
     findings
         What they say about each row; None for methods without a price list.
+    checked
+        `data` as the method checked them; None where it does not hand them on.
     record
         From what, how and by which version; enough to make the same run again.
     """
@@ -55,6 +57,7 @@ class Valued:
     encoder: Encoder
     valuation: Valuation
     findings: Findings | None
+    checked: Checked | None
     record: Mapping[str, Any]
 
     def columns(self) -> dict[str, Any]:
@@ -105,7 +108,8 @@ class Valued:
         if self.points.text is not None:
             names = [self.points.text, *names][:SHOWN]
         evidence = gather(
-            self.valuation, *self.data, ids=self.points.ids, rows=self.points.rows,
+            self.valuation, *(self.data if self.checked is None else ()), checked=self.checked,
+            ids=self.points.ids, rows=self.points.rows,
             show={name: features.column(name).to_pylist() for name in names},
             held_out="held_out" in self.record["validation"], record=self.record,
             seed=self.settings.seed, findings=self.findings, cautions=self.cautions(),
@@ -156,7 +160,9 @@ def value_files(
     data = X, list(points.labels), X_val, list(validation.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
-        valuation, findings = value_data(settings, data, owners=points.owners, progress=progress)
+        valuation, findings, checked = value_data(
+            settings, data, owners=points.owners, progress=progress
+        )
     record = {
         **versions(),
         "command": settings.command(),
@@ -164,7 +170,7 @@ def value_files(
         **sources.about,
         "encoder": encoder.describe(),
     }
-    return Valued(settings, points, validation, data, encoder, valuation, findings, record)
+    return Valued(settings, points, validation, data, encoder, valuation, findings, checked, record)
 
 
 def versions() -> dict[str, str]:

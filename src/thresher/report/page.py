@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from importlib import resources
@@ -14,19 +13,7 @@ from typing import Any
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_whole
 from thresher.report.evidence import Evidence
-from thresher.report.figures import (
-    map_chart,
-    map_legend,
-    price_chart,
-    radius_chart,
-    radius_legend,
-    removal_chart,
-    removal_legend,
-    value_chart,
-)
-from thresher.report.tables import matrix, tiles, worst_columns
-from thresher.report.told import facts, heading, how, kind, lede, map_text, parts, removal_text
-from thresher.report.words import fixed, percent, short, visible
+from thresher.report.phrases import fixed, percent, short, visible
 from thresher.version import __version__
 
 FORMAT = "thresher.report/1"
@@ -50,30 +37,22 @@ def render(evidence: Evidence) -> str:
     True
     """
     require("jinja2", purpose="the HTML report", extra="report")
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     page = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize
-    )
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize,
+        loader=FunctionLoader(_file),
+    )  # fmt: skip
     page.filters |= {"short": short, "percent": percent, "fixed": fixed}
     css, js = _file("page.css"), _file("page.js")
-    return page.from_string(_file("page.html.jinja")).render(
+    return page.get_template("page.html.jinja").render(
         e=evidence,
-        version=_version(),
+        version=__version__,
         css=css,
         js=js,
         css_digest=_digest(css),
         js_digest=_digest(js),
-        kind=kind(evidence),
-        heading=heading(evidence),
-        lede=lede(evidence),
-        how=how(evidence),
-        facts=facts(evidence),
-        parts=parts(evidence),
-        tiles=tiles(evidence),
-        record=json.dumps(evidence.about.record, indent=1, ensure_ascii=False),
         document=_document(evidence),
-        **_drawings(evidence),
     )
 
 
@@ -111,48 +90,12 @@ def _finalize(entry: Any) -> Any:
     return visible(entry) if type(entry) is str else entry
 
 
-def _drawings(evidence: Evidence) -> dict[str, Any]:
-    """What the template draws for the parts that are there."""
-    found: dict[str, Any] = {}
-    if evidence.worst is not None:
-        found["columns"] = worst_columns(evidence.worst)
-    if evidence.plane is not None:
-        found |= {"map_chart": map_chart(evidence.plane), "map_text": map_text(evidence)}
-        found["map_legend"] = map_legend()
-    if evidence.suggested is not None:
-        total = evidence.suggested.total
-        found |= {"matrix": matrix(evidence), "flagged": total["relabel"] + total["drop"]}
-    if evidence.spread is not None:
-        spread = evidence.spread
-        shown = spread.parts or (spread.whole,)
-        found["value_charts"] = [(part, value_chart(spread, part)) for part in shown]
-    if evidence.removal is not None:
-        removal = evidence.removal
-        charts = [(model, removal_chart(removal, model)) for model in removal.models]
-        found |= {"removal_charts": charts, "removal_text": removal_text(evidence)}
-        found["removal_legend"] = removal_legend()
-    if evidence.radius is not None:
-        found["radius_chart"] = radius_chart(evidence.radius)
-        found["radius_legend"] = radius_legend()
-    return found | _price_drawings(evidence)
-
-
-def _price_drawings(evidence: Evidence) -> dict[str, Any]:
-    prices = None if evidence.private is None else evidence.private.prices
-    if prices is None:
-        return {}
-    return {
-        "gain_chart": price_chart(prices, gains=True),
-        "loss_chart": price_chart(prices, gains=False),
-    }
-
-
 def _document(evidence: Evidence) -> Any:
     """What a program may want to read from the page: settings, record and main numbers."""
-    about, suggested = evidence.about, evidence.suggested
+    about, suggestions = evidence.about, evidence.suggestions
     document = {
         "format": FORMAT,
-        "version": _version(),
+        "version": __version__,
         "method": about.method,
         "params": about.params,
         "points": about.points,
@@ -162,7 +105,7 @@ def _document(evidence: Evidence) -> Any:
         "utility_none": about.utility_none,
         "verdict": evidence.verdict.sentence,
         "cautions": evidence.cautions,
-        "suggestions": None if suggested is None else suggested.total,
+        "suggestions": None if suggestions is None else suggestions.total,
         "record": about.record,
     }
     return _finite(document)
@@ -184,7 +127,3 @@ def _file(name: str) -> str:
 def _digest(text: str) -> str:
     """The digest by which a page allows this style or script, and no other."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _version() -> str:
-    return __version__

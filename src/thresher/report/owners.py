@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
-from thresher.report.words import brief
+from thresher.errors import InputError
+from thresher.report.phrases import brief
 from thresher.valuation import Valuation
 
 MOST_OWNERS = 200
@@ -22,28 +24,18 @@ class OwnerLine:
 
 
 @dataclass(frozen=True)
-class Payout:
-    """Owners by value, the highest first.
+class Owners:
+    """Owners by value, the highest first."""
 
-    Parameters
-    ----------
-    lines
-        Where there are more than 200 owners, the first and the last hundred.
-    owners
-        How many owners there are.
-    negative
-        How many of them have a negative value, and are paid nothing.
-    total
-        The sum of the positive values of owners, of which shares are taken.
-    """
-
-    lines: tuple[OwnerLine, ...]
-    owners: int
-    negative: int
-    total: float
+    lines: tuple[OwnerLine, ...]  # of more than 200 owners the first and the last hundred
+    count: int  # owners in all
+    negative: int  # those with a negative value, who are paid nothing
+    total: float  # the sum of the positive values of owners, of which shares are taken
+    name: ClassVar[str] = "owners"
+    title: ClassVar[str] = "Owners"
 
 
-def share_payout(valuation: Valuation) -> Payout:
+def share_payout(valuation: Valuation) -> Owners:
     """Shares in proportion to the positive values of owners.
 
     Examples
@@ -54,6 +46,8 @@ def share_payout(valuation: Valuation) -> Payout:
     >>> [(line.owner, line.share) for line in payout.lines]
     [('a', 0.75), ('b', 0.25), ('c', 0.0)]
     """
+    if valuation.owners is None:
+        raise InputError("no owners were given")
     worth = valuation.by_owner()
     points = Counter(valuation.owners)
     total = sum(value for value in worth.values() if value > 0)
@@ -64,4 +58,4 @@ def share_payout(valuation: Valuation) -> Payout:
     half = MOST_OWNERS // 2
     shown = lines if len(lines) <= MOST_OWNERS else lines[:half] + lines[-half:]
     negative = sum(line.value < 0 for line in lines)
-    return Payout(tuple(shown), len(lines), negative, float(total))
+    return Owners(tuple(shown), len(lines), negative, float(total))

@@ -1,0 +1,156 @@
+"""What was computed, and how: the first lines of the page, and its last section."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from thresher.errors import InputError
+from thresher.report.phrases import brief, count_of, short
+from thresher.report.subject import Subject
+
+METHODS = {
+    "tknn-shapley": "Threshold KNN-Shapley",
+    "knn-shapley": "KNN-Shapley",
+    "zero-budget-score": "zero-budget score",
+    "dp-tknn-shapley": "private Threshold KNN-Shapley",
+    "dp-knn-shapley": "private KNN-Shapley",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What was computed, and how; None where that is not known, or not public."""
+
+    method: str  # of the valuation, or of the release
+    params: Mapping[str, Any]
+    points: int | None
+    validation_points: int | None
+    classes: tuple[str, ...]
+    total: float | None = None  # of all values
+    utility_all: float | None = None
+    utility_none: float | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)  # how the run was made
+    private: bool = False
+    name: ClassVar[str] = "how"
+    title: ClassVar[str] = "How it was computed"
+
+    @property
+    def kind(self) -> str:
+        """What kind of numbers these are."""
+        if self.private:
+            return "private release"
+        if self.method in {"tknn-shapley", "knn-shapley"}:
+            return "exact values"
+        return "a score" if self.method == "zero-budget-score" else "values by retraining"
+
+    @property
+    def heading(self) -> str:
+        """The heading of the page."""
+        return "What a private release tells" if self.private else "What each row is worth"
+
+    def lede(self) -> str:
+        """What was computed, in a sentence."""
+        name = METHODS.get(self.method, self.method)
+        sizes = []
+        if self.points is not None:
+            sizes.append(f"of {count_of(self.points, 'row', 'rows')}")
+        if self.validation_points is not None:
+            count = count_of(self.validation_points, "validation point", "validation points")
+            sizes.append(f"judged by {count}")
+        settings = [self._setting(key) for key in ("radius", "k")]
+        semivalue = self.params.get("semivalue", "shapley")
+        if semivalue != "shapley":
+            settings.append(
+                f"semivalue {semivalue}, which does not add up to the utility of all rows"
+            )
+        if len(self.classes) > 1:
+            settings.append(f"{len(self.classes):,} classes")
+        kind = "Prices" if self.private else "Values"
+        known = ", ".join(setting for setting in settings if setting)
+        said = f"{kind} by {name} {', '.join(sizes)}{'; ' if known else ''}{known}."
+        return said.replace("  ", " ")
+
+    def _setting(self, key: str) -> str:
+        found, metric = self.params.get(key), self.params.get("metric")
+        if found is None:
+            return ""
+        prefix = f"{metric} " if metric in {"cosine", "euclidean"} else ""
+        return f"{prefix}radius {found:.4g}" if key == "radius" else f"k = {found}"
+
+    def text(self) -> str:
+        """What a value is, and what all of them add up to."""
+        if self.private:
+            return (
+                "Noise was added to what the points contribute before anything else was done, and "
+                "all that is on this page follows from the noisy numbers and the public validation "
+                "set. How many points there are is not told."
+            )
+        what = "the mean over" if self.params.get("mean") else "a sum over"
+        text = f"A value is {what} the validation points of what a row adds to their utility."
+        if self.utility_all is None or self.utility_none is None or self.total is None:
+            return text
+        text += (
+            f" The utility of all rows is {short(self.utility_all)}, of none "
+            f"{short(self.utility_none)}; all values add up to {short(self.total)}"
+        )
+        gain = self.utility_all - self.utility_none
+        close = math.isclose(self.total, gain, rel_tol=1e-6, abs_tol=1e-6)
+        return f"{text}, the whole difference." if close else f"{text}."
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings, as they are stored."""
+        named = [(name.replace("_", " "), _plain(entry)) for name, entry in self.params.items()]
+        return [("method", self.method), *named]
+
+    def record_text(self) -> str:
+        """The record as the page shows it."""
+        return json.dumps(self.record, indent=1, ensure_ascii=False)
+
+
+def about_subject(subject: Subject, record: Mapping[str, Any]) -> About:
+    """What was computed, for exact values."""
+    valuation = subject.valuation
+    all_points, none = (
+        None if math.isnan(end) else float(end)
+        for end in (valuation.utility_all, valuation.utility_none)
+    )
+    return About(
+        valuation.method, dict(valuation.params), len(valuation), subject.validation_points,
+        subject.classes, float(math.fsum(valuation.values)), all_points, none, record,
+    )  # fmt: skip
+
+
+def about_release(release: Any, record: Mapping[str, Any]) -> About:
+    """What was computed, for a private release."""
+    params, prices = plain_record(release.record), release.price_list
+    classes = () if prices is None else tuple(map(brief, prices.validation.classes.labels))
+    method = "dp-knn-shapley" if prices is None else "dp-tknn-shapley"
+    count = params["validation_points"]
+    return About(method, params, None, count, classes, record=record, private=True)
+
+
+def plain_record(record: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A record as JSON holds it; what JSON does not know becomes text."""
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping):
+        raise InputError(f"record must be a dictionary, got {type(record).__name__}")
+    plain: dict[str, Any] = json.loads(json.dumps(dict(record), default=_plain_entry))
+    return plain
+
+
+def _plain_entry(entry: Any) -> Any:
+    return entry.item() if hasattr(entry, "item") and not hasattr(entry, "shape") else str(entry)
+
+
+def _plain(entry: Any) -> str:
+    if isinstance(entry, list):
+        shown = ", ".join(map(brief, entry[:20]))
+        entry = f"{shown} and {len(entry) - 20} more" if len(entry) > 20 else shown
+    if isinstance(entry, bool):
+        return "yes" if entry else "no"
+    return "none" if entry is None or entry == "" else str(entry)

@@ -1,0 +1,242 @@
+"""The map: points and validation points on the two leading components."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from thresher.embed import project_on_components
+from thresher.errors import InputError
+from thresher.findings import Findings
+from thresher.metrics import Rows
+from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
+from thresher.report.phrases import escape, percent, short
+from thresher.report.subject import Floats, Indices, Subject, sample
+from thresher.threads import cut
+
+MOST_POINTS = 4000
+MOST_LOWEST = 1000
+MOST_VALIDATION = 1000
+MOST_FITTED = 20_000  # points that decide where the components point
+WIDEST = 512  # wider rows are turned at random into so many features
+CHUNK = 1 << 24  # numbers read at a time
+PURPOSE = 1
+AXES, NARROW_AXES = ("first component", "second component"), ("the only feature", "value")
+HEIGHT = 330.0
+STRONG = 0.3  # of the largest usual size of a value
+ROUND = 0.98  # quantile that counts as the largest usual size
+LEVELS = {
+    "n2": ("hurts much", "down"),
+    "n1": ("hurts a little", "down"),
+    "z": ("worth nothing", "ring"),
+    "p1": ("helps a little", "dot"),
+    "p2": ("helps much", "dot"),
+}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where points and validation points lie."""
+
+    chosen: Indices  # the points that are drawn
+    chosen_val: Indices
+    spots: Floats  # their places, one row each
+    spots_val: Floats
+    variance: float | None  # the share that the places show; None for a single feature
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """What the axes are."""
+        return NARROW_AXES if self.variance is None else AXES
+
+
+@dataclass(frozen=True)
+class Map:
+    """Where points and validation points lie, and what they are."""
+
+    x: tuple[float, ...]  # of the points that are drawn, as those that follow
+    y: tuple[float, ...]
+    rows: tuple[int, ...]
+    values: tuple[float, ...]
+    stories: tuple[str, ...]  # what is known of each
+    x_val: tuple[float, ...]
+    y_val: tuple[float, ...]
+    labels_val: tuple[str, ...]
+    points: int  # in all
+    validation_points: int
+    variance: float | None  # share of that of the points; None where the map does not show it
+    axes: tuple[str, str]
+    directions: bool  # whether rows were scaled to length 1 before
+    name: ClassVar[str] = "map"
+    title: ClassVar[str] = "Map"
+
+    def text(self) -> str:
+        """What the map shows."""
+        if self.variance is None:
+            text = "The only feature across, the value up."
+        else:
+            text = (
+                "Rows that are alike lie close together, as far as two directions can show: they "
+                f"hold {percent(self.variance)} of the variance"
+            )
+            text += " of the rows scaled to length 1." if self.directions else "."
+        if len(self.rows) < self.points:
+            text += (
+                f" Drawn are the 1,000 rows of lowest value and {len(self.rows) - 1000:,} of the "
+                f"other {self.points - 1000:,} at random, so bad rows look more frequent than they "
+                "are."
+            )
+        return f"{text} Point at a mark, or tap it, to see its row."
+
+    def legend(self) -> list[tuple[str, str]]:
+        """A sample and a name for each kind of mark."""
+        kinds = [*LEVELS.items(), ("val", ("validation point", "cross"))]
+        return [(swatch(name, shape, line=False), text) for name, (text, shape) in kinds]
+
+    def chart(self) -> str:
+        """The points and validation points as marks, each with its story."""
+        x = _axis([*self.x, *self.x_val], LEFT - 22, WIDTH - RIGHT, self.axes[0])
+        y = _axis([*self.y, *self.y_val], HEIGHT - 20, TOP, self.axes[1])
+        sizes = sorted(abs(value) for value in self.values)
+        scale = sizes[math.floor(ROUND * (len(sizes) - 1))] if sizes else 1.0
+        crosses = [
+            f'<path class="spot val" d="{mark("cross", x(a), y(b), 1.9)}">'
+            f"<title>validation point, label {escape(label)}</title></path>"
+            for a, b, label in zip(self.x_val, self.y_val, self.labels_val, strict=True)
+        ]
+        marks = [self._mark(i, x, y, scale) for i in range(len(self.rows))]
+        label = (
+            f"Map of {len(self.rows):,} of {self.points:,} rows and {len(self.x_val):,} validation "
+            "points, marked by value; the worst rows are listed in the table"
+        )
+        titles = frame(x, y, height=HEIGHT, bare=True)
+        return svg(titles + "".join(crosses + marks), label, height=HEIGHT, style="map")
+
+    def _mark(self, i: int, x: Axis, y: Axis, scale: float) -> str:
+        style = level(self.values[i], scale)
+        at = x(self.x[i]), y(self.y[i])
+        drawn = mark(LEVELS[style][1], *at, 1.9)
+        return (
+            f'<path class="spot {style}" data-x="{at[0]:.1f}" data-y="{at[1]:.1f}" d="{drawn}">'
+            f"<title>{escape(self.stories[i])}</title></path>"
+        )
+
+
+def draw_map(subject: Subject, findings: Findings | None) -> Map:
+    """The map: the worst points, others at random, and validation points."""
+    data, cosine = subject.data, subject.metric == "cosine"
+    needed = 1 + min(2, data.rows.width)
+    if len(data.rows) < needed:
+        raise InputError(f"a map needs at least {needed} points")
+    found = place_points(data.rows, subject.values, data.rows_val, cosine=cosine, seed=subject.seed)
+    rows = found.chosen.tolist()
+    return Map(
+        x=tuple(found.spots[:, 0].tolist()),
+        y=tuple(found.spots[:, 1].tolist()),
+        rows=tuple(subject.number(row) for row in rows),
+        values=tuple(subject.values[found.chosen].tolist()),
+        stories=tuple(_story(subject, findings, row) for row in rows),
+        x_val=tuple(found.spots_val[:, 0].tolist()),
+        y_val=tuple(found.spots_val[:, 1].tolist()),
+        labels_val=tuple(subject.classes[code] for code in data.codes_val[found.chosen_val]),
+        points=len(subject),
+        validation_points=len(data.rows_val),
+        variance=found.variance,
+        axes=found.axes,
+        directions=cosine,
+    )
+
+
+def _story(subject: Subject, findings: Findings | None, row: int) -> str:
+    """What is known of a point, in a line."""
+    name = subject.name(row)
+    parts = [f"row {subject.number(row)}", name and f"id {name}", f"label {subject.label(row)}"]
+    parts += [f"value {short(float(subject.values[row]))}"]
+    parts += [] if findings is None else [findings.suggestion[row]]
+    return " · ".join(part for part in parts if part)
+
+
+def place_points(
+    rows: Rows, values: Floats, rows_val: Rows | None = None, *, cosine: bool, seed: int = 0
+) -> Places:
+    """Where points lie, and validation points if there are any.
+
+    A few rows say where the components point. A single feature is drawn against the value.
+    """
+    random = np.random.default_rng([seed, PURPOSE])
+    chosen = _choose(np.argsort(values, kind="stable"), random)
+    chosen_val = sample(0 if rows_val is None else len(rows_val), MOST_VALIDATION, random)
+    fitted = read_rows(rows, sample(len(rows), MOST_FITTED, random), cosine=cosine, seed=seed)
+    drawn = read_rows(rows, chosen, cosine=cosine, seed=seed)
+    if rows_val is not None:
+        theirs = read_rows(rows_val, chosen_val, cosine=cosine, seed=seed)
+        drawn = np.concatenate([drawn, theirs])
+    spots, count = np.zeros((len(drawn), 2)), min(2, fitted.shape[1])
+    seen, spots[:, :count] = project_on_components(fitted, drawn, count)
+    total = float(fitted.var(axis=0).sum())
+    share = float(seen.var(axis=0, dtype=np.float64).sum()) / total if total > 0 else 0.0
+    if count == 1:
+        spots[: len(chosen), 1] = values[chosen]
+    variance = None if count == 1 else min(share, 1.0)
+    return Places(chosen, chosen_val, spots[: len(chosen)], spots[len(chosen) :], variance)
+
+
+def read_rows(table: Rows, which: Indices, *, cosine: bool = False, seed: int = 0) -> Floats:
+    """Some rows in float64; with `cosine` scaled to length 1, as distances see them.
+
+    Rows of more than 512 features are turned at random into 512 that keep distances and variance
+    about as they are, so that components take seconds for rows of any width. The same seed turns
+    all rows of one width in the same way.
+
+    Examples
+    --------
+    >>> from thresher.metrics import measure
+    >>> table = measure("X", np.array([[3.0, 4.0], [0.0, 2.0]]), cosine=True)
+    >>> read_rows(table, np.array([0]), cosine=True).tolist()
+    [[0.6, 0.8]]
+    """
+    turn = None
+    if table.width > WIDEST:
+        random = np.random.default_rng([seed, table.width])
+        turn = random.normal(size=(table.width, WIDEST)) / WIDEST**0.5
+    out = np.empty((len(which), min(table.width, WIDEST)))
+    for lo, hi in cut(0, len(which), max(1, CHUNK // table.width)):
+        rows = table.as_float64(which[lo:hi])
+        if cosine:
+            rows /= np.sqrt(table.squares[which[lo:hi]])[:, None]
+        out[lo:hi] = rows if turn is None else rows @ turn
+    return out
+
+
+def level(value: float, scale: float) -> str:
+    """How a value is marked: "n2" to "p2".
+
+    Examples
+    --------
+    >>> [level(value, 1.0) for value in (-1.0, -0.1, 0.0, 0.1, 1.0)]
+    ['n2', 'n1', 'z', 'p1', 'p2']
+    """
+    if value == 0:
+        return "z"
+    strong = 2 if abs(value) >= STRONG * scale else 1
+    return f"{'n' if value < 0 else 'p'}{strong}"
+
+
+def _choose(order: Indices, random: np.random.Generator) -> Indices:
+    """The worst points and a random rest, the worst last so that they are drawn on top."""
+    worst, rest = order[:MOST_LOWEST], order[MOST_LOWEST:]
+    if len(order) > MOST_POINTS:
+        rest = np.sort(random.choice(rest, MOST_POINTS - MOST_LOWEST, replace=False))
+    return np.concatenate([rest, worst[::-1]])
+
+
+def _axis(numbers: list[float], start: float, stop: float, title: str) -> Axis:
+    """An axis on which a few far out do not press all others together."""
+    ordered = sorted(numbers)
+    tail = len(ordered) // 500
+    low, high = ordered[tail], ordered[-1 - tail]
+    room = 0.03 * (high - low) or 0.5
+    return Axis(low - room, high + room, start, stop, title)

@@ -1,0 +1,94 @@
+"""All that the page asks of near pairs of points and validation points, from one walk over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_metric
+from thresher.games.classes import ClassCounts, ClassGame
+from thresher.games.semivalues import check_semivalue
+from thresher.inputs import Points
+from thresher.labels import Codes
+from thresher.neighbors.ball import Ball
+from thresher.neighbors.groups import Groups
+from thresher.passes.walk import visit
+from thresher.report.subject import Floats, Indices, Subject
+from thresher.threads import cut
+
+COUNTS = 20_000_000  # numbers counted at a time
+
+Halves = tuple[Indices, Indices]
+
+
+@dataclass(frozen=True)
+class NearPairs:
+    """Who has how many near, who would be right after removals, and values by half the judges."""
+
+    points: NDArray[np.int64]  # how many are near each validation point
+    validation: NDArray[np.int64]  # how many are near each point
+    right: Floats  # [order, step, validation point]: chance of the threshold classifier
+    half_values: Floats  # [half, point]: values by one half of the validation points
+
+
+def walk_near_pairs(
+    subject: Subject, orders: Sequence[Codes], steps: int, halves: Halves | None
+) -> NearPairs:
+    """One walk. Each of the `orders` gives every point the step in which it is removed.
+
+    Points that go in the same step are a group; what is left after a step is what the later groups
+    count. Many classes are counted at some of the validation points at a time.
+    """
+    data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
+    cells, classes = len(data.codes_val), len(subject.classes)
+    semivalue = check_semivalue(subject.valuation.params.get("semivalue", "shapley"))
+    groups = Groups.of(data.codes, steps * classes)
+    layouts = [
+        Groups.of(order * np.int32(classes) + data.codes, steps * classes) for order in orders
+    ]
+    inputs = np.empty(len(data.codes), np.int64)
+    inputs[groups.positions] = np.arange(len(data.codes))
+    judges = np.zeros((2, cells))  # of each half, and nobody where there are none
+    for half, chosen in enumerate(halves or ()):
+        judges[half, chosen] = 1.0
+    near, right = np.zeros(cells, np.int64), np.zeros((len(orders), steps, cells))
+    sums = np.zeros((3, len(data.codes)))
+    for lo, hi in cut(0, cells, max(64, COUNTS // (steps * classes) // 64 * 64)):
+        game = ClassGame(data.codes_val[lo:hi], classes, semivalue)
+
+        def measure(block: Any, first: int = lo, game: ClassGame = game) -> None:
+            columns = slice(first + block.columns.start, first + block.columns.stop)
+            found = game.sums(block, groups)
+            near[columns] = found.sum(axis=0)
+            prices = game.prices(found)
+            for half in range(2 if halves else 0):
+                game.pay(block, groups, prices * judges[half, columns], sums[half])
+            game.pay(block, groups, np.ones_like(prices), sums[2])
+            for place, layout in enumerate(layouts):
+                moved = block.moved(layout.positions[inputs], layout.starts)
+                counts = ClassCounts(steps * classes).sums(moved, layout)
+                left = counts.reshape(steps, classes, -1)[::-1].cumsum(axis=0)[::-1]
+                right[place, :, columns] = chance_right(left, data.codes_val[columns])
+
+        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
+        visit(Points(data.rows, data.codes), ball, groups, measure)
+    values = np.array([groups.in_input_order(each) for each in sums])
+    return NearPairs(near, values[2].astype(np.int64), right, values[:2])
+
+
+def chance_right(votes: NDArray[np.int64], codes: Codes) -> Floats:
+    """The chance to be right where labels that lead, all if nobody is near, are guessed evenly.
+
+    `votes` are by class and validation point, in the last two axes.
+
+    Examples
+    --------
+    >>> chance_right(np.array([[2, 1, 0], [1, 1, 0]]), np.array([0, 0, 1])).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    leads = votes == votes.max(axis=-2, keepdims=True)
+    return leads[..., codes, np.arange(len(codes))] / leads.sum(axis=-2)

@@ -1,0 +1,104 @@
+"""Logistic regressions on some of the points, judged by the validation set."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.embed import project_on_components
+from thresher.kernels.logistic import fill_scores, train
+from thresher.labels import Codes
+from thresher.report.map import read_rows
+from thresher.report.subject import Data, Floats, Indices, Subject, sample
+from thresher.retrain.newton import Solution
+from thresher.threads import one_blas_thread
+
+MOST_POINTS = 20_000  # points to train on
+MOST_NUMBERS = 8_000_000  # points times features times classes, likewise
+MOST_FEATURES = 64  # of wider rows the leading components are taken
+MOST_WEIGHTS = 128  # beyond, Newton's method takes longer than scikit-learn
+PURPOSE = 3
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Standardized features, one column a point and a last row of ones; and classes.
+
+    Of the points that regressions are trained on, and of the validation points.
+    """
+
+    rows: Floats
+    codes: Codes
+    rows_val: Floats
+    codes_val: Codes
+
+
+def training_points(subject: Subject) -> Indices:
+    """The points to train on, in input order: all, or at random as many as take a minute."""
+    size = min(subject.data.rows.width, MOST_FEATURES) * len(subject.classes)
+    most = min(MOST_POINTS, max(1000, MOST_NUMBERS // size))
+    return sample(len(subject), most, subject.random(PURPOSE))
+
+
+def standardize(data: Data, chosen: Indices) -> Tables:
+    """The chosen points with columns of mean 0 and deviation 1, the validation set likewise.
+
+    Of many columns the leading components are taken: what is to be seen takes seconds with them,
+    and minutes without.
+    """
+    table = read_rows(data.rows, chosen)
+    table_val = read_rows(data.rows_val, np.arange(len(data.codes_val)))
+    if table.shape[1] > MOST_FEATURES and len(table) > MOST_FEATURES:
+        parts = project_on_components(table, table_val, MOST_FEATURES)
+        table, table_val = (part.astype(np.float64) for part in parts)
+    mean, deviation = table.mean(axis=0), table.std(axis=0)
+    deviation[~(deviation > 1e-6 * np.abs(mean))] = 1.0  # constant columns
+    ours, theirs = (
+        np.vstack([((part - mean) / deviation).T, np.ones(len(part))])
+        for part in (table, table_val)
+    )
+    return Tables(ours, data.codes[chosen], theirs, data.codes_val)
+
+
+def predict(tables: Tables, kept: Indices, last: Solution) -> tuple[Codes, Solution]:
+    """The classes that a logistic regression on the `kept` points gives the validation points.
+
+    Training begins at the `last` solution, and ends at the optimum of what `LogisticRegression` of
+    scikit-learn minimizes. Where that takes many weights, or does not converge, it is trained by
+    scikit-learn.
+    """
+    codes = tables.codes[kept]
+    present = np.unique(codes).astype(np.int64)
+    if len(present) < 2:  # nothing to tell apart
+        found = present[0] if len(present) else -1
+        return np.full(len(tables.codes_val), found, np.int32), last
+    now = last.moved_to(present, len(tables.rows))
+    if now.weights.size > MOST_WEIGHTS or not _train(tables, kept, now):
+        return _predict_by_sklearn(tables, kept, codes), last
+    scores = np.empty((len(now.weights), len(tables.codes_val)))
+    fill_scores(tables.rows_val, now.weights, scores)
+    best = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
+    return present[best].astype(np.int32), now
+
+
+def _train(tables: Tables, kept: Indices, now: Solution) -> bool:
+    """Move to the optimum for the `kept` points, if that works."""
+    places = np.full(int(tables.codes.max()) + 1, -1)
+    places[now.present] = np.arange(len(now.present))
+    penalties = np.ones(len(tables.rows) - 1)
+    now.known = train(
+        tables.rows, places[tables.codes], kept, penalties, now.weights, now.factor, now.known
+    )
+    return now.known
+
+
+def _predict_by_sklearn(tables: Tables, kept: Indices, codes: Codes) -> Codes:
+    from sklearn.linear_model import LogisticRegression
+
+    with one_blas_thread(), warnings.catch_warnings():  # it may not converge, which is no harm
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(max_iter=1000).fit(tables.rows[:-1, kept].T, codes)
+        found: Codes = model.predict(tables.rows_val[:-1].T)
+    return found

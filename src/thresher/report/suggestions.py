@@ -1,0 +1,237 @@
+"""What is suggested, by class; and how often a right label looks wrong.
+
+The labels of the validation set are taken to be right. Where classes overlap some of them disagree
+with the others near them all the same, and so will right labels among the points. So the rule for
+points is tried on the validation set itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_metric
+from thresher.errors import InputError, ThresherWarning
+from thresher.findings import CLEAR, FEW, SUGGESTIONS, Findings, explain
+from thresher.games.classes import ClassCounts
+from thresher.inputs import Points
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import count
+from thresher.report.phrases import count_of, percent, short
+from thresher.report.subject import Subject, sample, shortlist
+
+MOST_CLASSES = 30
+MOST_MOVES = 1000
+MOST_SHOWN = 30  # moves that the page lists
+MOST_LABELS = 12  # further ones make the matrix too wide
+MOST_POINTS = 4000  # validation points that are judged
+MOST_COUNTS = 50_000_000  # classes times validation points
+LEAST_CLEAR = 5  # validation points of another label that are clear, if nobody disagrees
+PURPOSE = 5
+GRAVEST = ("relabel", "drop", "inspect", "outlier")
+
+
+@dataclass(frozen=True)
+class FalseAlarms:
+    """Of so many validation points, so many would be called mislabeled by the others.
+
+    Not `trusted` are labels that nobody checked: then those may be wrong indeed.
+    """
+
+    flagged: int
+    validation_points: int
+    trusted: bool = True
+
+    @property
+    def share(self) -> float:
+        """The share of right labels that look wrong, where labels are trusted."""
+        return self.flagged / self.validation_points
+
+    def exceeded(self, flagged: int, points: int) -> bool:
+        """Whether more points are flagged than right labels would be, beyond chance.
+
+        Two shares are compared: more than two standard deviations apart is beyond chance.
+
+        Examples
+        --------
+        >>> FalseAlarms(10, 200).exceeded(100, 2000), FalseAlarms(10, 200).exceeded(250, 2000)
+        (False, True)
+        """
+        trusted = (self.flagged + 1) / (self.validation_points + 2)  # never 0: 200 points are few
+        spread = trusted * (1 - trusted) * (1 / points + 1 / self.validation_points)
+        return flagged / points - trusted > 2 * math.sqrt(spread)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often each suggestion was made for points of one label."""
+
+    label: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Move:
+    """So many points labeled `own` are suggested to be `other`."""
+
+    own: str
+    other: str
+    points: int
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """All suggestions, counted."""
+
+    total: dict[str, int]
+    classes: tuple[Tally, ...] = ()  # where there are many, those with the most to look at
+    left_out: int = 0  # further labels
+    moves: tuple[Move, ...] = ()  # the most frequent first
+    labels: tuple[str, ...] = ()  # all of them
+    median_near: float = 0.0  # validation points near a point
+    false_alarms: FalseAlarms | None = None
+    name: ClassVar[str] = "suggestions"
+    title: ClassVar[str] = "Labels and suggestions"
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return sum(self.total.values())
+
+    @property
+    def flagged(self) -> int:
+        """How many points are clearly wrong."""
+        return self.total["relabel"] + self.total["drop"]
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are too many labels for a column each."""
+        return len(self.labels) > MOST_LABELS
+
+    def heads(self) -> list[tuple[str, str]]:
+        """The columns of the matrix: a suggestion, and the label to change to if there is one."""
+        others = () if self.wide else self.labels
+        found = [("keep", ""), *((f"relabel to {label}", label) for label in others)]
+        return found + [(name, "") for name in (GRAVEST if self.wide else GRAVEST[1:])]
+
+    def matrix(self) -> list[tuple[str, list[tuple[int | None, int]]]]:
+        """A row for each label: how many points, None where there can be none, and how dark."""
+        moved = {(move.own, move.other): move.points for move in self.moves}
+        rows = []
+        for tally in self.classes:
+            own, points = tally.label, sum(tally.counts.values())
+            others = () if self.wide else self.labels
+            counts = [None if x == own else moved.get((own, x), 0) for x in others]
+            counts = counts or [tally.counts["relabel"]]
+            counts += [tally.counts[name] for name in GRAVEST[1:]]
+            cells = [(each, _heat((each or 0) / points)) for each in counts]
+            rows.append((own, [(tally.counts["keep"], 0), *cells]))
+        return rows
+
+    def moves_shown(self) -> tuple[Move, ...]:
+        """The moves that are listed, where the matrix would be too wide."""
+        return self.moves[:MOST_SHOWN] if self.wide else ()
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page."""
+        total = self.total
+        return [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
+
+    def cautions(self) -> list[str]:
+        """Whether there are enough validation points near for a label to be clearly wrong."""
+        if not 0 < self.median_near < LEAST_CLEAR:
+            return []
+        near = count_of(int(self.median_near), "validation point", "validation points")
+        return [
+            f"A typical row has {near} near, and fewer than {LEAST_CLEAR} cannot clearly speak "
+            "against a label: wrong ones may only be marked inspect. More validation points would "
+            "tell more (--holdout, --validation)."
+        ]
+
+    def count_right(self) -> int:
+        """How many of the rows marked relabel are probably right as they are.
+
+        If w labels are wrong and a share s of right ones looks wrong, w + s (points - w) are
+        flagged.
+        """
+        relabel, alarms = self.total["relabel"], self.false_alarms
+        if alarms is None or not self.flagged:
+            return 0
+        wrong = (self.flagged - alarms.share * self.points) / max(1 - alarms.share, 1e-9)
+        return relabel - min(relabel, round(max(0.0, wrong) * relabel / self.flagged))
+
+
+def explain_subject(subject: Subject) -> Findings:
+    """The findings that came with the subject, else those of `explain` with codes as labels."""
+    data, method = subject.data, subject.valuation.method
+    if method != "tknn-shapley":
+        raise InputError(f"suggestions come from the prices of tknn_shapley, and this is {method}")
+    if subject.findings is not None:
+        return subject.findings
+    params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
+    coded = dataclasses.replace(subject.valuation, params=params)
+    with warnings.catch_warnings():  # whoever made the valuation was warned
+        warnings.simplefilter("ignore", ThresherWarning)
+        return explain(coded, data.rows.array, data.codes, data.rows_val.array, data.codes_val)
+
+
+def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
+    """The tally of the findings."""
+    kinds = np.array([SUGGESTIONS.index(name) for name in findings.suggestion], np.int64)
+    table = np.zeros((len(subject.classes), len(SUGGESTIONS)), np.int64)
+    np.add.at(table, (subject.data.codes, kinds), 1)
+    present = np.flatnonzero(table.sum(axis=1))
+    shown = shortlist(present, table[present, 1:4].sum(axis=1), MOST_CLASSES)
+    return Suggestions(
+        _named(table.sum(axis=0)),
+        tuple(Tally(subject.classes[code], _named(table[code])) for code in shown.tolist()),
+        len(present) - len(shown),
+        _moves(subject, findings, kinds == SUGGESTIONS.index("relabel")),
+        subject.classes,
+        float(np.median(findings.near)),
+        _count_false_alarms(subject),
+    )
+
+
+def _named(counts: NDArray[np.int64]) -> dict[str, int]:
+    return dict(zip(SUGGESTIONS, counts.tolist(), strict=True))
+
+
+def _heat(share: float) -> int:
+    """How dark a cell is: 0 to 3."""
+    return sum(share >= least for least in (0.005, 0.05, 0.2))
+
+
+def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tuple[Move, ...]:
+    both = np.column_stack([subject.data.codes[moved], findings.best_codes[moved]])
+    pairs, counts = np.unique(both, axis=0, return_counts=True)
+    often = np.argsort(-counts, kind="stable")[:MOST_MOVES].tolist()
+    return tuple(
+        Move(subject.classes[pairs[i, 0]], subject.classes[pairs[i, 1]], int(counts[i]))
+        for i in often
+    )
+
+
+def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
+    """How many validation points would be flagged; None where they are too many or too few."""
+    data = subject.data
+    cells, classes = len(data.codes_val), len(subject.classes)
+    if cells < 2 or cells * classes > MOST_COUNTS:
+        return None
+    judged = sample(cells, MOST_POINTS, subject.random(PURPOSE))
+    near = Ball(data.rows_val, cells, check_metric(subject.metric), subject.radius)
+    votes = count(Points(data.rows_val, data.codes_val), near, ClassCounts(classes))[:, judged]
+    codes, each = data.codes_val[judged], np.arange(len(judged))
+    votes[codes, each] -= 1  # itself
+    own, voters = votes[codes, each].copy(), votes.sum(axis=0)
+    votes[codes, each] = -1
+    others = np.maximum(votes.max(axis=0), 0)
+    clear = (others - own > CLEAR * np.sqrt(others + own)) & (own <= FEW * (others + own))
+    flagged = int((clear & (2 * own < voters)).sum())
+    return FalseAlarms(flagged, len(judged), trusted=not subject.held_out)
