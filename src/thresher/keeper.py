@@ -157,6 +157,8 @@ class Keeper:
 
     def _start(self, schema: str, *, shared: bool) -> None:
         self.do("PRAGMA synchronous = FULL")
+        for name in ("fullfsync", "checkpoint_fullfsync"):  # macOS: not the drive's cache
+            self.do(f"PRAGMA {name} = ON")
         if not shared:
             self.do("PRAGMA locking_mode = EXCLUSIVE")
         self.do("BEGIN IMMEDIATE" if shared else "BEGIN EXCLUSIVE")

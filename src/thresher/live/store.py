@@ -187,7 +187,7 @@ class LiveCounts:
                 raise InputError(f"the id {id!r} is there already: remove that point first")
             row, code = self._read(x, label)
             kept = self._fitted(row)
-            with self._undivided():
+            with _Undivided(self):
                 if not self._counts.move_row(row, NOBODY, code):
                     self._enter(row[None], [label])
                 self._points.append(name, kept, code)
@@ -210,7 +210,7 @@ class LiveCounts:
                 raise InputError(f"there are {len(names)} ids for {len(points)} points")
             rows: Any = points.rows
             kept = self._fitted(rows.array)
-            with self._undivided():
+            with _Undivided(self):
                 warn_of_twins(points, self._counts.validation, stacklevel=3)
                 self._counts.move(enter=points)
                 self._points.extend(names, kept, points.codes)
@@ -222,7 +222,7 @@ class LiveCounts:
             self._check_open()
             name = self._known(id)
             row, code = self._points.get(name)
-            with self._undivided():
+            with _Undivided(self):
                 self._move(row, code, NOBODY)
                 self._points.remove(name)
             self._note()
@@ -237,7 +237,7 @@ class LiveCounts:
             code = classes.find(label)
             if code < 0:
                 code = self._code(label)
-            with self._undivided():
+            with _Undivided(self):
                 self._move(row, old, code)
                 self._points.relabel(name, code)
             self._note()
@@ -268,7 +268,7 @@ class LiveCounts:
         """Return when all updates are on the disk: from then on they survive a power cut."""
         with self._lock:
             self._check_open()
-            if self._journaled:
+            if self._journaled or self._points.changed:
                 self._save(self._file.commit)
                 self._journaled = 0
 
@@ -360,17 +360,14 @@ class LiveCounts:
             raise InputError(f"the store {self._folder} is {self._closed}: use LiveCounts.open")
         if self._process != os.getpid():
             raise InputError(
-                f"the store {self._folder} belongs to the process that opened it: close it there "
-                "before this one opens it"
+                f"the store {self._folder} belongs to the process that opened it: a forked "
+                "process cannot use it"
             )
 
     def _check_whole(self) -> None:
         """Refuse to read what an update that broke off may have left."""
         if self._broken:
             self._check_open()
-
-    def _undivided(self) -> _Undivided:
-        return _Undivided(self)
 
     def _give_up(self) -> None:
         self._closed, self._broken = "closed, because an update broke off", True
