@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -60,3 +61,11 @@ def public(rng):
     from stores import validation
 
     return validation(rng)
+
+
+@pytest.fixture
+def fast_path():
+    """A folder in memory, where there is one: for tests that write thousands of files."""
+    memory = Path("/dev/shm")  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)

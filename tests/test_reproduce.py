@@ -467,17 +467,28 @@ def test_the_list_names_everything(run_command):
 
 def test_a_file_of_something_else_is_not_taken_for_outcomes(tmp_path):
     (tmp_path / "cells.db").write_text("my thesis" * 1000)
-    with pytest.raises(th.InputError, match="cannot be used: file is not a database; move it away"):
+    with pytest.raises(th.InputError, match="is another kind of file, or damaged: move it away"):
         Store(tmp_path / "cells.db")
     assert (tmp_path / "cells.db").read_text() == "my thesis" * 1000
     other = sqlite3.connect(tmp_path / "other.db")
     other.execute("CREATE TABLE cells (key TEXT)")
     other.close()
-    with (
-        Store(tmp_path / "other.db") as store,
-        pytest.raises(th.InputError, match="no such column"),
-    ):
-        store.get("a")
+    with pytest.raises(th.InputError, match="is another kind of file"):
+        Store(tmp_path / "other.db")
+
+
+def test_outcomes_that_version_0_1_kept_are_used(tmp_path):
+    old = sqlite3.connect(tmp_path / "cells.db", isolation_level=None)
+    old.execute(
+        "CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, outcome TEXT NOT NULL,"
+        " seconds REAL NOT NULL, made TEXT NOT NULL)"
+    )
+    old.execute("INSERT INTO cells VALUES ('a', '{\"AUROC\": 0.5}', 1.5, 'here')")
+    old.close()
+    for _ in range(2):
+        with Store(tmp_path / "cells.db") as store:
+            assert store.get("a") == ({"AUROC": 0.5}, 1.5, "here")
+            assert store.get("b") is None
 
 
 def test_damaged_results_of_others_do_not_cost_the_page(quick, tmp_path):

@@ -335,7 +335,7 @@ def test_results_are_kept_with_their_errors(tmp_path):
         ({"accelerate": 1}, "accelerate must be True or False, got 1"),
         ({"checkpoint": "/nowhere/at/all"}, "the folder /nowhere/at does not exist"),
         ({"checkpoint": 3}, "checkpoint must be the path of a file, got 3"),
-        ({"checkpoint": "/proc/checkpoint"}, "checkpoint /proc/checkpoint cannot be written"),
+        ({"checkpoint": "/proc/checkpoint"}, "checkpoint /proc/checkpoint cannot be used"),
         ({"checkpoint": "x", "model": make_pipeline(FunctionTransformer(lambda X: X), GaussianNB())},
          "checkpoint needs a model whose settings can be stored: no lambdas"),
         ({"model": Wide()}, "model cannot be fitted.*predict returned shape"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -21,6 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import thresher as th
 from thresher.retrain import estimation
+from thresher.retrain.journal import Journal
+from thresher.retrain.utility import Outcome
 
 HERE = Path(__file__).parent
 SAMPLED = pytest.mark.parametrize("method", [th.data_shapley, th.beta_shapley, th.data_banzhaf])
@@ -106,59 +112,70 @@ def start(path, method="data_shapley"):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
 
 
-def lines(path):
-    return path.read_text().splitlines()[1:] if path.exists() else []
+def blocks(path):
+    """What a checkpoint holds, read from a copy: a run has the file to itself."""
+    if not path.exists():
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(path, Path(folder, "copy"))
+        try:
+            with contextlib.closing(sqlite3.connect(copy)) as file:
+                return file.execute("SELECT * FROM block ORDER BY stream, start").fetchall()
+        except sqlite3.DatabaseError:  # copied while it was written
+            return []
 
 
 @pytest.mark.parametrize(
     ("method", "stop"), [("data_shapley", signal.SIGKILL), ("data_banzhaf", signal.SIGINT)]
 )
 def test_a_broken_run_goes_on_where_it_was(tmp_path, method, stop):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     first = start(path, method)
     patience = time.monotonic() + 60
-    while len(lines(path)) < 3 and time.monotonic() < patience:
+    while len(blocks(path)) < 3 and time.monotonic() < patience:
         time.sleep(0.05)
     first.send_signal(stop)
     first.communicate(timeout=60)
     assert first.returncode != 0
-    kept = lines(path)
+    kept = blocks(path)
     assert len(kept) >= 3
-    again, whole = start(path, method), start(tmp_path / "whole.jsonl", method)
+    utilities = sum(len(json.loads(block[2])[0]) for block in kept)
+    assert 3 <= utilities < 690
+    again, whole = start(path, method), start(tmp_path / "whole.db", method)
     found, want = again.communicate(timeout=120)[0], whole.communicate(timeout=120)[0]
     assert again.returncode == whole.returncode == 0
     assert found == want
-    assert lines(path)[: len(kept)] == kept  # nothing was computed twice
-    assert sum(len(json.loads(line[9:])[2]) for line in lines(path)) == 690
+    assert set(kept) <= set(blocks(path))  # nothing was computed twice
+    assert sum(len(json.loads(block[2])[0]) for block in blocks(path)) == 690
 
 
 def test_two_runs_at_once_do_not_share_a_file(tmp_path, data):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     first = start(path)
     patience = time.monotonic() + 60
-    while len(lines(path)) < 1 and time.monotonic() < patience:
+    while len(blocks(path)) < 1 and time.monotonic() < patience:
         time.sleep(0.05)
     second = start(path)
     _, words = second.communicate(timeout=60)
-    assert "is in use by another run" in words
+    assert "is in use by another process" in words
     first.kill()
     first.communicate()
 
 
 def test_a_run_that_is_through_can_be_prolonged(tmp_path, data):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     short = th.data_shapley(*data, evaluations=200, checkpoint=path)
-    before = path.read_text()
+    before = blocks(path)
     assert th.data_shapley(*data, evaluations=200, checkpoint=path) == short
-    assert path.read_text() == before
+    assert blocks(path) == before
     long = th.data_shapley(*data, evaluations=400, checkpoint=path)
-    assert path.read_text().startswith(before)
+    assert set(before) < set(blocks(path))
     assert long == th.data_shapley(*data, evaluations=400)
 
 
 @pytest.mark.parametrize("evaluations", [100, 130, 7])
 def test_random_subsets_can_be_prolonged_from_any_number(tmp_path, data, evaluations):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     th.data_banzhaf(*data, evaluations=evaluations, checkpoint=path)
     long = th.data_banzhaf(*data, evaluations=200, checkpoint=path)
     assert long == th.data_banzhaf(*data, evaluations=200)
@@ -166,18 +183,53 @@ def test_random_subsets_can_be_prolonged_from_any_number(tmp_path, data, evaluat
     assert short == th.data_banzhaf(*data, evaluations=evaluations)
 
 
-def test_a_damaged_line_is_computed_again(tmp_path, data):
-    path = tmp_path / "run.jsonl"
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "outcome = CAST('[[0.5], [0], 0, \"\"]' AS BLOB)",
+        "outcome = 'text'",
+        "start = start + 1000",
+        "checksum = checksum + 1",
+    ],
+)
+def test_a_damaged_block_is_computed_again(tmp_path, data, damage):
+    path = tmp_path / "run.db"
     want = th.data_banzhaf(*data, evaluations=400, checkpoint=path)
-    rows = path.read_bytes().splitlines(keepends=True)
-    rows[2] = b"x" + rows[2]
-    path.write_bytes(b"".join(rows))
-    with pytest.warns(th.ThresherWarning, match="1 lines of checkpoint.*are damaged"):
+    whole = blocks(path)
+    stream, start = whole[1][:2]
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        place = f"WHERE stream = {stream} AND start = {start}"
+        assert file.execute(f"UPDATE block SET {damage} {place}").rowcount == 1  # noqa: S608
+        file.commit()
+    with pytest.warns(th.ThresherWarning, match="1 blocks of checkpoint.*are damaged") as caught:
         assert th.data_banzhaf(*data, evaluations=400, checkpoint=path) == want
+    assert caught[0].filename == __file__
+    assert set(whole) <= set(blocks(path))
+
+
+def test_a_damaged_file_is_refused_or_lacks_blocks_but_never_has_others(fast_path):
+    path, about = fast_path / "run.db", {"method": "banzhaf", "seed": 3}
+    want = {(0, i): Outcome([i / 7, 0.5], [False, True], i, "complaint") for i in range(9)}
+    with Journal(path, about, size=2) as journal:
+        journal.write(want)
+    whole, found = path.read_bytes(), []
+    places = np.flatnonzero(np.frombuffer(whole, np.uint8)).tolist()
+    flips = [whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :] for place in places]
+    cuts = [whole[:size] for size in range(100, len(whole), 100)]
+    for content in flips + cuts:
+        path.write_bytes(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", th.ThresherWarning)
+            with contextlib.suppress(th.InputError), Journal(path, about, size=9) as journal:
+                assert journal.size == 2
+                assert journal.known.items() <= want.items()
+                found.append(content)
+    assert len(found) > len(flips) / 9
+    assert not set(cuts) & set(found)
 
 
 def test_models_are_told_apart(tmp_path, data):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     states = [DecisionTreeClassifier(random_state=np.random.RandomState(i)) for i in (0, 1)]
     th.leave_one_out(*data, model=states[0], checkpoint=path)
     with pytest.raises(th.InputError, match="its model's settings is"):
@@ -186,18 +238,18 @@ def test_models_are_told_apart(tmp_path, data):
 
 def test_slow_fits_are_kept_soon(tmp_path, data):
     """Fits of half a second: nothing is lost for long, though the first coalitions cost nothing."""
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     code = SLOW.replace("time.sleep(0.02)", "time.sleep(0.5)")
     command = [sys.executable, "-c", code, str(path), str(HERE), "data_shapley"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
         patience = time.monotonic() + 60
-        while len(lines(path)) < 2 and time.monotonic() < patience:
+        while len(blocks(path)) < 2 and time.monotonic() < patience:
             time.sleep(0.05)
-        begin, known, gaps = time.monotonic(), len(lines(path)), []
+        begin, known, gaps = time.monotonic(), len(blocks(path)), []
         while time.monotonic() < begin + 12:
             time.sleep(0.05)
-            if len(lines(path)) > known:
-                known = len(lines(path))
+            if len(blocks(path)) > known:
+                known = len(blocks(path))
                 gaps.append(time.monotonic() - begin - sum(gaps))
         process.kill()
     assert len(gaps) >= 1
@@ -229,16 +281,25 @@ def test_warnings_still_work_after_threads_have_fitted(data):
         warnings.warn("do you hear me", UserWarning, stacklevel=1)
 
 
-@pytest.mark.parametrize("damage", [b"", b"0123"])
-def test_what_a_crash_left_of_a_line_is_dropped(tmp_path, data, damage):
-    path = tmp_path / "run.jsonl"
+def test_what_a_crash_left_of_a_block_is_dropped(tmp_path, data):
+    path = tmp_path / "run.db"
     want = th.data_banzhaf(*data, evaluations=200, checkpoint=path)
-    whole = path.read_bytes()
-    cut = whole[: len(whole) * 2 // 3] if not damage else whole[: whole.index(b"\n") + 1] + damage
-    path.write_bytes(cut)
+    whole = blocks(path)
+    code = """
+import os, sys
+from thresher.retrain.journal import KIND, SCHEMA, Keeper
+kept = Keeper(sys.argv[1], SCHEMA, kind=KIND, what="checkpoint")
+kept.do("PRAGMA cache_size = 1")  # so that half a change is in the file
+kept.begin()
+kept.do("UPDATE block SET outcome = zeroblob(9)")
+kept.do("INSERT INTO block VALUES (9, 9, zeroblob(99999), 9)")
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code, path], check=False)  # noqa: S603
+    assert done.returncode == -signal.SIGKILL
+    assert path.with_name("run.db-journal").exists()
     assert th.data_banzhaf(*data, evaluations=200, checkpoint=path) == want
-    kept = path.read_bytes().splitlines()
-    assert set(whole.splitlines()) <= set(kept)
+    assert blocks(path) == whole
 
 
 @pytest.mark.parametrize(
@@ -251,14 +312,14 @@ def test_what_a_crash_left_of_a_line_is_dropped(tmp_path, data, damage):
     ],
 )
 def test_another_run_is_refused(tmp_path, data, change, name):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     th.data_shapley(*data, evaluations=100, checkpoint=path)
     with pytest.raises(th.InputError, match=f"belongs to another run: its {name} is"):
         th.data_shapley(*data, evaluations=100, checkpoint=path, **change)
 
 
 def test_other_data_and_other_methods_are_refused(tmp_path, data):
-    path = tmp_path / "run.jsonl"
+    path = tmp_path / "run.db"
     th.data_shapley(*data, evaluations=100, checkpoint=path)
     X, *rest = data
     with pytest.raises(th.InputError, match="its data is"):
@@ -267,11 +328,16 @@ def test_other_data_and_other_methods_are_refused(tmp_path, data):
         th.data_banzhaf(*data, evaluations=100, checkpoint=path)
 
 
-@pytest.mark.parametrize("content", [b"my thesis\n", b"my thesis", json.dumps({"a": 1}).encode()])
+OLD = b'aec6a1c5 {"format": "thresher.retrain/2", "size": 64, "method": "leave-one-out"}\n'
+
+
+@pytest.mark.parametrize("content", [b"my thesis\n", b"my thesis", OLD, OLD * 99])
 def test_other_files_are_left_alone(tmp_path, data, content):
     path = tmp_path / "thesis.txt"
     path.write_bytes(content)
     with pytest.raises(th.InputError, match="is another kind of file"):
+        th.leave_one_out(*data, checkpoint=path)
+    with pytest.raises(th.InputError, match="move it away, or choose a new name"):
         th.leave_one_out(*data, checkpoint=path)
     assert path.read_bytes() == content
 

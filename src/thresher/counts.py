@@ -280,20 +280,10 @@ class NeighborCounts:
         return self._present
 
     @classmethod
-    def restored(
-        cls, validation: Validation, radius: float, table: NDArray[Any], points: Points | None
-    ) -> NeighborCounts:
-        """Counts that were taken before, of these points."""
+    def over(cls, validation: Validation, radius: float) -> NeighborCounts:
+        """Counts without points, over a validation set that was checked before."""
         counts = cls.__new__(cls)
         counts._start(validation, radius)
-        counts._points = 0 if points is None else len(points)
-        near = table[0] + table[1]
-        if table.shape != (2, len(validation)) or table.min() < 0 or near.max() > len(counts):
-            raise InputError("its counts do not fit its points")
-        counts._counts[:] = table
-        if points is not None:
-            codes = points.codes.astype(np.int64)
-            counts._arrived.append(point_prints(points.rows, codes))
         return counts
 
     def save(self, path: str | Path) -> None:
@@ -330,8 +320,7 @@ class NeighborCounts:
             about = json.loads(str(arrays.get("about", "{}")))
             check_sealed(about, FORMAT)
             validation = stored_validation(about, arrays.get("features"), arrays["labels"])
-            counts = cls.__new__(cls)
-            counts._start(validation, check_radius(about["radius"]))
+            counts = cls.over(validation, check_radius(about["radius"]))
             counts._counts[:] = arrays["counts"]
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
             counts._present = Counter(times)

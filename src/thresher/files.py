@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from thresher.drafts import draft_file, fcntl
+from thresher.drafts import draft_file
 from thresher.errors import InputError
 
 KEY = b"thresher"
@@ -113,15 +113,6 @@ def why(refused: OSError) -> str:
     if refused.errno is not None:
         return os.strerror(refused.errno)
     return " ".join(str(refused).split()) or type(refused).__name__
-
-
-def sync(handle: int) -> None:
-    """Wait until all that was written to an open file is on the disk."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync leaves it in the drive's cache
-    if full is None:
-        os.fsync(handle)
-    else:
-        fcntl.fcntl(handle, full)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,24 +41,34 @@ def _is_text(name: str) -> bool:
 
 
 class PointTable:
-    """Points by id. A removed one leaves a hole, and holes are closed up when there are many."""
+    """Points by id. A removed one leaves a hole, and holes are closed up when there are many.
+
+    Each point has a place for good, higher than that of all before it, and a checksum once it is in
+    a file. `changed` lists what the file does not have yet: the id of a point to write at a place,
+    None for one that is gone. `checksums` is the sum over the points that the file has to have.
+    """
 
     def __init__(self, width: int, dtype: Any) -> None:
+        self.changed: dict[int, Id | None] = {}
+        self.checksums = 0
         self._rows = np.empty((FIRST_ROOM, width), dtype)
         self._codes = np.empty(FIRST_ROOM, np.int32)
-        self._places: dict[Id, int] = {}  # in order of arrival, and so are the places
+        self._places = np.empty(FIRST_ROOM, np.int64)
+        self._checksums = np.zeros(FIRST_ROOM, np.int64)  # 0 while the file has none
+        self._slots: dict[Id, int] = {}  # where in these arrays; in order of arrival, both
         self._end = 0
+        self._last = -1
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._slots)
 
     def __contains__(self, name: Id) -> bool:
-        return name in self._places
+        return name in self._slots
 
     @property
     def ids(self) -> tuple[Id, ...]:
         """The ids, in order of arrival."""
-        return tuple(self._places)
+        return tuple(self._slots)
 
     @property
     def width(self) -> int:
@@ -71,36 +82,58 @@ class PointTable:
 
     def get(self, name: Id) -> tuple[NDArray[np.float64], int]:
         """A copy of the point's features, in float64, and its class code."""
-        place = self._places[name]
-        return self._rows[place].astype(np.float64), int(self._codes[place])
+        slot = self._slots[name]
+        return self._rows[slot].astype(np.float64), int(self._codes[slot])
 
     def append(self, name: Id, row: NDArray[Any], code: int) -> None:
         """Put a new point at the end."""
         if self._end == len(self._codes):
             self._make_room(1)
-        place = self._end
-        self._rows[place] = row
-        self._codes[place] = code
-        self._places[name] = place
-        self._end = place + 1
+        slot = self._end
+        self._last += 1
+        self._rows[slot] = row
+        self._codes[slot] = code
+        self._places[slot] = self._last
+        self._checksums[slot] = 0
+        self._slots[name] = slot
+        self.changed[self._last] = name
+        self._end = slot + 1
 
-    def extend(self, names: Sequence[Id], rows: NDArray[Any], codes: Codes) -> None:
+    def extend(self, names: Sequence[Id], rows: NDArray[Any], codes: Any) -> None:
         """Put new points at the end."""
-        if self._end + len(names) > len(self._codes):
-            self._make_room(len(names))
-        lo, hi = self._end, self._end + len(names)
-        self._rows[lo:hi] = rows
-        self._codes[lo:hi] = codes
-        self._places.update(zip(names, range(lo, hi), strict=True))
-        self._end = hi
+        places = range(self._last + 1, self._last + 1 + len(names))
+        self._fill(names, rows, codes, places, 0)
+        self.changed.update(zip(places, names, strict=True))
+
+    def load(
+        self, names: Sequence[Id], rows: NDArray[Any], codes: Any, places: Any, checksums: Any
+    ) -> None:
+        """Put points at the end that a file has."""
+        self._fill(names, rows, codes, places, checksums)
+        self.checksums += sum(checksums)
 
     def remove(self, name: Id) -> None:
         """Take a point away."""
-        del self._places[name]
+        slot = self._slots.pop(name)
+        self.checksums -= int(self._checksums[slot])
+        self.changed[int(self._places[slot])] = None
 
     def relabel(self, name: Id, code: int) -> None:
         """Give a point another class; it keeps its place."""
-        self._codes[self._places[name]] = code
+        slot = self._slots[name]
+        self._codes[slot] = code
+        self.changed[int(self._places[slot])] = name
+
+    def entries(self, names: Iterable[Id]) -> Iterator[tuple[int, Id, int, bytes, int]]:
+        """What a file keeps of these points: place, id, class code, features and checksum."""
+        for name in names:
+            slot = self._slots[name]
+            place, code = int(self._places[slot]), int(self._codes[slot])
+            features = self._rows[slot].tobytes()
+            found = checksum(place, name, code, features)
+            self.checksums += found - int(self._checksums[slot])
+            self._checksums[slot] = found
+            yield place, name, code, features, found
 
     def table(self) -> tuple[NDArray[Any], Codes]:
         """Features and codes of all points, in order of arrival: views, until the next change."""
@@ -112,25 +145,45 @@ class PointTable:
         rows, codes = self.table()
         return Points(measure("X", rows, cosine=cosine), codes) if len(codes) else None
 
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._rows, self._codes, self._places, self._checksums
+
+    def _fill(self, names: Sequence[Id], *columns: Any) -> None:
+        if self._end + len(names) > len(self._codes):
+            self._make_room(len(names))
+        lo, hi = self._end, self._end + len(names)
+        for array, entries in zip(self._arrays(), columns, strict=True):
+            array[lo:hi] = entries
+        self._slots.update(zip(names, range(lo, hi), strict=True))
+        if names:
+            self._last = int(self._places[hi - 1])
+        self._end = hi
+
     def _make_room(self, more: int) -> None:
         if 2 * len(self) <= self._end:
             self._close_up()
         wanted = self._end + more
         if wanted > len(self._codes):
             room = max(wanted, len(self._codes) * 3 // 2)
-            rows = np.empty((room, self.width), self.dtype)
-            rows[: self._end] = self._rows[: self._end]
-            self._rows = rows
-            self._codes = np.concatenate([self._codes, np.empty(room - len(self._codes), np.int32)])
+            grown = [np.empty((room, *array.shape[1:]), array.dtype) for array in self._arrays()]
+            for new, old in zip(grown, self._arrays(), strict=True):
+                new[: self._end] = old[: self._end]
+            self._rows, self._codes, self._places, self._checksums = grown
 
     def _close_up(self) -> None:
         """Move points to the front, over the holes; a few at a time, so that no copy is made."""
         count = len(self)
         if count == self._end:
             return
-        places = np.fromiter(self._places.values(), np.int64, count)
+        slots = np.fromiter(self._slots.values(), np.int64, count)
         for lo, hi in cut(0, count, max(1, CHUNK // self.width)):
-            self._rows[lo:hi] = self._rows[places[lo:hi]]
-            self._codes[lo:hi] = self._codes[places[lo:hi]]
-        self._places = dict(zip(self._places, range(count), strict=True))
+            for array in self._arrays():
+                array[lo:hi] = array[slots[lo:hi]]
+        self._slots = dict(zip(self._slots, range(count), strict=True))
         self._end = count
+
+
+def checksum(place: int, name: Id, code: int, features: bytes) -> int:
+    """A CRC-32 of all that a file keeps of a point."""
+    text = f"{place} {code} {type(name) is str} {name}".encode()
+    return zlib.crc32(features, zlib.crc32(text))

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import threading
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from copy import copy
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
+from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import check_points, warn_of_twins
+from thresher.inputs import Points, check_points, warn_of_twins
 from thresher.labels import label_array, raw_labels
-from thresher.live.folder import (
-    JOURNAL,
-    State,
-    lock_folder,
-    new_folder,
-    old_folder,
-    read_snapshot,
-    remove_drafts,
-    unlock_folder,
-    write_snapshot,
-)
-from thresher.live.journal import ADD, RELABEL, REMOVE, Journal
+from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
 from thresher.live.points import Id, PointTable, check_id
-from thresher.live.replay import caught_up
 from thresher.live.values import present_values
+from thresher.live.version_1 import convert
 from thresher.neighbors.panels import NOBODY, plain_row
 from thresher.price_list import PriceList
 from thresher.valuation import Valuation
+
+WAITING = 10_000  # changes that wait in memory before they are written
 
 
 class LiveCounts:
@@ -47,17 +37,16 @@ class LiveCounts:
     `create` makes the folder, `open` goes on with it. Each point has an id, a string or an integer.
     Points keep the order in which they were added; a new label does not change a point's place.
 
-    Updates are made in memory and noted in a journal. They survive whatever happens once `commit`
-    has returned; after a crash the store is as it was after some update that came no earlier than
-    the last commit. `snapshot` writes the state anew and empties the journal, so that the next
-    `open` is fast. One process at a time may have a store open; its threads may share it.
+    Updates are made in memory first. Those before a `commit` survive whatever happens once it has
+    returned. Those after it are gone after a crash. `snapshot` commits and makes the file as small
+    as it can be. One process at a time may have a store open; its threads may share it.
 
     Notes
     -----
     An update costs one pass over the validation set, O(M d), and memory is O((N + M) d). Counts are
     integers and every pair is decided by the same rule, so after any updates `values` equals
-    `tknn_shapley` on the present points to the last bit. The files hold the points: keep them as
-    you keep the data.
+    `tknn_shapley` on the present points to the last bit. `open` counts all points afresh. The
+    folder holds the points: keep it as you keep the data.
 
     Examples
     --------
@@ -75,15 +64,19 @@ class LiveCounts:
     {'first': 0.25, 'second': 0.25}
     """
 
-    def __init__(self, folder: Path, lock: IO[bytes], state: State, journal: Journal) -> None:
-        self._folder, self._file_lock = folder, lock
-        self._key, self._journal = state.key, journal
-        self._points, self._counts = state.points, state.counts
-        self._snapshot_number = state.number
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._file = folder, StoreFile(folder / NAME)
+        try:
+            self._counts, self._points = self._file.read()
+            self._counts.move(enter=self._members())
+        except BaseException:
+            self._file.close()
+            raise
+        self._journaled = 0
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = ""  # why, if it is
-        self._broken = False  # memory may be ahead of the files
+        self._broken = False  # memory may be ahead of the file
 
     @classmethod
     def create(
@@ -114,32 +107,23 @@ class LiveCounts:
         counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric, classes=classes)
         assert counts.validation.rows is not None  # noqa: S101 - see the metrics above
         points = PointTable(counts.validation.rows.width, dtype)
-        state = State(secrets.token_bytes(16), 0, counts, points)
-        place = new_folder(folder)
-        with contextlib.ExitStack() as undo:
-            lock = undo.enter_context(lock_folder(place))
-            new_folder(place)  # still, now that it is ours
-            journal = Journal.create(place / JOURNAL, state.key, state.number)
-            undo.callback(journal.close)
-            write_snapshot(place, state)  # last: a folder without a snapshot is no store
-            undo.pop_all()
-        return cls(place, lock, state, journal)
+        place = make_folder(folder)
+        create_file(place, counts, points)
+        return cls(place)
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """The store in a folder, with all updates that its files hold.
+        """The store in a folder, as it was after the last commit.
 
-        A warning says if a crash cut off the end of the journal; damage anywhere else, and a store
-        that is open already, are an `InputError`.
+        A damaged store, and one that is open already, are an `InputError`. A store of version 0.1
+        is converted.
         """
-        place = old_folder(folder)
-        with contextlib.ExitStack() as undo:
-            lock = undo.enter_context(lock_folder(place))
-            remove_drafts(place)
-            state = read_snapshot(place)
-            journal = caught_up(place / JOURNAL, state)
-            undo.pop_all()
-        return cls(place, lock, state, journal)
+        place = check_folder(folder)
+        convert(place)
+        if not (place / NAME).is_file():
+            raise InputError(f"there is no store in {place}: LiveCounts.create makes a new one")
+        remove_abandoned(place)
+        return cls(place)
 
     @property
     def folder(self) -> Path:
@@ -155,8 +139,8 @@ class LiveCounts:
 
     @property
     def journaled(self) -> int:
-        """How many records the journal has; `snapshot` makes it 0 and the next `open` fast."""
-        return self._journal.number - self._snapshot_number
+        """How many updates were made since the last commit: a crash would lose them."""
+        return self._journaled
 
     @property
     def counts(self) -> NeighborCounts:
@@ -203,16 +187,16 @@ class LiveCounts:
                 raise InputError(f"the id {id!r} is there already: remove that point first")
             row, code = self._read(x, label)
             kept = self._fitted(row)
-            with self._undivided():
+            with _Undivided(self):
                 if not self._counts.move_row(row, NOBODY, code):
                     self._enter(row[None], [label])
                 self._points.append(name, kept, code)
-                self._journal.append(ADD, name, code, kept.tobytes())
+            self._note()
 
     def add_many(self, ids: Any, X: Any, y: Any) -> None:
         """Add a table of points; much faster than one by one.
 
-        If one of them is refused, none is added. A crash before `commit` may leave the first ones.
+        If one of them is refused, none is added.
         """
         with self._lock:
             self._check_open()
@@ -226,12 +210,11 @@ class LiveCounts:
                 raise InputError(f"there are {len(names)} ids for {len(points)} points")
             rows: Any = points.rows
             kept = self._fitted(rows.array)
-            with self._undivided():
+            with _Undivided(self):
                 warn_of_twins(points, self._counts.validation, stacklevel=3)
                 self._counts.move(enter=points)
                 self._points.extend(names, kept, points.codes)
-                for name, row, code in zip(names, kept, points.codes.tolist(), strict=True):
-                    self._journal.append(ADD, name, code, row.tobytes())
+            self._note(len(names))
 
     def remove(self, id: Id) -> None:  # noqa: A002
         """Remove a point."""
@@ -239,10 +222,10 @@ class LiveCounts:
             self._check_open()
             name = self._known(id)
             row, code = self._points.get(name)
-            with self._undivided():
+            with _Undivided(self):
                 self._move(row, code, NOBODY)
                 self._points.remove(name)
-                self._journal.append(REMOVE, name)
+            self._note()
 
     def relabel(self, id: Id, label: Hashable) -> None:  # noqa: A002
         """Give a point another label; it keeps its place in the order."""
@@ -254,10 +237,10 @@ class LiveCounts:
             code = classes.find(label)
             if code < 0:
                 code = self._code(label)
-            with self._undivided():
+            with _Undivided(self):
                 self._move(row, old, code)
                 self._points.relabel(name, code)
-                self._journal.append(RELABEL, name, code)
+            self._note()
 
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
         """The prices that follow from the counts as they are now."""
@@ -275,11 +258,8 @@ class LiveCounts:
         """Count all points afresh, and raise if these are not the counts that were kept."""
         with self._lock:
             self._check_whole()
-            validation = self._counts.validation
-            fresh = NeighborCounts.restored(
-                validation, self._counts.radius, np.zeros((2, len(validation)), np.int64), None
-            )
-            fresh.move(enter=self._points.members(cosine=validation.metric == "cosine"))
+            fresh = NeighborCounts.over(self._counts.validation, self._counts.radius)
+            fresh.move(enter=self._members())
             kept = [(self._counts.same, fresh.same), (self._counts.other, fresh.other)]
             if not all(np.array_equal(ours, theirs) for ours, theirs in kept):
                 raise InputError(f"the counts in {self._folder} are not those of its points")
@@ -288,35 +268,41 @@ class LiveCounts:
         """Return when all updates are on the disk: from then on they survive a power cut."""
         with self._lock:
             self._check_open()
-            with self._undivided():
-                self._journal.commit()
+            if self._journaled or self._points.changed:
+                self._save(self._file.commit)
+                self._journaled = 0
 
     def snapshot(self) -> None:
-        """Commit, write the whole state to a new file, put it in its place, empty the journal.
-
-        A crash at any moment leaves a store that opens with the same points.
-        """
+        """Commit, and make the file as small as it can be; a crash at any moment loses nothing."""
         with self._lock:
             self.commit()
-            state = State(self._key, self._journal.number, self._counts, self._points)
-            write_snapshot(self._folder, state)
-            with self._undivided():
-                old = self._journal
-                self._journal = Journal.create(old.path, self._key, state.number)
-                old.close()
-            self._snapshot_number = state.number
+            self._file.compact()
 
     def close(self) -> None:
         """Commit, and let others have the store; again is no harm."""
         with self._lock:
-            ours = self._process == os.getpid()
             try:
-                if ours and not self._closed:
+                if self._process == os.getpid() and not self._closed:
                     self.commit()
             finally:
                 self._closed = self._closed or "closed"
-                self._journal.close()
-                unlock_folder(self._file_lock, ours=ours)
+                self._file.close()
+
+    def _note(self, updates: int = 1) -> None:
+        """Count updates, and write them where many have come; they are not committed yet."""
+        self._journaled += updates
+        if len(self._points.changed) > WAITING:
+            self._save(self._file.write)
+
+    def _save(self, how: Callable[[PointTable], None]) -> None:
+        try:
+            how(self._points)
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _members(self) -> Points | None:
+        return self._points.members(cosine=self._counts.validation.metric == "cosine")
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
         """One row in float64 and a class code; what is not plain is read as a table would be."""
@@ -374,8 +360,8 @@ class LiveCounts:
             raise InputError(f"the store {self._folder} is {self._closed}: use LiveCounts.open")
         if self._process != os.getpid():
             raise InputError(
-                f"the store {self._folder} belongs to the process that opened it: close it there "
-                "before this one opens it"
+                f"the store {self._folder} belongs to the process that opened it: a forked "
+                "process cannot use it"
             )
 
     def _check_whole(self) -> None:
@@ -383,17 +369,14 @@ class LiveCounts:
         if self._broken:
             self._check_open()
 
-    def _undivided(self) -> _Undivided:
-        return _Undivided(self)
-
-    def _give_up(self, why: str) -> None:
-        self._closed, self._broken = why, True
+    def _give_up(self) -> None:
+        self._closed, self._broken = "closed, because an update broke off", True
 
 
 class _Undivided:
     """An update that is made whole: if it breaks off, the store can only be opened anew.
 
-    Memory may then be ahead of the journal; the files are right. What is refused changes nothing.
+    Memory may then be half an update ahead of the file. What is refused changes nothing.
     """
 
     __slots__ = ("store",)
@@ -404,13 +387,9 @@ class _Undivided:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: type[BaseException] | None, error: Any, _: object) -> None:
-        if kind is None or issubclass(kind, InputError | Warning):
-            return
-        self.store._give_up("closed, because an update broke off")
-        if issubclass(kind, OSError):
-            folder = self.store.folder
-            raise InputError(f"{folder} cannot be written: {error.strerror}") from error
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, InputError | Warning):
+            self.store._give_up()
 
 
 def _as_list(ids: Any) -> list[Any]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from thresher.errors import InputError
+from thresher.keeper import Keeper
 from thresher.paper.datasets import SETS, DataSet
 from thresher.paper.dependencies import code_digest
 from thresher.paper.draws import PROTOCOLS
 
 Outcome = dict[str, float]
+KIND = "thresher.cells/1"
+SCHEMA = (
+    "CREATE TABLE cells (key TEXT PRIMARY KEY, outcome TEXT NOT NULL,"
+    " seconds REAL NOT NULL, made TEXT NOT NULL)"
+)
 HIDDEN = "points"  # an entry of an outcome that no table shows: how many points were valued
 
 
@@ -141,35 +145,22 @@ class Store:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = path
-        self._file = self._try(lambda: sqlite3.connect(path, timeout=60, isolation_level=None))
-        self._do(
-            "CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, outcome TEXT NOT NULL,"
-            " seconds REAL NOT NULL, made TEXT NOT NULL)"
-        )
+        self._keeper = Keeper(path, SCHEMA, kind=KIND, what="file of outcomes", shared=True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._keeper.close()
 
     def get(self, key: str) -> tuple[Outcome, float, str] | None:
         """What was computed under this key, in how many seconds, where and when."""
-        row = self._do("SELECT outcome, seconds, made FROM cells WHERE key = ?", key)
-        return None if row is None else (json.loads(row[0]), row[1], row[2])
+        statement = "SELECT outcome, seconds, made FROM cells WHERE key = ?"
+        for outcome, seconds, made in self._keeper.rows(statement, key):
+            return json.loads(outcome), seconds, made
+        return None
 
     def put(self, key: str, outcome: Outcome, seconds: float, made: str) -> None:
         """Keep an outcome; whoever comes second with the same key changes nothing."""
         entry = key, json.dumps(outcome), seconds, made
-        self._do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)
-
-    def _do(self, statement: str, *entries: Any) -> Any:
-        return self._try(lambda: self._file.execute(statement, entries).fetchone())
-
-    def _try(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except sqlite3.Error as refused:
-            way_out = "move it away, or name another folder"
-            raise InputError(f"{self.path} cannot be used: {refused}; {way_out}") from None
+        self._keeper.do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)

@@ -1,26 +1,32 @@
 """A file that a broken run goes on from: every utility that was paid for, as it came.
 
-The first line says what the run is, each other line holds a block of utilities and a checksum.
-Lines are only ever appended; one that a crash cut off, or that was damaged, is computed again. Who
-goes on with other data or settings is refused, and any file that is not a journal is left alone.
-More evaluations are no other setting: a run that is through can be prolonged.
+It says what the run is, and holds blocks of utilities, each with a checksum. A damaged block is
+computed again. Who goes on with other data or settings is refused, and any file that is not a
+journal is left alone. More evaluations are no other setting: a run that is through can be
+prolonged.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from thresher.errors import InputError, ThresherWarning
+from thresher.files import check_sealed, sealed
+from thresher.keeper import Keeper
 from thresher.retrain.utility import Outcome
 
-FORMAT = "thresher.retrain/2"
+KIND = "thresher.retrain/3"
+SCHEMA = """
+CREATE TABLE run (about TEXT NOT NULL);
+CREATE TABLE block (stream INTEGER, start INTEGER, outcome BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (stream, start))
+"""
 Key = tuple[int, int]
 
 
@@ -30,75 +36,75 @@ class Journal:
     def __init__(self, path: str | Path | None, about: Mapping[str, Any], *, size: int) -> None:
         self.size = size  # coalitions a block; that of the file, where there is one
         self.known: dict[Key, Outcome] = {}
-        self._file: IO[bytes] | None = None
+        self._keeper: Keeper | None = None
         if path is None:
             return
-        found = check_path(path)
+        self._keeper = Keeper(check_path(path), SCHEMA, kind=KIND, what="checkpoint")
         try:
-            self._file = found.open("a+b")
-        except OSError as refused:
-            raise InputError(f"checkpoint {path} cannot be written: {refused.strerror}") from None
-        try:
-            _lock(self._file, found)
-            self._read(found, dict(about))
+            self._start(self._keeper, json.loads(json.dumps({"format": KIND, **about})))
         except BaseException:
-            self._file.close()
+            self._keeper.close()
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._keeper is not None:
+            self._keeper.close()
 
     def write(self, outcomes: Mapping[Key, Outcome]) -> None:
-        """Append these blocks, and wait until they are on the disk."""
-        if self._file is None or not outcomes:
+        """Add these blocks, and wait until they are on the disk."""
+        if self._keeper is None or not outcomes:
             return
+        rows = []
         for key, outcome in outcomes.items():
             failed = [int(flag) for flag in outcome.failed]
-            entry = [*key, outcome.utilities, failed, outcome.warned, outcome.complaint]
-            self._file.write(_line(entry))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+            entry = [outcome.utilities, failed, outcome.warned, outcome.complaint]
+            content = json.dumps(entry).encode()
+            rows.append((*key, content, _checksum(key, content)))
+        with self._keeper.change():
+            self._keeper.do_many("INSERT OR REPLACE INTO block VALUES (?, ?, ?, ?)", rows)
 
-    def _read(self, path: Path, about: dict[str, Any]) -> None:
-        assert self._file is not None  # noqa: S101
-        self._file.seek(0)
-        head = self._file.readline()
-        if not head:
-            self._file.write(_line({"format": FORMAT, "size": self.size, **about}))
-            self._file.flush()
+    def _start(self, keeper: Keeper, about: dict[str, Any]) -> None:
+        for (text,) in keeper.rows("SELECT about FROM run"):
+            self._go_on(keeper, text, about)
             return
-        self.size = _check_same(path, _entry(head), about)
-        damaged = 0
-        for line in self._file:
-            entry = _entry(line)
-            if entry is not None:
-                self.known[entry[0], entry[1]] = Outcome(*entry[2:])
-            elif line.endswith(b"\n"):
+        if keeper.row("SELECT count(*) FROM block") != (0,):
+            raise InputError(f"checkpoint {keeper.path} is damaged: remove it")
+        with keeper.change():
+            text = json.dumps(sealed({**about, "size": self.size}))
+            keeper.do("INSERT INTO run VALUES (?)", text)
+
+    def _go_on(self, keeper: Keeper, text: str, about: dict[str, Any]) -> None:
+        """Read what another run left, if it was the same; else raise."""
+        try:
+            found = json.loads(text)
+            check_sealed(found, KIND)
+        except (TypeError, ValueError):
+            raise InputError(f"checkpoint {keeper.path} is damaged: remove it") from None
+        for name, ours in about.items():
+            if found.get(name) != ours:
+                raise InputError(
+                    f"checkpoint {keeper.path} belongs to another run: its {name} is "
+                    f"{found.get(name)!r}, not {ours!r}; choose a new name, or go on with the same "
+                    "arguments"
+                )
+        self.size, damaged = int(found["size"]), 0
+        for stream, start, outcome, checksum in keeper.rows(
+            "SELECT stream, start, outcome, checksum FROM block"
+        ):
+            if isinstance(outcome, bytes) and checksum == _checksum((stream, start), outcome):
+                self.known[stream, start] = Outcome(*json.loads(outcome))
+            else:
                 damaged += 1
-            else:  # cut off by a crash
-                self._file.truncate(self._file.tell() - len(line))
-                break
         if damaged:
-            words = f"{damaged} lines of checkpoint {path} are damaged, and are computed again"
-            warnings.warn(words, ThresherWarning, stacklevel=6)
+            words = f"{damaged} blocks of checkpoint {keeper.path} are damaged: they are computed"
+            warnings.warn(f"{words} again", ThresherWarning, stacklevel=6)
 
 
-def _line(entry: Any) -> bytes:
-    text = json.dumps(entry).encode()
-    return b"%08x %b\n" % (zlib.crc32(text), text)
-
-
-def _entry(line: bytes) -> Any:
-    """What a line holds; None if it is not whole."""
-    if not line.endswith(b"\n") or line[:8] != b"%08x" % zlib.crc32(line[9:-1]):
-        return None
-    with contextlib.suppress(ValueError):
-        return json.loads(line[9:-1])
-    return None
+def _checksum(key: Key, content: bytes) -> int:
+    return zlib.crc32(content, zlib.crc32(f"{key[0]} {key[1]}".encode()))
 
 
 def check_path(path: object) -> Path:
@@ -111,30 +117,3 @@ def check_path(path: object) -> Path:
     if not found.parent.is_dir():
         raise InputError(f"checkpoint {path}: the folder {found.parent} does not exist")
     return found
-
-
-def _check_same(path: Path, head: Any, about: dict[str, Any]) -> int:
-    """The size of blocks of a file that belongs to this run; else raise."""
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise InputError(f"checkpoint {path} is another kind of file: choose a new name")
-    for name, ours in json.loads(json.dumps(about)).items():
-        if head.get(name) != ours:
-            raise InputError(
-                f"checkpoint {path} belongs to another run: its {name} is {head.get(name)!r}, "
-                f"not {ours!r}; choose a new name, or go on with the same arguments"
-            )
-    return int(head["size"])
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Raise if another run is writing here; the lock goes with the process."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"checkpoint {path} is in use by another run") from None
-    except OSError:  # some network drives know no locks
-        return
