@@ -18,9 +18,9 @@ import thresher as th
 from thresher.cli import app
 from thresher.errors import InputError
 from thresher.privacy.noise import Seeded
-from thresher.tables import lines as lines_module
 from thresher.tables import read_private
-from thresher.tables.lines import read_lines
+from thresher.tables import text as text_module
+from thresher.tables.text import read_lines
 
 HEADER = b"a,b,c,y,who"
 GOOD = [b'1.5,2,-3,"up",o1', b"0.5,-1,2,down,o2", b'"3",1,"1",up,"o, ""1"""']
@@ -125,7 +125,7 @@ def test_a_number_is_the_same_beside_a_cell_that_is_none(text):
 @pytest.mark.parametrize("size", [40, 64])
 def test_lines_are_rows_wherever_blocks_are_cut(tmp_path, monkeypatch, size):
     """With a small block, quotes are open at the ends of blocks, and lines too long."""
-    monkeypatch.setattr(lines_module, "LONGEST", size)
+    monkeypatch.setattr(text_module, "LONGEST", size)
     body = [*GOOD, BAD["open quote"], *GOOD, b"1,2,3," + b"u" * size + b",o", *GOOD] * 5
     want = rows_of(csv_file(tmp_path / "a.csv", GOOD * 15))
     assert rows_of(csv_file(tmp_path / "b.csv", body)) == want

@@ -37,10 +37,10 @@ from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, describe_files, read_validation
 from thresher.runs.streamed import piece_table, settled_radius
 from thresher.runs.valued import versions
-from thresher.tables.encoding import Encoder
+from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
-from thresher.tables.finding import find_files
-from thresher.tables.reading import Table
+from thresher.tables.paths import find_files
+from thresher.tables.reader import Table
 from thresher.valuation import Valuation
 
 ROWS = 1 << 18  # of a part while a file is read

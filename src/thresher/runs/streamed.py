@@ -42,8 +42,8 @@ from thresher.runs.settings import AUTO, Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.valued import versions
 from thresher.tables.columns import Columns
-from thresher.tables.encoding import Encoder
-from thresher.tables.reading import Table
+from thresher.tables.encoder import Encoder
+from thresher.tables.reader import Table
 from thresher.valuation import Valuation
 
 JUDGED = 64  # bytes that judging a row takes for each class

@@ -19,11 +19,11 @@ from thresher.errors import InputError
 from thresher.files import reading
 from thresher.findings import SUGGESTIONS
 from thresher.labels import is_missing
+from thresher.spelling import nearest, told_apart
 from thresher.tables.columns import entries_of
-from thresher.tables.finding import nearest, told_apart
 from thresher.tables.formulas import meant
-from thresher.tables.reading import Table, input_digest, record_of
-from thresher.tables.relabeling import fitting_label
+from thresher.tables.new_labels import fitting_label
+from thresher.tables.reader import Table, input_digest, record_of
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 

@@ -16,14 +16,15 @@ from thresher.errors import InputError
 from thresher.labels import RawLabels, check_labels
 from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
-from thresher.tables.batches import NUMBERS, TEXT, parquet_sizes, read_batches
-from thresher.tables.classes import check_distinct, plain_labels
+from thresher.tables import parquet, text
+from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
-from thresher.tables.finding import TEXT_KINDS
+from thresher.tables.paths import TEXT_KINDS
+from thresher.tables.reader import CELLS, read_batches
 from thresher.times import arrow_entries
 
-TABLES = 6 * 8 * NUMBERS  # bytes of a small table, its columns as numbers, and rows of them
-PARSED = 24 * TEXT  # bytes of text, its cells, and numbers, where cells are short
+TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
+PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells are short
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class FileParts:
     Parameters
     ----------
     files, kind, delimiter
-        The files, as in `thresher.tables.reading.Table`.
+        The files, as in `thresher.tables.reader.Table`.
     label
         The column of labels.
     features, categorical
@@ -161,7 +162,7 @@ class FileParts:
     def _measured(self) -> list[tuple[int, int]]:
         """Rows and memory of each Parquet file, looked up once."""
         if self.kind == "parquet" and not self._sizes:
-            self._sizes.extend(parquet_sizes(path, self.columns) for path in self.files)
+            self._sizes.extend(parquet.sizes(path, self.columns) for path in self.files)
         return self._sizes
 
 

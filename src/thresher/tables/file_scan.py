@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError, plain_text
 from thresher.passes.parts import Part, Place
-from thresher.tables.batches import common_schema
 from thresher.tables.columns import Columns, choose_columns
-from thresher.tables.delimited import check_delimiter
-from thresher.tables.encoding import Encoder, Feature
+from thresher.tables.encoder import Encoder
+from thresher.tables.feature import Feature
 from thresher.tables.file_parts import FileParts
-from thresher.tables.finding import TEXT_KINDS, find_files, kind_of
-from thresher.tables.reading import Table
+from thresher.tables.reader import scan_table
 
 ROWS = 1 << 16  # of a part, where all of it is read at once
 ELSEWHERE = re.compile(r"fill them by --fill .*?, (?=leave)|encode it by --categorical \S+, or ")
@@ -125,20 +123,3 @@ def arguments_for_options() -> Iterator[None]:
     except InputError as refused:
         text = ELSEWHERE.sub("", str(refused))
         raise InputError(OPTION.sub(r"\1=", text)) from None
-
-
-def scan_table(path: str | PathLike[str], *, delimiter: str | None = None) -> Table:
-    """A table without its rows: the files, and the columns that all of them have."""
-    files = find_files(path)
-    kind = kind_of(files[0])
-    if kind in {"npz", "npy"}:
-        raise InputError(
-            f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
-            "numpy.load(path, mmap_mode='r')"
-        )
-    between = None
-    if kind in TEXT_KINDS:
-        usual = "," if kind == "csv" else "\t"
-        between = usual if delimiter is None else check_delimiter(delimiter)
-    schema = common_schema(files, kind, between)
-    return Table(schema.empty_table(), files, kind, between)

@@ -3,29 +3,100 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.errors import InputError
-from thresher.files import check_writable, resolved, write_whole
+from thresher.files import check_apart, check_free, write_whole
+from thresher.tables import arrow, npz, parquet
 from thresher.tables.columns import entries_of
-from thresher.tables.cutting import Cut, write_array, write_cut, write_pieces
-from thresher.tables.finding import kind_of
+from thresher.tables.delimited import NEWLINE, Delimited, edited, quoted
 from thresher.tables.formulas import harmless_text
 from thresher.tables.label_files import LabelFile, read_label_file
-from thresher.tables.reading import Table
-from thresher.tables.relabeling import fitting_label, relabeled_array, written_label
+from thresher.tables.new_labels import fitting_label, relabeled, relabeled_array, written_label
+from thresher.tables.paths import is_gzip, kind_of
+from thresher.tables.reader import Table
 
 LOG_COLUMNS = ("row", "id", "action", "old_label", "new_label")
 
 Change = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OldLabels:
+    """The labels of a table as its file has them, some of them maybe missing."""
+
+    entries: list[Any]
+    kind: Any = None  # the type of Arrow; None of text
+    name: str = ""  # of the column or file that holds them
+    file: LabelFile | None = None  # where they have one of their own
+
+    @classmethod
+    def of(cls, table: Table, label: str | None) -> OldLabels:
+        """The labels in a column, or in a file; all are missing where there is neither."""
+        if label is None:
+            return cls([None] * len(table))
+        if table.kind != "npy":
+            kind = None if table.is_text else table.data.schema.field(label).type
+            return cls(entries_of(table, label, "--label"), kind, label)
+        file = read_label_file(label, table.name, len(table))
+        kind = None if file.array is None else pa.from_numpy_dtype(file.array.dtype)
+        return cls(file.entries, kind, file.path.name, file)
+
+    def fitting(self, new: Any) -> Any:
+        """A new label as the file can hold it."""
+        return written_label(new) if self.kind is None else fitting_label(new, self.kind, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """What to write of a table: the rows to keep, and new labels by row."""
+
+    table: Table
+    keep: NDArray[np.bool_]
+    labels: Mapping[int, Any]
+    label: str | None
+
+    def write(self, target: Path, temporary: Path) -> None:
+        """Write what is left as the kind of file that the table is; the target is named so."""
+        files, kind = self.table.files, self.table.kind
+        if self.table.is_text:
+            _write_pieces(_pieces(self), target, temporary)
+        elif kind == "parquet":
+            parquet.write(self.data(), files[0], temporary)
+        elif kind == "arrow":
+            packed = target.suffix.lower() == ".feather"
+            arrow.write(self.data(), files[0], temporary, packed=packed)
+        elif kind == "npz":
+            npz.write(files, self.array, temporary)
+        else:
+            whole = np.concatenate([npz.arrays_of(path)["X"] for path in files])
+            npz.write_array(whole[self.keep], temporary)
+
+    def array(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """What is left of an array with one entry a row."""
+        if name == self.label and self.labels:
+            array = relabeled_array(array, self.labels, name)
+        return array[self.keep]
+
+    def data(self) -> pa.Table:
+        """The table that is left."""
+        data = self.table.data
+        if self.labels and self.label is not None:
+            place = data.column_names.index(self.label)
+            column = relabeled(data.column(place), self.labels, self.label)
+            data = data.set_column(place, data.field(place), column)
+        return data.filter(pa.array(self.keep))
 
 
 def write_cleaned(
@@ -62,7 +133,7 @@ def write_cleaned(
     Examples
     --------
     >>> import tempfile
-    >>> from thresher.tables.reading import read_table
+    >>> from thresher.tables.reader import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("x,y\n 1.50,cat\n2,dog\n3,cat\n")
     ...     table = read_table(Path(folder, "a.csv"))
@@ -78,19 +149,15 @@ def write_cleaned(
     wanted = _checked(table, dict(relabel or {}), keep)
     if wanted and label is None:
         raise InputError("label must name the column of labels that are to change, got None")
-    beside = _label_file(table, label)
-    old = old_labels(table, label)
-    labels = {
-        row: new
-        for row, label_ in wanted.items()
-        if (new := _fitted(table, label, label_, beside)) != old[row]
-    }
+    old = OldLabels.of(table, label)
+    fitting = {row: old.fitting(new) for row, new in wanted.items()}
+    labels = {row: new for row, new in fitting.items() if new != old.entries[row]}
     ids = None if id is None else entries_of(table, id, "--id")
     cut = Cut(table, keep, labels, label)
-    write_whole(target, lambda temporary: write_cut(cut, target, temporary), replace=force)
-    if beside is not None:
-        _write_labels(beside, cut, labels_target(target, beside.path), force=force)
-    return _log(cut, old, ids)
+    write_whole(target, lambda temporary: cut.write(target, temporary), replace=force)
+    if old.file is not None:
+        _write_labels(old.file, cut, labels_target(target, old.file.path), force=force)
+    return _log(cut, old.entries, ids)
 
 
 def labels_target(target: Path, labels: Path) -> Path:
@@ -102,16 +169,6 @@ def labels_target(target: Path, labels: Path) -> Path:
     'clean-labels.txt'
     """
     return target.with_name(f"{target.stem}-labels{labels.suffix}")
-
-
-def old_labels(table: Table, label: str | None) -> list[Any]:
-    """The labels as the file has them, some of them maybe missing."""
-    beside = _label_file(table, label)
-    if beside is not None:
-        return beside.entries
-    if label is None:
-        return [None] * len(table)
-    return entries_of(table, label, "--label")
 
 
 def check_target(
@@ -131,22 +188,6 @@ def check_target(
     for each in targets:
         check_free(each, table.files, force=force)
     return target
-
-
-def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
-    """Raise where a file cannot be written, or is there already, unless by `force`."""
-    if path.exists() and not path.is_dir() and not force:
-        same = any(path.samefile(each) for each in inputs)
-        what = "is the input itself" if same else "is there already"
-        raise InputError(f"{path} {what}: name another file, or replace it by --force")
-    check_writable(path)
-
-
-def check_apart(path: Path, others: Iterable[Path]) -> None:
-    """Raise where a file to be written is also another one of those in use."""
-    for other in others:
-        if resolved(path) == resolved(other):
-            raise InputError(f"{path} cannot be written, it is in use itself: name another file")
 
 
 def check_log(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -221,41 +262,14 @@ def _check_rows(table: Table, rows: list[Any]) -> None:
             )
 
 
-def _label_file(table: Table, label: str | None) -> LabelFile | None:
-    if table.kind != "npy" or label is None:
-        return None
-    return read_label_file(label, table.name, len(table))
-
-
-def _fitted(table: Table, label: str | None, new: Any, beside: LabelFile | None) -> Any:
-    """A new label as the file can hold it."""
-    kind = _label_kind(table, label, beside)
-    if kind is None:
-        return written_label(new)
-    return fitting_label(new, kind, str(label) if beside is None else beside.path.name)
-
-
-def label_kind(table: Table, label: str | None) -> Any:
-    """The type of Arrow that the labels have; None of text."""
-    return _label_kind(table, label, _label_file(table, label))
-
-
-def _label_kind(table: Table, label: str | None, beside: LabelFile | None) -> Any:
-    import pyarrow as pa
-
-    if beside is not None:
-        return None if beside.array is None else pa.from_numpy_dtype(beside.array.dtype)
-    return None if table.is_text or label is None else table.data.schema.field(label).type
-
-
 def _write_labels(beside: LabelFile, cut: Cut, target: Path, *, force: bool) -> None:
     if beside.array is not None:
         array = relabeled_array(beside.array, cut.labels, beside.path.name)[cut.keep]
-        write_whole(target, lambda temporary: write_array(array, temporary), replace=force)
+        write_whole(target, lambda temporary: npz.write_array(array, temporary), replace=force)
         return
     drop = set(np.flatnonzero(~cut.keep).tolist())
     pieces = beside.pieces(drop, cut.labels)
-    write_whole(target, lambda temporary: write_pieces(pieces, target, temporary), replace=force)
+    write_whole(target, lambda temporary: _write_pieces(pieces, target, temporary), replace=force)
 
 
 def _log(cut: Cut, old: list[Any], ids: list[Any] | None) -> list[Change]:
@@ -270,3 +284,53 @@ def _log(cut: Cut, old: list[Any], ids: list[Any] | None) -> list[Change]:
         }
         for row in changed
     ]
+
+
+def _write_pieces(pieces: Iterator[bytes], target: Path, temporary: Path) -> None:
+    """Write bytes, packed if the target's name ends in .gz."""
+    with temporary.open("wb") as file:
+        if is_gzip(target):
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                packed.writelines(pieces)
+        else:
+            file.writelines(pieces)
+
+
+def _pieces(cut: Cut) -> Iterator[bytes]:
+    """The bytes of all files, one after the other, under the header of the first."""
+    names, between = cut.table.data.column_names, cut.table.delimiter or ","
+    column = names.index(cut.label) if cut.label is not None and cut.labels else 0
+    first, last = 0, b""
+    for number, path in enumerate(cut.table.files):
+        source = Delimited.open(path, between)
+        rows = _check_unchanged(cut, source, path, first, column)
+        if last and not last.endswith((b"\n", b"\r")):
+            newline = NEWLINE.search(source.raw)
+            yield newline[0] if newline else b"\n"
+        drop = {row for row in range(rows) if not cut.keep[first + row]}
+        cells = {
+            row - first: quoted(label, between)
+            for row, label in cut.labels.items()
+            if first <= row < first + rows
+        }
+        for piece in edited(source, drop, cells, column, from_header=number == 0):
+            last = piece or last
+            yield piece
+        first += rows
+
+
+def _check_unchanged(cut: Cut, source: Delimited, path: Path, first: int, column: int) -> int:
+    """The number of rows, if the file still says what was read from it."""
+    records = source.records()
+    header = next(records, None)
+    names = [] if header is None else [source.text(cell) or "" for cell in source.cells(header)]
+    same = names == cut.table.data.column_names
+    row = first - 1
+    for row, record in enumerate(records, start=first):
+        if same and row in cut.labels and row < len(cut.keep):
+            said = source.text(source.cells(record)[column])
+            same = said == cut.table.data.column(column)[row].as_py()
+    last = path == cut.table.files[-1]
+    if not same or row >= len(cut.keep) or (last and row != len(cut.keep) - 1):
+        raise InputError(f"{path} was changed after it was read: nothing was written")
+    return row + 1 - first
