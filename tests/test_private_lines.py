@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 import string
@@ -197,16 +198,39 @@ OPTIONS = ["--validation", "val.csv", "--epsilon", "1", "--delta", "1e-6", "--le
            "--out-prices", "p.json", "--force"]  # fmt: skip
 
 
-def released(folder, monkeypatch, *more):
+def released(folder, monkeypatch, *more, points="odd.csv"):
     """What the command does and says with one tape of noise, and a ledger of its own."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("thresher.privacy.release.noise_source", lambda seed: Seeded(0))
     for path in folder.glob("l.db*"):
         path.unlink()
     th.Ledger.create("l.db", epsilon=1, delta=1e-6, unit="owner" if "--owner" in more else "point")
-    done = CliRunner().invoke(app, ["release", "odd.csv", *OPTIONS, *more])
+    done = CliRunner().invoke(app, ["release", points, *OPTIONS, *more])
     record = json.loads(done.stdout) | {"ledger": None}
     return done.exit_code, done.stderr, record, (folder / "p.json").read_bytes()
+
+
+KINDS = ["tsv", "csv.gz", "tsv.gz", "parquet", "arrow", "feather"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release_is_the_same_from_every_kind_of_file(folder, monkeypatch, kind):
+    pa, csv = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.csv")
+    ignore = ["--ignore", "who"]
+    want = released(folder, monkeypatch, *ignore, points="points.csv")
+    assert want[0] == 0, want
+    table = csv.read_csv(folder / "points.csv")
+    path = folder / f"points.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif kind in {"arrow", "feather"}:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        text = (folder / "points.csv").read_bytes()
+        text = text.replace(b",", b"\t") if kind.startswith("tsv") else text
+        path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    assert released(folder, monkeypatch, *ignore, points=path.name) == want
 
 
 @pytest.mark.parametrize(
