@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -533,6 +534,30 @@ def test_a_parquet_table_is_read_too(folder, stub):
     command(Path("t.parquet"), Path("o.npz"), validation=Path("t.parquet"))
     assert stored("o.npz")["X"][:, :2].tolist() == [[1, 0], [0, 2], [1, 1]]
     assert stored("o.npz")["y"].tolist() == [5, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "feather", "folder"])
+def test_texts_are_read_from_every_kind_of_table(folder, stub, kind):
+    text = "text,label\na,red\nbb,blue\nab,red\n"
+    (folder / "t.csv").write_text(text)
+    path = folder / f"t.{kind}"
+    if kind == "tsv":
+        path.write_text(text.replace(",", "\t"))
+    elif kind == "csv.gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    elif kind == "feather":
+        from pyarrow import csv, feather
+
+        feather.write_feather(csv.read_csv(folder / "t.csv"), path)
+    else:
+        path.mkdir()
+        for number, line in enumerate(text.splitlines()[1:]):
+            (path / f"{number}.csv").write_text(f"text,label\n{line}\n")
+    for source, out in (("t.csv", "want.npz"), (path.name, "o.npz")):
+        command(Path(source), Path(out), validation=Path("val.csv"))
+    want, found = stored("want.npz"), stored("o.npz")
+    for name in want:
+        np.testing.assert_array_equal(found[name], want[name])
 
 
 @pytest.mark.parametrize(
