@@ -20,8 +20,9 @@ from tabular import check_refused, put, thresher
 
 import thresher as th
 from thresher.tables import clean_copy
+from thresher.tables.change_log import write_change_log
 from thresher.tables.changes import rows_to_drop, rows_to_relabel
-from thresher.tables.clean_copy import write_change_log, write_cleaned
+from thresher.tables.clean_copy import write_cleaned
 from thresher.tables.new_labels import fitting_label, written_label
 from thresher.tables.reader import read_table
 
