@@ -134,7 +134,7 @@ def _check_targets(
     force: bool,
 ) -> None:
     """Refuse what cannot be written, before anything is charged."""
-    from thresher.files import check_apart, check_free, check_writable
+    from thresher.files import check_apart, check_free
     from thresher.report import check_target
 
     options = {"--out-prices": out_prices, "--report": report, "--unusable": unusable}
@@ -144,11 +144,10 @@ def _check_targets(
         if str(path) == STREAM:
             raise InputError(f"{option} must be a file, got -; nothing was charged")
         try:
-            check_writable(path)
+            check_apart(path, inputs)
+            check_free(path, force=force)
         except InputError as refused:
             raise InputError(f"{option}: {refused}; nothing was charged") from None
-        check_apart(path, inputs)
-        check_free(path, force=force)
         inputs = [*inputs, path]
     if report is not None:
         check_target(report, force=force)

@@ -134,15 +134,9 @@ class FileParts:
 
     def identity(self) -> dict[str, Any]:
         """Names, sizes and times of the files, and their columns."""
-        stats = [path.stat() for path in self.files]
-        return {
-            "files": [
-                [str(path), stat.st_size, stat.st_mtime_ns]
-                for path, stat in zip(self.files, stats, strict=True)
-            ],
-            "columns": self.columns,
-            "delimiter": self.delimiter,
-        }
+        stats = [(path, path.stat()) for path in self.files]
+        files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+        return {"files": files, "columns": self.columns, "delimiter": self.delimiter}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""
