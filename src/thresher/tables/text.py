@@ -59,7 +59,7 @@ def read(path: Path, delimiter: str) -> pa.Table:
 def schema(path: Path, delimiter: str) -> pa.Schema:
     """The columns of a file, all of them text."""
     with contextlib.closing(_pieces(path, delimiter)) as pieces:
-        for _, names, source, start, _ in pieces:
+        for names, source, start, _ in pieces:
             if source.raw[start:].strip(b"\r\n"):
                 return pa.schema([(name, pa.string()) for name in names])
     raise _no_rows(path)
@@ -68,9 +68,9 @@ def schema(path: Path, delimiter: str) -> pa.Schema:
 def batches(path: Path, delimiter: str, wanted: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
     """The rows in small tables, each with the number of its first row."""
     row = 0
-    for last, names, source, start, lines in _pieces(path, delimiter):
+    for names, source, start, lines in _pieces(path, delimiter):
         if source.raw[start:].strip(b"\r\n"):
-            table = _rows(path, source, start, names, wanted, lines, last=last)
+            table = _rows(path, source, start, names, wanted, lines)
             yield row, table
             row += table.num_rows
     if not row:
@@ -98,11 +98,10 @@ def _no_rows(path: Path) -> InputError:
     return InputError(f"{path} has a header but no rows: at least one row is needed")
 
 
-def _pieces(path: Path, delimiter: str) -> Generator[tuple[bool, list[str], Delimited, int, int]]:
+def _pieces(path: Path, delimiter: str) -> Generator[tuple[list[str], Delimited, int, int]]:
     """Pieces of text that end where a record does.
 
-    With each comes whether it is the last, the names of the columns, where its rows start, and how
-    many lines come before it.
+    With each come the names of the columns, where its rows start, and how many lines are before it.
     """
     rest, lines, names, last = b"", 0, None, False
     with open_bytes(path) as file:
@@ -119,7 +118,7 @@ def _pieces(path: Path, delimiter: str) -> Generator[tuple[bool, list[str], Deli
                     names = read_names(path, source, header)
                 start = 0 if header is None else header.end
             if names is not None:
-                yield last, names, source, start, lines
+                yield names, source, start, lines
             lines += piece.count(b"\n") or piece.count(b"\r")
 
 
@@ -142,22 +141,29 @@ def _last_end(path: Path, text: bytes, delimiter: str, lines: int) -> int:
 
 def _rows(
     path: Path, source: Delimited, start: int, names: list[str],
-    wanted: Sequence[str] | None = None, lines: int = 0, *, last: bool = True,
+    wanted: Sequence[str] | None = None, lines: int = 0,
 ) -> pa.Table:  # fmt: skip
     """The rows from the byte `start` on; so many lines come before the source."""
-    body = pa.py_buffer(source.raw).slice(start)
-    quotes = source.raw.find(b'"') >= 0
-    if quotes and last:
-        _check_closed(path, source, lines)
-    if source.raw[-1:] == source.delimiter.encode():
-        # Arrow takes an empty cell at the very end for one in quotes, if the one before it is
-        body = pa.py_buffer(bytes(body) + b"\n")
-    # one block where there are quotes: Arrow drops a line feed in quotes at the start of a block
-    block = min(max(body.size, 1), MOST) if quotes else BLOCK
+    body, between = pa.py_buffer(source.raw).slice(start), source.delimiter
+    if source.raw.find(b'"', start) < 0:
+        try:
+            return _parsed(body, names, between, BLOCK, wanted)
+        except pa.ArrowInvalid as wrong:
+            raise _diagnosis(path, source, len(names), str(wrong), lines) from None
+    # a row of marks at the end, which a quote that is still open takes in; and one block, since
+    # Arrow drops a line feed in quotes at the start of a block
+    mark = "\x1f" if between != "\x1f" else "\x1e"
+    body = pa.py_buffer(bytes(body) + f"\n{between.join([mark] * len(names))}\n".encode())
     try:
-        return _parsed(body, names, source.delimiter, block, wanted, quotes=quotes)
+        table = _parsed(body, names, between, min(body.size, MOST), wanted, quotes=True)
     except pa.ArrowInvalid as wrong:
+        _check_closed(path, source, lines)
         raise _diagnosis(path, source, len(names), str(wrong), lines) from None
+    rows = table.num_rows - 1
+    if any(cell != mark for column in table.slice(rows).to_pydict().values() for cell in column):
+        _check_closed(path, source, lines)
+        raise InputError(f"{path} cannot be read: a quote near its end seems to be open")
+    return table.slice(0, rows)
 
 
 def _parsed(
