@@ -19,11 +19,12 @@ from pyarrow import feather, ipc
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.tables import cutting
+from thresher.tables import clean_copy
+from thresher.tables.change_log import write_change_log
 from thresher.tables.changes import rows_to_drop, rows_to_relabel
-from thresher.tables.reading import read_table
-from thresher.tables.relabeling import fitting_label, written_label
-from thresher.tables.writing import write_change_log, write_cleaned
+from thresher.tables.clean_copy import write_cleaned
+from thresher.tables.new_labels import fitting_label, written_label
+from thresher.tables.reader import read_table
 
 
 @pytest.fixture(autouse=True)
@@ -424,7 +425,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
         yield b"x,"
         raise OSError("disk full")
 
-    monkeypatch.setattr(cutting, "edited", broken)
+    monkeypatch.setattr(clean_copy, "edited", broken)
     with pytest.raises(th.InputError, match="cannot write b.csv: disk full"):
         cleaned("a.csv", "b.csv", drop=[0], force=True)
     assert Path("b.csv").read_text() == "before"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import thresher as th
 from thresher import embed
 from thresher.cli.embed import embed as command
 from thresher.tables import read_labeled
+from thresher.tables import text as text_module
 
 ABOUT = {"model": "none", "components": None}
 
@@ -515,7 +517,7 @@ def test_labels_of_a_csv_are_text_unless_all_are_whole_numbers(
 
 
 def test_a_text_may_break_its_line_where_a_block_of_the_file_ends(folder, stub, monkeypatch):
-    monkeypatch.setattr(sys.modules["thresher.cli.embed"], "BLOCK", 64)
+    monkeypatch.setattr(text_module, "BLOCK", 64)
     lines = [f'"{"a" * (i % 9)}\n\nb",{i}' for i in range(60)]
     (folder / "t.csv").write_text("\n".join(["text,label", *lines]) + "\n")
     command(Path("t.csv"), Path("o.npz"), validation=Path("t.csv"))
@@ -532,6 +534,30 @@ def test_a_parquet_table_is_read_too(folder, stub):
     command(Path("t.parquet"), Path("o.npz"), validation=Path("t.parquet"))
     assert stored("o.npz")["X"][:, :2].tolist() == [[1, 0], [0, 2], [1, 1]]
     assert stored("o.npz")["y"].tolist() == [5, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "feather", "folder"])
+def test_texts_are_read_from_every_kind_of_table(folder, stub, kind):
+    text = "text,label\na,red\nbb,blue\nab,red\n"
+    (folder / "t.csv").write_text(text)
+    path = folder / f"t.{kind}"
+    if kind == "tsv":
+        path.write_text(text.replace(",", "\t"))
+    elif kind == "csv.gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    elif kind == "feather":
+        from pyarrow import csv, feather
+
+        feather.write_feather(csv.read_csv(folder / "t.csv"), path)
+    else:
+        path.mkdir()
+        for number, line in enumerate(text.splitlines()[1:]):
+            (path / f"{number}.csv").write_text(f"text,label\n{line}\n")
+    for source, out in (("t.csv", "want.npz"), (path.name, "o.npz")):
+        command(Path(source), Path(out), validation=Path("val.csv"))
+    want, found = stored("want.npz"), stored("o.npz")
+    for name in want:
+        np.testing.assert_array_equal(found[name], want[name])
 
 
 @pytest.mark.parametrize(
@@ -561,12 +587,12 @@ def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, wor
     ("source", "options", "words"),
     [
         ("none.csv", {}, "there is no file none.csv"),
-        ("texts.txt", {}, "texts.txt does not hold .*a .csv or .parquet file, or an .npz of images"),
-        ("texts.csv", {"text": "body"}, "texts.csv .* no column 'body' \\(--text\\), but text, label"),
+        ("texts.txt", {}, "texts.txt must be a .csv, .tsv, .parquet, .*file"),
+        ("texts.csv", {"text": "body"}, "texts.csv has no column 'body' \\(--text\\): it has 'text', 'label'"),
         ("texts.csv", {"label": "z"}, "no column 'z' \\(--label\\)"),
         ("texts.csv", {"validation": Path("gap.csv")}, "gap.csv .*'text' .* got None in row 1"),
-        ("open.csv", {}, "open.csv .* column 'label' has missing labels in row 1"),
-        ("bad.parquet", {}, "bad.parquet does not hold a table"),
+        ("open.csv", {}, "open.csv column 'label' has missing labels in row 1"),
+        ("bad.parquet", {}, "bad.parquet is damaged, .* or is no .parquet file"),
         ("texts.csv", {"validation": Path("whole.csv")}, "all integers or all strings"),
         ("texts.csv", {"validation": Path("val.csv"), "held_out": 0.1}, "--held-out goes with one"),
         ("texts.csv", {"validation": Path("val.csv"), "seed": 0}, "--seed goes with one table"),

@@ -20,7 +20,9 @@ from thresher.passes.in_parts import Run, value_in_parts
 from thresher.passes.memory import Account
 from thresher.passes.parts import ArrayParts, Place
 from thresher.passes.read_ahead import read_ahead
-from thresher.tables import batches
+from thresher.tables import parquet as parquet_module
+from thresher.tables import text as text_module
+from thresher.tables.reader import read_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -159,8 +161,8 @@ def test_errors_name_the_row_among_all(spoil, words, small_parts):
 @pytest.mark.parametrize("names", [None, "abc"], ids=["integers", "words"])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "csv.gz", "arrow", "feather"])
 def test_files_are_valued_as_arrays_are(tmp_path, kind, names, small_parts, monkeypatch):
-    monkeypatch.setattr(batches, "TEXT", 3000)
-    monkeypatch.setattr(batches, "BUFFER", 1000)
+    monkeypatch.setattr(text_module, "BATCH", 3000)
+    monkeypatch.setattr(parquet_module, "BUFFER", 1000)
     X, y, X_val, y_val = problem(2500)
     if names:
         y, y_val = (np.array(list(names))[labels] for labels in (y, y_val))
@@ -272,8 +274,7 @@ def test_a_missing_number_is_named_by_file_column_and_row(tmp_path, kind, small_
 )
 @pytest.mark.parametrize("size", [4, 1 << 20], ids=["small", "large"])
 def test_text_is_read_as_strictly_in_pieces(tmp_path, monkeypatch, text, words, size):
-    monkeypatch.setattr(batches, "TEXT", size)
-    monkeypatch.setattr(batches, "BUFFER", size)
+    monkeypatch.setattr(text_module, "BATCH", size)
     path = put(tmp_path / "a.csv", text)
     X_val = [[1.0], [2.0]]
     check_refused(
@@ -294,10 +295,9 @@ def test_text_is_the_same_however_it_is_cut(tmp_path, cells, size, end, last):
     lines = ["x,y", *(f"{x},{_quoted(label)}" for x, label in cells)]
     path = put(tmp_path / "a.csv", ("\ufeff" + end.join(lines) + end * last).encode())
     with pytest.MonkeyPatch().context() as patch:
-        patch.setattr(batches, "TEXT", size)
-        patch.setattr(batches, "BUFFER", size)
-        found = list(batches.read_batches(path, "csv", ",", ["x", "y"]))
-        later = list(batches.read_batches(path, "csv", ",", ["y"], start=len(cells) // 2))
+        patch.setattr(text_module, "BATCH", size)
+        found = list(read_batches(path, "csv", ",", ["x", "y"]))
+        later = list(read_batches(path, "csv", ",", ["y"], start=len(cells) // 2))
     whole = pa.concat_tables([table for _, table in found])
     assert whole.column("x").to_pylist() == [str(x) for x, _ in cells]
     assert whole.column("y").to_pylist() == [label for _, label in cells]

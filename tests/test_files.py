@@ -21,7 +21,7 @@ from tabular import check_refused
 import thresher as th
 from thresher.arrays import load_array, load_arrays
 from thresher.files import check_writable
-from thresher.tables.reading import read_table
+from thresher.tables.reader import read_table
 
 LONG = "n" * 300  # no file can have such a name
 ROWS = "".join(f"{i % 7}.5,{i % 5},{'ab'[i % 2]}\n" for i in range(60))
@@ -92,7 +92,7 @@ from pathlib import Path
 import pyarrow as pa
 import thresher as th
 from thresher.passes.parts import Place
-from thresher.tables.reading import read_table
+from thresher.tables.reader import read_table
 
 def keep_all(data):
     return data.filter(pa.array([True] * len(data), pa.bool_()))
@@ -181,7 +181,7 @@ def test_arrays_come_back_however_they_are_packed():
 def test_what_the_system_does_not_give_is_not_called_damaged():
     code = (
         "import os, sys; from pathlib import Path; import thresher as th\n"
-        "from thresher.tables.reading import read_table; from thresher.files import write_whole\n"
+        "from thresher.tables.reader import read_table; from thresher.files import write_whole\n"
         "th.Valuation, th.tknn_shapley([[0.0]], [0], [[0.0]], [0], metric='euclidean')\n"
         "import pyarrow.parquet\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"

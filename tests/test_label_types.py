@@ -15,7 +15,7 @@ from tabular import check_refused
 
 from thresher.cli import app
 from thresher.labels import check_labels
-from thresher.tables.relabeling import fitting_label
+from thresher.tables.new_labels import fitting_label
 
 DAY = 86_400
 KINDS = {

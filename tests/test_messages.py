@@ -16,8 +16,8 @@ from tabular import put, thresher
 import thresher as th
 from thresher.errors import plain_text
 from thresher.report import gather, render
-from thresher.tables.finding import missing
-from thresher.tables.reading import read_table
+from thresher.spelling import missing
+from thresher.tables.reader import read_table
 
 COLOR, TURNED, LINES = "\x1b[31mred\x1b[0m", "abc\u202edef", "two\nlines\r\x00\x07"
 NASTY = [COLOR, TURNED, LINES, "\udc80", "\u2028\x9b31m"]

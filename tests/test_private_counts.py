@@ -23,8 +23,8 @@ from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
 from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
-from thresher.privacy.points import read_points
 from thresher.privacy.prior import Public
+from thresher.privacy.private_points import read_points
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 import string
@@ -18,9 +19,9 @@ import thresher as th
 from thresher.cli import app
 from thresher.errors import InputError
 from thresher.privacy.noise import Seeded
-from thresher.tables import lines as lines_module
 from thresher.tables import read_private
-from thresher.tables.lines import read_lines
+from thresher.tables import text as text_module
+from thresher.tables.text import read_lines
 
 HEADER = b"a,b,c,y,who"
 GOOD = [b'1.5,2,-3,"up",o1', b"0.5,-1,2,down,o2", b'"3",1,"1",up,"o, ""1"""']
@@ -125,7 +126,7 @@ def test_a_number_is_the_same_beside_a_cell_that_is_none(text):
 @pytest.mark.parametrize("size", [40, 64])
 def test_lines_are_rows_wherever_blocks_are_cut(tmp_path, monkeypatch, size):
     """With a small block, quotes are open at the ends of blocks, and lines too long."""
-    monkeypatch.setattr(lines_module, "LONGEST", size)
+    monkeypatch.setattr(text_module, "LONGEST", size)
     body = [*GOOD, BAD["open quote"], *GOOD, b"1,2,3," + b"u" * size + b",o", *GOOD] * 5
     want = rows_of(csv_file(tmp_path / "a.csv", GOOD * 15))
     assert rows_of(csv_file(tmp_path / "b.csv", body)) == want
@@ -197,16 +198,39 @@ OPTIONS = ["--validation", "val.csv", "--epsilon", "1", "--delta", "1e-6", "--le
            "--out-prices", "p.json", "--force"]  # fmt: skip
 
 
-def released(folder, monkeypatch, *more):
+def released(folder, monkeypatch, *more, points="odd.csv"):
     """What the command does and says with one tape of noise, and a ledger of its own."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("thresher.privacy.dp_tknn.noise_source", lambda seed: Seeded(0))
     for path in folder.glob("l.db*"):
         path.unlink()
     th.Ledger.create("l.db", epsilon=1, delta=1e-6, unit="owner" if "--owner" in more else "point")
-    done = CliRunner().invoke(app, ["release", "odd.csv", *OPTIONS, *more])
+    done = CliRunner().invoke(app, ["release", points, *OPTIONS, *more])
     record = json.loads(done.stdout) | {"ledger": None}
     return done.exit_code, done.stderr, record, (folder / "p.json").read_bytes()
+
+
+KINDS = ["tsv", "csv.gz", "tsv.gz", "parquet", "arrow", "feather"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release_is_the_same_from_every_kind_of_file(folder, monkeypatch, kind):
+    pa, csv = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.csv")
+    ignore = ["--ignore", "who"]
+    want = released(folder, monkeypatch, *ignore, points="points.csv")
+    assert want[0] == 0, want
+    table = csv.read_csv(folder / "points.csv")
+    path = folder / f"points.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif kind in {"arrow", "feather"}:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        text = (folder / "points.csv").read_bytes()
+        text = text.replace(b",", b"\t") if kind.startswith("tsv") else text
+        path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    assert released(folder, monkeypatch, *ignore, points=path.name) == want
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import thresher as th
 from thresher.errors import InputError
 from thresher.inputs import check_validation
 from thresher.privacy.names import number_owners, read_labels, read_owners
-from thresher.privacy.points import read_points
+from thresher.privacy.private_points import read_points
 from thresher.privacy.rows import read_features
 
 FEW, KINDS = X[:30], Y[:30].tolist()

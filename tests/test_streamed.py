@@ -27,10 +27,9 @@ from thresher.passes import memory
 from thresher.runs import Settings, ranks, table_file, value_files, value_to_file, write_results
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
-from thresher.tables import batches
+from thresher.tables import text
 from thresher.tables.columns import Columns
-from thresher.tables.encoder_fit import fit_encoder
-from thresher.tables.encoding import Encoder
+from thresher.tables.encoder import Encoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -62,7 +61,7 @@ def data(tmp_path, monkeypatch):
     for number, (lo, hi) in enumerate([(0, 100), (100, 900), (900, 1500)]):
         pq.write_table(points.slice(lo, hi - lo), f"points/{number}.parquet")
     monkeypatch.setattr(memory, "LARGEST", 1)
-    monkeypatch.setattr(batches, "TEXT", 9000)
+    monkeypatch.setattr(text, "BATCH", 9000)
 
 
 def same_table(one, other):
@@ -175,7 +174,7 @@ def test_the_encoder_is_that_of_the_table_in_memory():
     wanted = Encoder.fit(_columns(features), fill=0, standardize=True)
     cuts = [0, 1, 5, 2000, 8999, 9000]
     parts = [_columns(features.slice(lo, hi - lo)) for lo, hi in pairwise(cuts)]
-    got = fit_encoder(iter(parts), fill=0.0, standardize=True)
+    got = Encoder.fit_parts(iter(parts), fill=0.0, standardize=True)
     assert got.names == wanted.names
     assert got.features == wanted.features
     for feature, name in zip(got.features, ("large", "huge")):

@@ -22,7 +22,8 @@ import pytest
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.tables.finding import find_files, missing, nearest
+from thresher.spelling import missing, nearest
+from thresher.tables.paths import find_files
 
 COMMAND = [sys.executable, "-m", "thresher"]
 

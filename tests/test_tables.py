@@ -19,13 +19,14 @@ from pyarrow import csv, feather, ipc
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.tables import encoding
-from thresher.tables.cells import MOST_CATEGORIES
+from thresher.tables import encoder as encoder_module
+from thresher.tables.cell_values import MOST_CATEGORIES
 from thresher.tables.columns import Columns, choose_columns, same_labels
-from thresher.tables.delimited import Delimited, check_delimiter
-from thresher.tables.encoding import Encoder, check_fill, encode
-from thresher.tables.finding import find_files
-from thresher.tables.reading import Table, input_digest, read_table
+from thresher.tables.delimited import Delimited
+from thresher.tables.encoder import Encoder, encode
+from thresher.tables.feature import check_fill
+from thresher.tables.paths import check_delimiter, find_files
+from thresher.tables.reader import Table, input_digest, read_table
 
 
 @pytest.fixture(autouse=True)
@@ -744,7 +745,7 @@ def lengths(monkeypatch):
         calls.append(model)
         return np.array([[len(text), -1] for text in texts], np.float32)
 
-    monkeypatch.setattr(encoding, "embed_texts", embed_texts)
+    monkeypatch.setattr(encoder_module, "embed_texts", embed_texts)
     return calls
 
 

@@ -27,7 +27,7 @@ from thresher.runs import Settings, appraise_files, value_files, write_results
 from thresher.runs.hints import label_hints
 from thresher.tables.columns import choose_columns
 from thresher.tables.holdout import find_twins, hold_out
-from thresher.tables.reading import read_table
+from thresher.tables.reader import read_table
 
 FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
             "best_value", "suggestion"]  # fmt: skip

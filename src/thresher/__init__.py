@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from thresher.privacy.release import Release, SeededRelease
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
-    from thresher.tables.scan import Scan
+    from thresher.tables.file_scan import Scan
     from thresher.tknn import tknn_shapley, zero_budget_score
     from thresher.valuation import Valuation
 
@@ -111,7 +111,7 @@ _LATER = {
     "PriceList": "thresher.price_list",
     "RadiusSuggestion": "thresher.radius",
     "Release": "thresher.privacy.release",
-    "Scan": "thresher.tables.scan",
+    "Scan": "thresher.tables.file_scan",
     "SeededKNNRelease": "thresher.privacy.dp_knn",
     "SeededRelease": "thresher.privacy.release",
     "TKNNClassifier": "thresher.classifier",

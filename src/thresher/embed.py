@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_features, check_text, check_width
 from thresher.errors import ExtraError, InputError
-from thresher.files import check_writable, write_whole
+from thresher.files import check_free, write_whole
 from thresher.labels import check_labels, class_list, label_array
 from thresher.metrics import measure
 from thresher.progress import progress_bar
@@ -227,9 +227,7 @@ def check_target(path: str | Path, *, force: bool = False) -> None:
     """Raise unless an .npz file can be written there; replacing one takes `force`."""
     if not str(path).endswith(".npz"):
         raise InputError(f"the file to write must end in .npz, got {str(path)!r}")
-    check_writable(path)
-    if Path(path).exists() and not force:
-        raise InputError(f"{path} is there already: name another file, or replace it by --force")
+    check_free(Path(path), force=force)
 
 
 def code_labels(y: Any, y_val: Any, count: int, count_val: int) -> tuple[Codes, Codes, Any]:

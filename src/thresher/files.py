@@ -84,6 +84,22 @@ def check_writable(path: str | Path) -> None:
             pass
 
 
+def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
+    """Raise where a file cannot be written, or is there already, unless by `force`."""
+    if path.exists() and not path.is_dir() and not force:
+        same = any(path.samefile(each) for each in inputs)
+        what = "is the input itself" if same else "is there already"
+        raise InputError(f"{path} {what}: name another file, or replace it by --force")
+    check_writable(path)
+
+
+def check_apart(path: Path, others: Iterable[Path]) -> None:
+    """Raise where a file to be written is also another one of those in use."""
+    for other in others:
+        if resolved(path) == resolved(other):
+            raise InputError(f"{path} cannot be written, it is in use itself: name another file")
+
+
 @contextlib.contextmanager
 def writing(path: str | Path) -> Iterator[Path]:
     """Yield where a file is to be written; whatever the system refuses inside says so."""

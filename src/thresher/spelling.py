@@ -1,15 +1,17 @@
-"""Labels that say the same and are written differently: 1 and "1", Cat and cat, é in two forms."""
+"""Names that say the same and are written differently: 1 and "1", Cat and cat, é in two forms."""
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from collections.abc import Hashable, Iterable
 from decimal import Decimal
 
-from thresher.errors import shortened
+from thresher.errors import InputError, shortened
 
 MOST_DIGITS = 60  # of a label that is a number
 NAMES = 5  # labels that are named
+MOST_NAMES = 12  # names of columns or files in a message
 LONGEST_LABEL = 60  # characters of one of them
 MISSING = ("", "na", "n/a", "nan", "null", "none")  # how text says that a cell is missing
 NO_LABEL = {*MISSING, "<na>", "#n/a", "#na", "n.a.", "nat", "nil", "?", "-", "--", "."}
@@ -99,3 +101,44 @@ def named(labels: Iterable[Hashable]) -> str:
         shown = [ascii(label) for label in found[:NAMES]]
     more = f" and {len(found) - NAMES} more" if len(found) > NAMES else ""
     return ", ".join(shortened(text, LONGEST_LABEL) for text in shown) + more
+
+
+def missing(where: str, what: str, name: str, names: Iterable[str], option: str = "") -> InputError:
+    """An error that says that there is no `name`, with the nearest names that there are.
+
+    Examples
+    --------
+    >>> print(missing("a.csv", "column", "lable", ["x", "label"], "--label"))
+    a.csv has no column 'lable' (--label): did you mean 'label'? It has 'x', 'label'
+    """
+    known = list(names)
+    near = nearest(name, known)
+    said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    listed = ", ".join(map(repr, known[:MOST_NAMES])) + more
+    place = f" ({option})" if option else ""
+    return InputError(f"{where} has no {what} {name!r}{place}{said}{listed}")
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """The other names most like `name`, capitals and spaces aside, best first."""
+    plain: dict[str, str] = {}
+    for each in names:
+        if each != name:
+            plain.setdefault(spelled(each), each)
+    found = difflib.get_close_matches(spelled(name), list(plain), n=3)
+    return [plain[each] for each in found]
+
+
+def told_apart(name: str, other: str, *, quoted: bool = True) -> str:
+    r"""A name, with escapes where it would look like the other one.
+
+    Examples
+    --------
+    >>> print(told_apart("label", "lable"), told_apart("cafe\u0301", "caf\u00e9"))
+    'label' 'cafe\u0301', which only looks the same
+    """
+    same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
+    if same:
+        return f"{name!a}, which only looks the same"
+    return repr(name) if quoted else name

@@ -31,7 +31,7 @@ from thresher.privacy.dp_knn import value_steps as knn_sums
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import Noise
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
-from thresher.privacy.points import read_points
+from thresher.privacy.private_points import read_points
 from thresher.privacy.table_mechanism import TableDesign
 from thresher.progress import Advance
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.cli.options import Delimiter, Force, Id, Ignore, Json
 from thresher.cli.streams import as_typed, is_standard_output, spooled
 from thresher.cli.words import say, show_json, split_names
 
@@ -24,10 +25,8 @@ def appraise(
     label: Annotated[
         str, typer.Option(help="The column of labels; for an .npy file, the file of them.")
     ] = "y",
-    id: Annotated[  # noqa: A002
-        str | None, typer.Option(help="The column of ids.")
-    ] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out.")] = None,
+    id: Id = None,  # noqa: A002
+    ignore: Ignore = None,
     newcomer: Annotated[
         bool,
         typer.Option("--newcomer", help="The points were not counted: what each would add, alone."),
@@ -36,9 +35,7 @@ def appraise(
         str | None,
         typer.Option(help="What stands for missing numbers: median, zero or a number."),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
-    ] = None,
+    delimiter: Delimiter = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -47,8 +44,8 @@ def appraise(
             help="Where the values go, as for thresher value; to standard output if not given.",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    json: Json = False,
+    force: Force = False,
     anyway: Annotated[
         bool,
         typer.Option(
@@ -67,7 +64,7 @@ def appraise(
     Example: thresher appraise offered.csv --prices prices.json --newcomer --out worth.csv
     """
     from thresher.runs import appraise_files, check_results
-    from thresher.tables.finding import find_files
+    from thresher.tables.paths import find_files
 
     out = None if is_standard_output(out, json=json) else out
     points = spooled(points)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.cli.options import Delimiter, Force, Id, Json
 from thresher.cli.streams import as_typed, is_standard_output, put_out, spooled, stand_in
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
@@ -42,17 +43,13 @@ def clean(
     label: Annotated[
         str | None, typer.Option(help="The column of labels (y if not given), or a file of them.")
     ] = None,
-    id: Annotated[  # noqa: A002
-        str | None, typer.Option(help="The column of ids.")
-    ] = None,
+    id: Id = None,  # noqa: A002
     log: Annotated[
         Path | None, typer.Option(help="Where the changes are listed: .csv, or .json to keep how.")
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    delimiter: Delimiter = None,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Drop or relabel rows of a table, and leave everything else as it is.
 
@@ -66,10 +63,11 @@ def clean(
 
     Example: thresher clean train.csv --id name --relabel ids:a7=cat,b9=dog --out cleaned.csv
     """
+    from thresher.tables.change_log import write_change_log
     from thresher.tables.changes import read_suggestions
+    from thresher.tables.clean_copy import OldLabels, write_cleaned
     from thresher.tables.columns import check_ids
-    from thresher.tables.reading import input_digest, read_table
-    from thresher.tables.writing import label_kind, old_labels, write_change_log, write_cleaned
+    from thresher.tables.reader import input_digest, read_table
 
     if drop is None and relabel is None:
         raise InputError("nothing to do: say which rows by --drop or --relabel")
@@ -79,10 +77,10 @@ def clean(
     label = _label(table, label, needed=relabel is not None or values is not None)
     _check_targets(table, label, out, log, values, force=force)
     ids = None if id is None else check_ids(table, id)
-    old = old_labels(table, label)
+    old = OldLabels.of(table, label)
     suggested = None
     if values is not None:
-        suggested = read_suggestions(read_table(values), table, old, ids, label_kind(table, label))
+        suggested = read_suggestions(read_table(values), table, old.entries, ids, old.kind)
     rows, labels = _changes(len(table), suggested, drop, relabel, ids)
     about = {
         "input": [str(path) for path in table.files],
@@ -96,7 +94,7 @@ def clean(
         put_out(out)
     if log is not None:
         write_change_log(log, changes, as_typed(about | counts), force=force)
-    _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old})
+    _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old.entries})
     if json:
         targets = {"out": str(out), "log": None if log is None else str(log)}
         show_json(as_typed(targets | counts | about))
@@ -129,7 +127,9 @@ def _check_targets(
     table: Any, label: str | None, out: Path, log: Path | None, values: str | None, *, force: bool
 ) -> None:
     """Refuse files that cannot be written, before anything is done."""
-    from thresher.tables.writing import check_apart, check_log, check_target
+    from thresher.files import check_apart
+    from thresher.tables.change_log import check_log
+    from thresher.tables.clean_copy import check_target
 
     target = check_target(table, out, label=label, force=force)
     findings = [] if values is None else [Path(values)]

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from thresher.cli.options import Force
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
 from thresher.version import __version__
 
 ARRAYS = ("X", "y", "X_val", "y_val")
-BLOCK = 1 << 26  # bytes of a .csv read at a time, and so the most that one row may have
 LIBRARIES = {
     "texts": ("sentence-transformers", "transformers", "torch", "numpy"),
     "images": ("torchvision", "torch", "numpy"),
@@ -27,7 +27,8 @@ LIBRARIES = {
 
 def embed(
     source: Annotated[
-        Path, typer.Argument(help="Texts: .csv or .parquet. Images: .npz with X, y, X_val, y_val.")
+        Path,
+        typer.Argument(help="Texts: a table. Images: .npz with X, y, X_val, y_val."),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where rows and labels are written: .npz.")
@@ -52,7 +53,7 @@ def embed(
         float | None, typer.Option(help="The share of each class to hold out; 0.1 if not given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the rows held out; 0 if not given.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Turn texts or images into rows of numbers, by a public model.
 
@@ -147,52 +148,17 @@ def _images(path: Path) -> tuple[Any, Any, Any, Any]:
 def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
     """The texts and the labels of a table."""
     from thresher.embed import check_texts
-    from thresher.files import reading
     from thresher.labels import check_labels
+    from thresher.tables.class_labels import plain_labels
+    from thresher.tables.columns import entries_of
+    from thresher.tables.reader import read_table
 
-    with reading(path, "table of texts and labels") as found:
-        table = _read_table(found, [text, label])
-        for option, name in (("--text", text), ("--label", label)):
-            if name not in table.column_names:
-                names = ", ".join(table.column_names)
-                raise InputError(f"it has no column {name!r} ({option}), but {names}")
-        texts = check_texts(f"column {text!r}", table.column(text).to_pylist())
-        labels = list(check_labels(f"column {label!r}", table.column(label).to_pylist()))
-        return texts, _whole(labels) if found.suffix == ".csv" else labels
-
-
-def _read_table(path: Path, columns: list[str]) -> Any:
-    """A table; in a .csv these columns are text, and what is empty and not in quotes is missing."""
-    if path.suffix == ".parquet":
-        from thresher.files import open_parquet
-
-        with open_parquet(path) as file:
-            return file.read()
-    if path.suffix != ".csv":
-        raise InputError("it must be a .csv or .parquet file, or an .npz of images")
-    import pyarrow as pa
-    from pyarrow import csv
-
-    return csv.read_csv(
-        path,
-        csv.ReadOptions(block_size=BLOCK),
-        csv.ParseOptions(newlines_in_values=True),
-        csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+    table = read_table(path)
+    texts = check_texts(f"{table.name} column {text!r}", entries_of(table, text, "--text"))
+    labels = list(
+        check_labels(f"{table.name} column {label!r}", entries_of(table, label, "--label"))
     )
-
-
-def _whole(labels: list[str]) -> list[Any]:
-    """Labels as integers, if all are written as such."""
-    try:
-        found = [int(label) for label in labels]
-    except ValueError:
-        return labels
-    return found if [str(number) for number in found] == labels else labels
+    return texts, list(plain_labels(labels)) if table.is_text else labels
 
 
 def _split(

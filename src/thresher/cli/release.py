@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from thresher.cli.options import Delimiter, Force, Ignore
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import in_command, price, say, show_json, split_names
 from thresher.errors import InputError, require
@@ -49,7 +50,7 @@ def release(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Release even if --points predicts mere noise.")
     ] = False,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out.")] = None,
+    ignore: Ignore = None,
     version: Annotated[str, typer.Option(help="A public name for the state of the points.")] = "",
     report: Annotated[
         Path | None, typer.Option(help="Where the public page goes that shows it: .html.")
@@ -58,10 +59,8 @@ def release(
         Path | None,
         typer.Option(help="Where a list of the rows goes that count for nothing: .csv, private."),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    delimiter: Delimiter = None,
+    force: Force = False,
 ) -> None:
     """Release a private price list, charged to a ledger.
 
@@ -135,9 +134,8 @@ def _check_targets(
     force: bool,
 ) -> None:
     """Refuse what cannot be written, before anything is charged."""
-    from thresher.files import check_writable
+    from thresher.files import check_apart, check_free
     from thresher.report import check_target
-    from thresher.tables.writing import check_apart, check_free
 
     options = {"--out-prices": out_prices, "--report": report, "--unusable": unusable}
     for option, path in options.items():
@@ -146,11 +144,10 @@ def _check_targets(
         if str(path) == STREAM:
             raise InputError(f"{option} must be a file, got -; nothing was charged")
         try:
-            check_writable(path)
+            check_apart(path, inputs)
+            check_free(path, force=force)
         except InputError as refused:
             raise InputError(f"{option}: {refused}; nothing was charged") from None
-        check_apart(path, inputs)
-        check_free(path, force=force)
         inputs = [*inputs, path]
     if report is not None:
         check_target(report, force=force)

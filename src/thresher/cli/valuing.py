@@ -142,10 +142,10 @@ def _headline(done: Any) -> str:
 def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
     """Refuse files that cannot be written, and packages that are not there, before the work."""
     from thresher.errors import require
+    from thresher.files import check_apart, check_free
     from thresher.runs import check_results
-    from thresher.tables.finding import find_files
-    from thresher.tables.reading import record_path
-    from thresher.tables.writing import check_apart, check_free
+    from thresher.tables.paths import find_files
+    from thresher.tables.reader import record_path
 
     files = list(find_files(settings.file))
     if settings.validation is not None:

@@ -40,7 +40,7 @@ from thresher.privacy.accountants import (
     sampled_multiplier,
 )
 from thresher.privacy.noise import Noise, noise_source
-from thresher.privacy.points import FEATURES, PrivatePoints, read_points
+from thresher.privacy.private_points import FEATURES, PrivatePoints, read_points
 from thresher.privacy.release import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
 from thresher.version import __version__

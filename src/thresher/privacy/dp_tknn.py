@@ -30,7 +30,7 @@ from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
-from thresher.privacy.points import PrivatePoints, read_points
+from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.release import Release, SeededRelease
 from thresher.version import __version__
 

@@ -19,8 +19,8 @@ from thresher.files import write_whole
 from thresher.hooks import write_page
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
-from thresher.privacy.points import PrivatePoints
 from thresher.privacy.prior import Public
+from thresher.privacy.private_points import PrivatePoints
 
 FORMAT = "thresher.release/1"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10

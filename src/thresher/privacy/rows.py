@@ -108,9 +108,11 @@ def _read_row(row: Any, target: NDArray[np.float64]) -> None:
         pass
 
 
-def read_number(entry: Any) -> float:
-    """One entry as a number, NaN where it is none."""
+def read_number(entry: Any, *, text: bool = False) -> float:
+    """One entry as a number, NaN where it is none; with `text`, text may say a number."""
     try:
+        if text and isinstance(entry, str):
+            return float(entry)
         if isinstance(entry, NO_NUMBERS) or getattr(entry, "ndim", 0) != 0:
             return math.nan
         return float(entry)
@@ -164,14 +166,7 @@ def _is_loose(dtype: str) -> bool:
 
 def _read_entries(column: Any) -> NDArray[np.float64]:
     with silence():
-        return np.array([_stated_number(entry) for entry in column], np.float64)
-
-
-def _stated_number(entry: Any) -> float:
-    try:
-        return float(entry) if isinstance(entry, str) else read_number(entry)
-    except Exception:  # noqa: BLE001 - whatever it is, it is no number
-        return math.nan
+        return np.array([read_number(entry, text=True) for entry in column], np.float64)
 
 
 def read_text(column: Any) -> Any:

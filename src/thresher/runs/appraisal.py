@@ -16,10 +16,10 @@ from thresher.errors import InputError, ScaleWarning, ThresherWarning
 from thresher.price_list import NOISE, UNSCALED, PriceList
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
+from thresher.spelling import missing
 from thresher.tables.columns import Columns, choose_columns
-from thresher.tables.encoding import Encoder
-from thresher.tables.finding import missing
-from thresher.tables.reading import input_digest, read_table
+from thresher.tables.encoder import Encoder
+from thresher.tables.reader import input_digest, read_table
 
 FORMAT = "thresher.appraisal/1"
 

@@ -34,9 +34,9 @@ from thresher.runs.sources import check_lengths, check_shared, describe_files, r
 from thresher.runs.summary import Highlights, Summary
 from thresher.runs.valued import versions
 from thresher.tables.columns import Columns
-from thresher.tables.encoding import Encoder
+from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
-from thresher.tables.reading import Table
+from thresher.tables.reader import Table
 
 FIRST = 1 << 10  # rows that hints look at
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
-from thresher.tables.encoding import Encoder
+from thresher.tables.encoder import Encoder
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
 LOOKED = 1 << 16  # rows that ids are looked for in

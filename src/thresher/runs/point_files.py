@@ -15,15 +15,12 @@ from thresher.errors import InputError
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
 from thresher.runs.settings import Settings
-from thresher.tables.batches import common_schema, read_batches
 from thresher.tables.columns import Columns, choose_columns
-from thresher.tables.encoder_fit import check_streaming_fill, fit_encoder
-from thresher.tables.encoding import Encoder
+from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
-from thresher.tables.finding import find_files, kind_of
 from thresher.tables.label_files import read_label_file
-from thresher.tables.reading import Table
-from thresher.tables.scan import scan_table
+from thresher.tables.paths import find_files, kind_of
+from thresher.tables.reader import Table, common_schema, read_batches, scan_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +56,10 @@ class PointFiles:
         if kept is not None:
             return Encoder.from_record(kept[0])
         settings = self.settings
-        encoder = fit_encoder(
-            self._tables(advance), fill=check_streaming_fill(settings.fill),
-            standardize=settings.standardize, source=self.table.name, whole=self.fits,
+        encoder = Encoder.fit_parts(
+            self._tables(advance), fill=settings.fill, standardize=settings.standardize,
+            source=self.table.name, whole=self.fits,
         )  # fmt: skip
-        about = {**encoder.fitted_on, "fill": settings.fill}
-        encoder = dataclasses.replace(encoder, fitted_on=about)
         checkpoint.save("encoder", encoder.describe())
         return encoder
 

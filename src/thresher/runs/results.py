@@ -11,12 +11,19 @@ import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from thresher.errors import InputError, printing
-from thresher.files import KEY, arrow_table, portable_column, write_table, write_whole
+from thresher.files import (
+    KEY,
+    arrow_table,
+    check_apart,
+    check_free,
+    portable_column,
+    write_table,
+    write_whole,
+)
 from thresher.runs.valued import Valued
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
-from thresher.tables.reading import record_path
-from thresher.tables.writing import check_apart, check_free
+from thresher.tables.reader import record_path
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".arrow", ".feather")
 TEXT = {".csv": ",", ".tsv": "\t"}

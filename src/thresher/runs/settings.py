@@ -12,7 +12,7 @@ from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError
 from thresher.games.semivalues import check_semivalue
 from thresher.passes.memory import check_memory
-from thresher.tables.encoder_fit import check_streaming_fill
+from thresher.tables.feature import check_streaming_fill
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
 METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
@@ -37,7 +37,7 @@ class Settings:
     holdout, seed
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, model
-        How features become numbers; see `thresher.tables.encoding.Encoder`.
+        How features become numbers; see `thresher.tables.encoder.Encoder`.
     method, radius, metric, semivalue, mean, k, utility, error, evaluations
         How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
     memory

@@ -14,10 +14,10 @@ from thresher.checks import MAX_MAGNITUDE, rows_text
 from thresher.errors import InputError
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
+from thresher.spelling import nearest, told_apart
 from thresher.tables.columns import Columns, choose_columns, same_labels
-from thresher.tables.finding import nearest, told_apart
 from thresher.tables.holdout import find_twins, hold_out
-from thresher.tables.reading import Table, input_digest, read_table, record_of, validation_inside
+from thresher.tables.reader import Table, input_digest, read_table, record_of, validation_inside
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from thresher.runs.repeats import find_repeats
 from thresher.runs.results import about_cells, write_tables
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
-from thresher.tables.reading import record_path
+from thresher.tables.reader import record_path
 from thresher.valuation import Valuation
 
 JUDGED = 64  # bytes that judging a row takes for each class

@@ -36,7 +36,7 @@ from thresher.runs.point_files import open_points
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.file_parts import FileParts
-from thresher.tables.finding import find_files
+from thresher.tables.paths import find_files
 
 ROWS = 1 << 18  # of a part while a file is read
 RECORD = "_record.json"

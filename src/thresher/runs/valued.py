@@ -18,7 +18,7 @@ from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
-from thresher.tables.encoding import Encoder, encode
+from thresher.tables.encoder import Encoder, encode
 from thresher.valuation import Valuation
 from thresher.version import __version__
 

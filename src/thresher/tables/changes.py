@@ -19,11 +19,11 @@ from thresher.errors import InputError
 from thresher.files import reading
 from thresher.findings import SUGGESTIONS
 from thresher.labels import is_missing
+from thresher.spelling import nearest, told_apart
 from thresher.tables.columns import entries_of
-from thresher.tables.finding import nearest, told_apart
 from thresher.tables.formulas import meant
-from thresher.tables.reading import Table, input_digest, record_of
-from thresher.tables.relabeling import fitting_label
+from thresher.tables.new_labels import fitting_label
+from thresher.tables.reader import Table, input_digest, record_of
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
@@ -56,12 +56,9 @@ def rows_to_drop(
     >>> rows_to_drop("ids:b", 2, ids=["a", "b"])
     [1]
     """
-    if not _is_outright(text):
-        return sorted(_need(suggested, "--drop", text).chosen(_words("--drop", text)))
-    places, rows = _places(ids), set[int]()
-    for kind, entry in _entries("--drop", text, ids):
-        rows.update(_rows("--drop", kind, entry, count, places))
-    return sorted(rows)
+    if _is_outright(text):
+        return sorted({row for rows, _ in _outright("--drop", text, count, ids) for row in rows})
+    return sorted(_need(suggested, "--drop", text).chosen(_words("--drop", text)))
 
 
 def rows_to_relabel(
@@ -82,12 +79,9 @@ def rows_to_relabel(
         if empty:
             raise InputError(f"{found.name} has no best_label for {rows_text(empty)}")
         return chosen
-    places, labels = _places(ids), dict[int, Any]()
-    for kind, entry in _entries("--relabel", text, ids):
-        key, _, label = (part.strip() for part in entry.partition("="))
-        if not label:
-            raise InputError(f"--relabel needs a new label after {entry!r}, such as {key}=cat")
-        for row in _rows("--relabel", kind, key, count, places):
+    labels: dict[int, Any] = {}
+    for rows, label in _outright("--relabel", text, count, ids):
+        for row in rows:
             if labels.setdefault(row, label) != label:
                 raise InputError(f"--relabel has two labels for row {row}: {labels[row]}, {label}")
     return labels
@@ -231,8 +225,10 @@ def _known_words() -> str:
     return f"there are {', '.join(SUGGESTIONS)}; or name rows, such as rows:3,17 or ids:a7"
 
 
-def _entries(option: str, text: str, ids: Sequence[Hashable] | None) -> Iterator[tuple[str, str]]:
-    """What is given outright, entry by entry, as "rows" or as "ids"."""
+def _outright(
+    option: str, text: str, count: int, ids: Sequence[Hashable] | None
+) -> Iterator[tuple[Sequence[int], str]]:
+    """What is given outright, entry by entry: some rows, and where they get one their new label."""
     kind, _, rest = text.partition(":")
     entries = rest.split(",")
     if text.startswith("@"):
@@ -242,14 +238,18 @@ def _entries(option: str, text: str, ids: Sequence[Hashable] | None) -> Iterator
     found = [entry.strip() for entry in entries if entry.strip()]
     if not found:
         raise InputError(f"{option} {text} names no rows")
-    return ((kind, entry) for entry in found)
+    places = _places(ids)
+    for entry in found:
+        key, label = entry, ""
+        if option == "--relabel":
+            key, _, label = (part.strip() for part in entry.partition("="))
+            if not label:
+                raise InputError(f"--relabel needs a new label after {entry!r}, such as {key}=cat")
+        rows = [_row_of_id(option, key, places)] if kind == "ids" else _span(option, key, count)
+        yield rows, label
 
 
-def _rows(
-    option: str, kind: str, entry: str, count: int, places: Mapping[str, int] | None
-) -> Sequence[int]:
-    if kind == "ids":
-        return [_row_of_id(option, entry, places)]
+def _span(option: str, entry: str, count: int) -> Sequence[int]:
     span = SPAN.fullmatch(entry)
     if not span:
         raise InputError(f"{option} must name rows as in rows:3,17,20-29, got {entry!r}")

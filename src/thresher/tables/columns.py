@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.labels import is_missing
-from thresher.spelling import whole_number
-from thresher.tables.classes import check_classes
-from thresher.tables.finding import missing
+from thresher.spelling import missing, whole_number
+from thresher.tables.class_labels import check_classes
 from thresher.tables.label_files import read_label_file
-from thresher.tables.reading import Table
+from thresher.tables.reader import Table
 from thresher.times import arrow_entries
 
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index

@@ -11,18 +11,19 @@ import codecs
 import gzip
 import mmap
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from thresher.errors import InputError
-from thresher.tables.finding import is_gzip
+from thresher.tables.paths import delimiter_of, is_gzip, kind_of
 
 NEWLINE = re.compile(rb"\r\n|\n|\r")
+DELIMITERS = (",", ";", "\t", "|")
+SIXTEEN = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 QUOTED = re.compile(rb'"((?:[^"]++|"")*+)("?+)', re.DOTALL)
-WORDS = {"tab": "\t", "\\t": "\t"}
 
 
 class Record(NamedTuple):
@@ -51,13 +52,10 @@ class Delimited:
     @classmethod
     def open(cls, path: Path, delimiter: str, *, quotes: bool = True) -> Delimited:
         """The bytes of a file, decompressed where its name ends in .gz."""
-        if is_gzip(path):
-            with gzip.open(path) as packed:
-                return cls(packed.read(), delimiter, quotes)
-        with path.open("rb") as file:
-            empty = path.stat().st_size == 0
-            raw = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls(raw, delimiter, quotes)
+        with open_bytes(path) as file:
+            if is_gzip(path) or not path.stat().st_size:
+                return cls(file.read(), delimiter, quotes)
+            return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), delimiter, quotes)
 
     def records(self) -> Iterator[Record]:
         """Where every record is, the header among them."""
@@ -105,21 +103,63 @@ class Delimited:
         return quoted + rb"[^\r\n" + delimiter + rb"]*+", delimiter
 
 
-def check_delimiter(delimiter: object) -> str:
-    r"""`delimiter`, if it is one plain character; "tab" and "\t" stand for a tab.
+def open_bytes(path: Path) -> IO[bytes]:
+    """A file to read from, decompressed where its name ends in .gz."""
+    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")  # type: ignore[return-value]
 
-    Examples
-    --------
-    >>> check_delimiter(";"), check_delimiter("tab")
-    (';', '\t')
-    """
-    found = WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else delimiter
-    plain = isinstance(found, str) and len(found) == 1 and found.isascii()
-    if not plain or found in '"\r\n\0':  # type: ignore[operator]
+
+def read_names(path: Path, source: Delimited, header: Record | None) -> list[str]:
+    """The names of the columns in the record that is the header."""
+    if source.raw[:2] in SIXTEEN:
+        raise not_utf8(path, "it begins as UTF-16 does", old="UTF-16")
+    if header is None:
+        raise InputError(f"{path} is empty")
+    try:
+        names = [source.text(cell) or "" for cell in source.cells(header)]
+    except UnicodeDecodeError as foreign:
+        raise not_utf8(path, "the header", foreign) from None
+    _check_delimiter(path, names, source.delimiter)
+    check_names(path, names)
+    return names
+
+
+def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
+    """Refuse one column whose name seems to be many."""
+    others = [other for other in DELIMITERS if other != delimiter and other in names[0]]
+    if len(names) == 1 and others:
+        likely = max(others, key=names[0].count)
+        shown = "tab" if likely == "\t" else f"'{likely}'"
+        advice = f"use --delimiter {shown}"
+        if delimiter != delimiter_of(kind_of(path)):
+            advice = "--delimiter is one for all files: write this one with the same delimiter"
         raise InputError(
-            f"--delimiter must be one character such as ; or |, or tab, got {delimiter!r}"
+            f"{path} has one column, {names[0]!r}: its delimiter seems to be {likely!r}, not "
+            f"{delimiter!r}: {advice}"
         )
-    return found  # type: ignore[return-value]
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise where two columns have one name."""
+    places: dict[str, list[str]] = {}
+    for place, name in enumerate(names, start=1):
+        places.setdefault(name, []).append(str(place))
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    if twice:
+        name, where = next(iter(twice.items()))
+        more = f", and {len(twice) - 1} more such names" if len(twice) > 1 else ""
+        listed = f"columns {', '.join(where[:5])}{more}"
+        raise InputError(f"{path} has several columns named {name!r} ({listed}): rename them")
+
+
+def not_utf8(
+    path: Path, where: str, foreign: UnicodeDecodeError | None = None, old: str = "LATIN1"
+) -> InputError:
+    """An error that says where other bytes are, and how to get rid of them."""
+    byte = "" if foreign is None else f" has the byte 0x{foreign.object[foreign.start]:02x}"
+    return InputError(
+        f"{path} is not UTF-8 ({where}{byte}): save it as UTF-8, for example by "
+        f"iconv -f {old} -t UTF-8 {path} > utf8.csv"
+    )
 
 
 def quoted(text: str, delimiter: str) -> bytes:

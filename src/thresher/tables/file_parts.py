@@ -16,14 +16,15 @@ from thresher.errors import InputError
 from thresher.labels import RawLabels, check_labels
 from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
-from thresher.tables.batches import NUMBERS, TEXT, parquet_sizes, read_batches
-from thresher.tables.classes import check_distinct, plain_labels
+from thresher.tables import parquet, text
+from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
-from thresher.tables.finding import TEXT_KINDS
+from thresher.tables.paths import TEXT_KINDS
+from thresher.tables.reader import CELLS, read_batches
 from thresher.times import arrow_entries
 
-TABLES = 6 * 8 * NUMBERS  # bytes of a small table, its columns as numbers, and rows of them
-PARSED = 24 * TEXT  # bytes of text, its cells, and numbers, where cells are short
+TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
+PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells are short
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class FileParts:
     Parameters
     ----------
     files, kind, delimiter
-        The files, as in `thresher.tables.reading.Table`.
+        The files, as in `thresher.tables.reader.Table`.
     label
         The column of labels.
     features, categorical
@@ -50,6 +51,8 @@ class FileParts:
         The labels, where a file of their own holds them, and whether that is one of text.
     written
         Whether the labels of the validation set are from text, too.
+    wording
+        A context that says in its own words what is refused.
     """
 
     files: tuple[Path, ...]
@@ -66,6 +69,7 @@ class FileParts:
     written: bool = False
     entries: Any = None
     text: bool = False
+    wording: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     _sizes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -105,7 +109,7 @@ class FileParts:
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
         """Parts of at most so many rows, from there on."""
-        with _plain_allocator():
+        with self.wording(), _plain_allocator():
             yield from self._read(start, rows)
 
     def _read(self, start: Place, rows: int) -> Iterator[Part]:
@@ -130,15 +134,9 @@ class FileParts:
 
     def identity(self) -> dict[str, Any]:
         """Names, sizes and times of the files, and their columns."""
-        stats = [path.stat() for path in self.files]
-        return {
-            "files": [
-                [str(path), stat.st_size, stat.st_mtime_ns]
-                for path, stat in zip(self.files, stats, strict=True)
-            ],
-            "columns": self.columns,
-            "delimiter": self.delimiter,
-        }
+        stats = [(path, path.stat()) for path in self.files]
+        files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+        return {"files": files, "columns": self.columns, "delimiter": self.delimiter}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""
@@ -151,7 +149,8 @@ class FileParts:
         text = self.is_written
         ours = plain_labels(found) if text else tuple(found)
         distinct = dict(zip(ours, found.values(), strict=True))
-        check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
+        with self.wording():
+            check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
         empty = pa.table({})
         points, validation = same_labels(
             Columns(ours, empty, written=text), Columns(tuple(labels), empty, written=self.written)
@@ -161,7 +160,7 @@ class FileParts:
     def _measured(self) -> list[tuple[int, int]]:
         """Rows and memory of each Parquet file, looked up once."""
         if self.kind == "parquet" and not self._sizes:
-            self._sizes.extend(parquet_sizes(path, self.columns) for path in self.files)
+            self._sizes.extend(parquet.sizes(path, self.columns) for path in self.files)
         return self._sizes
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 from thresher.labels import class_list
-from thresher.tables.cells import categories, numbers, says_truth
+from thresher.tables.cell_values import categories, numbers, stated_kind
 from thresher.tables.columns import Columns
 
 Mask = NDArray[np.bool_]
@@ -88,7 +88,8 @@ def _marks(columns: Columns, name: str) -> NDArray[np.uint64]:
         entries = categories(columns, name)
         codes = pc.fill_null(pc.index_in(entries, value_set=pc.unique(entries)), 0)
         return np.asarray(codes.to_numpy(), np.uint64)
-    found: NDArray[Any] = numbers(columns, name, truth=says_truth(columns, name)) + 0.0  # no -0
+    found: NDArray[Any] = numbers(columns, name, truth=stated_kind(columns, name) == "truth")
+    found = found + 0.0  # no -0
     found[np.isnan(found)] = np.nan
     return found.view(np.uint64)
 

@@ -21,27 +21,13 @@ NONE = "\x1f"  # the delimiter of a .txt file: a character that no label has
 
 @dataclass(frozen=True, eq=False)
 class LabelFile:
-    """The labels of a file, and what is needed to write it again.
+    """The labels of a file, and what is needed to write it again."""
 
-    Parameters
-    ----------
-    path
-        The file: .npy, or text with one label a line.
-    entries
-        The labels, one a row.
-    array
-        The array of an .npy file.
-    text
-        The bytes of a file of text.
-    header
-        Whether its first line is a header.
-    """
-
-    path: Path
+    path: Path  # .npy, or text with one label a line
     entries: list[Any]
-    array: NDArray[Any] | None = None
-    text: Delimited | None = None
-    header: bool = False
+    array: NDArray[Any] | None = None  # of an .npy file
+    text: Delimited | None = None  # the bytes of a file of text
+    header: bool = False  # whether its first line is one
 
     def pieces(self, drop: AbstractSet[int], labels: Mapping[int, str]) -> Iterator[bytes]:
         """The bytes of a file of text without some rows and with other labels."""

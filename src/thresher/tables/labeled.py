@@ -14,11 +14,11 @@ from thresher.arrays import load_arrays
 from thresher.errors import InputError
 from thresher.files import BROKEN, reading
 from thresher.privacy.rows import read_text as read_numbers
-from thresher.tables.delimited import check_delimiter
-from thresher.tables.finding import TEXT_KINDS, kind_of
-from thresher.tables.lines import read_lines
-from thresher.tables.reading import read_columns
-from thresher.tables.text import check_names, read_text
+from thresher.tables.delimited import check_names
+from thresher.tables.paths import delimiter_of, kind_of
+from thresher.tables.reader import read_columns
+from thresher.tables.text import read as read_text
+from thresher.tables.text import read_lines
 from thresher.times import arrow_entries
 
 KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"
@@ -74,8 +74,9 @@ def read_private(
     try:
         if kind == "npz":
             return PrivateTable(*_arrays(path, owner))
-        if kind in TEXT_KINDS:
-            lines = read_lines(path, _between(kind, delimiter), numbered=numbered)
+        between = delimiter_of(kind, delimiter)
+        if between is not None:
+            lines = read_lines(path, between, numbered=numbered)
         table = read_columns(path, kind) if lines is None else lines.table
     except InputError:
         raise
@@ -101,10 +102,10 @@ def read_labeled(
         kind = _kind(found)
         if kind == "npz":
             return _arrays(found, None)[:2]
-        text = kind in TEXT_KINDS
-        table = read_text(found, _between(kind, delimiter)) if text else read_columns(found, kind)
+        between = delimiter_of(kind, delimiter)
+        table = read_text(found, between) if between else read_columns(found, kind)
     X, y, _ = _apart(path, table, label, None)
-    return (_numbers(X) if text else X), arrow_entries(y)
+    return (_numbers(X) if between else X), arrow_entries(y)
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
@@ -162,11 +163,6 @@ def _kind(path: Path) -> str:
     if kind == "npy":
         raise InputError(f"{path} has no labels: use a {KINDS} file")
     return kind
-
-
-def _between(kind: str, delimiter: str | None) -> str:
-    usual = "," if kind == "csv" else "\t"
-    return usual if delimiter is None else check_delimiter(delimiter)
 
 
 def _arrays(path: Path, owner: str | None) -> tuple[Any, Any, Any]:

@@ -1,143 +1,205 @@
-"""Delimited text as an Arrow table of text, and what is wrong with text that is none."""
+"""Delimited text as Arrow tables of text: whole, in batches, or each line for itself.
+
+`read` and `batches` refuse what is no table, and say in which line. `read_lines` is for private
+rows, of which no error may tell. A quote that is never closed would take in the lines that follow
+it, and so one row would change many. There it cannot: a row is a line, from one line feed to the
+next. A line that cannot be read as one row (another number of cells than the header has, an open
+quote, bytes that are not UTF-8, a carriage return inside, 16 MiB or more) is left out, and nothing
+else changes. Only what is wrong with the header is refused, which is public.
+"""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+import contextlib
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
 from thresher.errors import InputError
-from thresher.tables.delimited import Delimited, Record
+from thresher.tables.delimited import Delimited, Record, not_utf8, open_bytes, read_names
 
 BLOCK = 1 << 26  # bytes of text without quotes parsed at a time, and so the most one row may have
 MOST = (1 << 31) - 1  # bytes that Arrow parses at a time
-DELIMITERS = (",", ";", "\t", "|")
-SIXTEEN = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BATCH = 1 << 21  # bytes of text that become one batch
+LONGEST = 1 << 24  # bytes of a private line, and of a block: a shorter line always fits
+HEADER = re.compile(rb"[\r\n]*+([^\r\n]*+)(\r?\n|\r|\Z)")
+SWAP = bytes.maketrans(b"\r\n", b"\n\r")
 
 
-def read_text(path: Path, delimiter: str) -> pa.Table:
-    """The table in a delimited file: a header, then rows as wide; all cells are text.
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The rows of a text file that could be read, and of which lines they are, if asked for."""
+
+    table: pa.Table
+    numbers: list[int] = field(default_factory=list)  # the line of each row, from 1
+    unread: dict[int, str] = field(default_factory=dict)  # other lines, and why; as private
+
+
+def read(path: Path, delimiter: str) -> pa.Table:
+    """The table in a file: a header, then rows as wide; all cells are text.
 
     Cells that are empty and not in quotes are missing; cells in quotes may hold line ends. Empty
     lines are passed over. The text is UTF-8, with or without a byte order mark.
     """
     source = Delimited.open(path, delimiter)
-    names, start = read_header(path, source)
-    if source.raw.find(b'"') >= 0:
-        _check_quotes(path, source)
-    try:
-        return parse(source, start, names)
-    except pa.ArrowInvalid as wrong:
-        raise diagnosis(path, source, len(names), str(wrong)) from None
-
-
-def read_header(path: Path, source: Delimited) -> tuple[list[str], int]:
-    """The names of the columns, and where the header ends, if there are rows behind it."""
     header, first = islice(chain(source.records(), (None, None)), 2)
     names = read_names(path, source, header)
     if header is None or first is None:
-        raise InputError(f"{path} has a header but no rows: at least one row is needed")
-    return names, header.end
+        raise _no_rows(path)
+    return _rows(path, source, header.end, names)
 
 
-def read_names(path: Path, source: Delimited, header: Record | None) -> list[str]:
-    """The names of the columns in the record that is the header."""
-    if source.raw[:2] in SIXTEEN:
-        raise _not_utf8(path, "it begins as UTF-16 does")
-    if header is None:
-        raise InputError(f"{path} is empty")
-    try:
-        names = [source.text(cell) or "" for cell in source.cells(header)]
-    except UnicodeDecodeError as foreign:
-        raise _not_utf8(path, f"the header has the byte {_byte(foreign)}") from None
-    _check_delimiter(path, names, source.delimiter)
-    check_names(path, names)
-    return names
+def schema(path: Path, delimiter: str) -> pa.Schema:
+    """The columns of a file, all of them text."""
+    with contextlib.closing(_pieces(path, delimiter)) as pieces:
+        for names, source, start, _ in pieces:
+            if source.raw[start:].strip(b"\r\n"):
+                return pa.schema([(name, pa.string()) for name in names])
+    raise _no_rows(path)
 
 
-def check_names(path: Path, names: Sequence[str]) -> None:
-    """Raise where two columns have one name."""
-    places: dict[str, list[str]] = {}
-    for place, name in enumerate(names, start=1):
-        places.setdefault(name, []).append(str(place))
-    twice = {name: where for name, where in places.items() if len(where) > 1}
-    if twice:
-        name, where = next(iter(twice.items()))
-        more = f", and {len(twice) - 1} more such names" if len(twice) > 1 else ""
-        listed = f"columns {', '.join(where[:5])}{more}"
-        raise InputError(f"{path} has several columns named {name!r} ({listed}): rename them")
+def batches(path: Path, delimiter: str, wanted: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows in small tables, each with the number of its first row."""
+    row = 0
+    for names, source, start, lines in _pieces(path, delimiter):
+        if source.raw[start:].strip(b"\r\n"):
+            table = _rows(path, source, start, names, wanted, lines)
+            yield row, table
+            row += table.num_rows
+    if not row:
+        raise _no_rows(path)
 
 
-def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
-    """Refuse one column whose name seems to be many."""
-    others = [other for other in DELIMITERS if other != delimiter and other in names[0]]
-    if len(names) == 1 and others:
-        likely = max(others, key=names[0].count)
-        shown = "tab" if likely == "\t" else f"'{likely}'"
-        tabs = any(suffix.lower() == ".tsv" for suffix in path.suffixes[-2:])
-        advice = f"use --delimiter {shown}"
-        if delimiter != ("\t" if tabs else ","):  # it was given
-            advice = "--delimiter is one for all files: write this one with the same delimiter"
+def read_lines(path: Path, delimiter: str, *, numbered: bool = False) -> Lines:
+    """The private rows of a file, each line for itself; with `numbered`, where they are."""
+    source, header = _first_line(path, delimiter)
+    names = read_names(path, source, header if header.stop > header.start else None)
+    if any(source.is_open(span) for span in source.cells(header)):
+        raise InputError(f"{path} has a quote in its header that is not closed in the same line")
+    if not numbered and _is_plain(source, header.stop):
+        body = pa.py_buffer(source.raw).slice(header.stop)
+        if source.raw[-1:] != b"\n":
+            body = pa.py_buffer(bytes(body) + b"\n")
+        table = _parsed_lines(body, names, delimiter)
+        quotes = source.raw.find(b'"', header.stop) >= 0
+        if table is not None and (not quotes or _is_one_a_line(body, table, delimiter)):
+            return Lines(table)
+    return _one_by_one(source, header, names)
+
+
+def _no_rows(path: Path) -> InputError:
+    return InputError(f"{path} has a header but no rows: at least one row is needed")
+
+
+def _pieces(path: Path, delimiter: str) -> Generator[tuple[list[str], Delimited, int, int]]:
+    """Pieces of text that end where a record does.
+
+    With each come the names of the columns, where its rows start, and how many lines are before it.
+    """
+    rest, lines, names, last = b"", 0, None, False
+    with open_bytes(path) as file:
+        while not last:
+            more = file.read(BATCH)
+            last = len(more) < BATCH
+            rest += more
+            end = len(rest) if last else _last_end(path, rest, delimiter, lines)
+            piece, rest = rest[:end], rest[end:]
+            source, start = Delimited(piece, delimiter), 0
+            if names is None:
+                header = next(source.records(), None)
+                if header is not None or last:
+                    names = read_names(path, source, header)
+                start = 0 if header is None else header.end
+            if names is not None:
+                yield names, source, start, lines
+            lines += piece.count(b"\n") or piece.count(b"\r")
+
+
+def _last_end(path: Path, text: bytes, delimiter: str, lines: int) -> int:
+    """Where the last record ends of which text behind it shows that it is through."""
+    end = 0
+    if b'"' in text:
+        for record in Delimited(text, delimiter).records():
+            end = record.end if record.end < len(text) else end
+    else:
+        mark = b"\n" if b"\n" in text else b"\r"
+        end = text.rfind(mark, 0, len(text) - 1) + 1
+    if not end and len(text) > BLOCK:
         raise InputError(
-            f"{path} has one column, {names[0]!r}: its delimiter seems to be {likely!r}, not "
-            f"{delimiter!r}: {advice}"
+            f"{path} has a row in line {lines + 1} of more than {BLOCK} bytes, or a quote that "
+            "is never closed"
         )
+    return end
 
 
-def _check_quotes(path: Path, source: Delimited) -> None:
-    """Refuse a quote that is never closed, and so takes in all that follows it."""
+def _rows(
+    path: Path, source: Delimited, start: int, names: list[str],
+    wanted: Sequence[str] | None = None, lines: int = 0,
+) -> pa.Table:  # fmt: skip
+    """The rows from the byte `start` on; so many lines come before the source."""
+    body, between = pa.py_buffer(source.raw).slice(start), source.delimiter
+    if source.raw.find(b'"', start) < 0:
+        try:
+            return _parsed(body, names, between, BLOCK, wanted)
+        except pa.ArrowInvalid as wrong:
+            raise _diagnosis(path, source, len(names), str(wrong), lines) from None
+    # a row of marks at the end, which a quote that is still open takes in; and one block, since
+    # Arrow drops a line feed in quotes at the start of a block
+    mark = "\x1f" if between != "\x1f" else "\x1e"
+    body = pa.py_buffer(bytes(body) + f"\n{between.join([mark] * len(names))}\n".encode())
+    try:
+        table = _parsed(body, names, between, min(body.size, MOST), wanted, quotes=True)
+    except pa.ArrowInvalid as wrong:
+        _check_closed(path, source, lines)
+        raise _diagnosis(path, source, len(names), str(wrong), lines) from None
+    rows = table.num_rows - 1
+    if any(cell != mark for column in table.slice(rows).to_pydict().values() for cell in column):
+        _check_closed(path, source, lines)
+        raise InputError(f"{path} cannot be read: a quote near its end seems to be open")
+    return table.slice(0, rows)
+
+
+def _parsed(
+    body: pa.Buffer, names: list[str], delimiter: str, block: int,
+    wanted: Sequence[str] | None = None, *, quotes: bool = False,
+) -> pa.Table:  # fmt: skip
+    """Cells as text, missing where they are empty and not in quotes."""
+    return csv.read_csv(
+        pa.BufferReader(body),
+        csv.ReadOptions(block_size=block, column_names=names),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=quotes),
+        csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=None if wanted is None else list(wanted),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _check_closed(path: Path, source: Delimited, lines: int) -> None:
+    """Refuse a quote that is still open at the end of the file, and so takes in what follows it."""
     last = Record(0, 0, 0)
     for last in source.records():  # noqa: B007
         pass
     for span in source.cells(last):
         if source.is_open(span):
             raise InputError(
-                f"{path} has a quote in line {source.line(span[0])} that is never closed: "
+                f"{path} has a quote in line {lines + source.line(span[0])} that is never closed: "
                 "close it, or double it if it is part of the text"
             )
 
 
-def parse(
-    source: Delimited, start: int, names: list[str], wanted: Sequence[str] | None = None
-) -> pa.Table:
-    """The rows from the byte `start` on; of their columns those that are `wanted`."""
-    body = pa.py_buffer(source.raw).slice(start)
-    if source.raw[-1:] == source.delimiter.encode():
-        # Arrow takes an empty cell at the very end for one in quotes, if the one before it is
-        body = pa.py_buffer(bytes(body) + b"\n")
-    quotes = source.raw.find(b'"') >= 0
-    # one block where there are quotes: Arrow drops a line feed in quotes at the start of a block
-    block = min(max(body.size, 1), MOST) if quotes else BLOCK
-    return csv.read_csv(
-        pa.BufferReader(body),
-        csv.ReadOptions(block_size=block, column_names=names),
-        csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=quotes),
-        convert_options(names, wanted),
-    )
-
-
-def convert_options(
-    names: Sequence[str], wanted: Sequence[str] | None = None
-) -> csv.ConvertOptions:
-    """Cells as text, missing where they are empty and not in quotes."""
-    return csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        include_columns=None if wanted is None else list(wanted),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-
-
-def diagnosis(path: Path, source: Delimited, width: int, said: str, before: int = 0) -> InputError:
-    """Why Arrow refused: the first line with another number of cells, or other bytes than UTF-8.
-
-    So many lines come `before` the source.
-    """
+def _diagnosis(path: Path, source: Delimited, width: int, said: str, lines: int) -> InputError:
+    """Why Arrow refused: the first line with another number of cells, or other bytes than UTF-8."""
     unlike: list[str] = []
     more = 0
     for record in source.records():
@@ -145,7 +207,7 @@ def diagnosis(path: Path, source: Delimited, width: int, said: str, before: int 
         if len(cells) != width:
             more += 1
             if len(unlike) < 3:
-                unlike.append(f"line {before + source.line(record.start)} has {len(cells)}")
+                unlike.append(f"line {lines + source.line(record.start)} has {len(cells)}")
     if unlike:
         rest = f" and {more - len(unlike)} more lines differ" if more > len(unlike) else ""
         return InputError(
@@ -155,18 +217,104 @@ def diagnosis(path: Path, source: Delimited, width: int, said: str, before: int 
     try:
         bytes(source.raw).decode()
     except UnicodeDecodeError as foreign:
-        line = before + source.line(foreign.start)
-        return _not_utf8(path, f"line {line} has the byte {_byte(foreign)}")
+        line = lines + source.line(foreign.start)
+        return not_utf8(path, f"line {line}", foreign)
     return InputError(f"{path} cannot be read: {said}")
 
 
-def _byte(foreign: UnicodeDecodeError) -> str:
-    return f"0x{foreign.object[foreign.start]:02x}"
+def _first_line(path: Path, delimiter: str) -> tuple[Delimited, Record]:
+    """The bytes of a file whose lines end in line feeds, and where the header is."""
+    source = Delimited.open(path, delimiter)
+    mark = len(codecs.BOM_UTF8)
+    found = HEADER.match(source.raw, mark if source.raw[:mark] == codecs.BOM_UTF8 else 0)
+    assert found is not None  # noqa: S101 - it matches nothing, too
+    if found[2] == b"\r":  # as in files of old: carriage returns end lines, and line feeds do not
+        source = Delimited(bytes(source.raw).translate(SWAP), delimiter)
+    return source, Record(found.start(1), found.end(1), found.end())
 
 
-def _not_utf8(path: Path, why: str) -> InputError:
-    old = "UTF-16" if "UTF-16" in why else "LATIN1"
-    return InputError(
-        f"{path} is not UTF-8 ({why}): save it as UTF-8, for example by "
-        f"iconv -f {old} -t UTF-8 {path} > utf8.csv"
+def _is_plain(source: Delimited, start: int) -> bool:
+    """Whether no line is too long, and carriage returns only come before line feeds."""
+    raw, position = source.raw, start
+    while position + LONGEST <= len(raw):
+        position = raw.rfind(b"\n", position, position + LONGEST) + 1
+        if not position:
+            return False
+    if raw.find(b"\r", start) < 0:
+        return True
+    bytes_ = np.frombuffer(raw, np.uint8)
+    for lo in range(start, len(raw), LONGEST):
+        part = bytes_[lo : lo + LONGEST + 1]
+        if ((part[:-1] == 13) & (part[1:] != 10)).any():
+            return False
+    return bool(raw[-1:] != b"\r")
+
+
+def _parsed_lines(body: pa.Buffer, names: list[str], delimiter: str) -> pa.Table | None:
+    """What Arrow makes of lines that begin with an empty one; None where it refuses them.
+
+    Without the empty line it would take a byte order mark off the first row, and off no other.
+    """
+    try:
+        return _parsed(body, names, delimiter, LONGEST)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _is_one_a_line(body: pa.Buffer, table: pa.Table, delimiter: str) -> bool:
+    """Whether Arrow made one row of each line, which only a quote can keep it from.
+
+    An open quote takes in lines or loses one, so there are fewer rows; in the last line it does
+    neither.
+    """
+    raw = np.frombuffer(body, np.uint8)
+    ends = sum(
+        int(np.count_nonzero(raw[lo : lo + LONGEST] == 10)) for lo in range(0, len(raw), LONGEST)
     )
+    if table.num_rows != ends - 1:  # the first ends the header
+        return False
+    last = raw[-LONGEST:].tobytes().removesuffix(b"\n").rpartition(b"\n")[2].removesuffix(b"\r")
+    return _whole(delimiter, table.num_columns).fullmatch(last) is not None
+
+
+def _one_by_one(source: Delimited, header: Record, names: list[str]) -> Lines:
+    whole, delimiter = _whole(source.delimiter, len(names)), source.delimiter.encode()
+    first = 1 + source.raw[: header.start].count(b"\n")
+    kept: list[bytes] = []
+    found = Lines(pa.table({}))
+    for number, line in enumerate(bytes(source.raw[header.stop :]).split(b"\n"), first):
+        text = line.removesuffix(b"\r")
+        if not text:
+            continue
+        if len(line) >= LONGEST:
+            found.unread[number] = f"it has {LONGEST} bytes or more"
+        elif why := _fault(text, whole, delimiter, len(names)):
+            found.unread[number] = why
+        else:
+            kept.append(text)
+            found.numbers.append(number)
+    body = pa.py_buffer(b"".join([b"\n", *(line + b"\n" for line in kept)]))
+    return Lines(_parsed_lines(body, names, source.delimiter), found.numbers, found.unread)
+
+
+def _fault(line: bytes, whole: re.Pattern[bytes], delimiter: bytes, width: int) -> str:
+    """Why a line is no row; empty where it is one."""
+    if b"\r" in line:
+        return "it has a carriage return inside"
+    cells = line.count(delimiter) + 1
+    if b'"' not in line and cells != width:
+        return f"it has {cells} {'cell' if cells == 1 else 'cells'}, but the header has {width}"
+    if not whole.fullmatch(line):
+        return f"it has an open quote, or other than {width} cells"
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    return ""
+
+
+def _whole(delimiter: str, width: int) -> re.Pattern[bytes]:
+    """The pattern of a line of so many cells, without an open quote."""
+    between = re.escape(delimiter).encode()
+    cell = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^' + between + rb"]*+"
+    return re.compile(cell + rb"(?:" + between + cell + rb"){%d}" % (width - 1), re.DOTALL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,16 +35,16 @@ def numbers(columns: Columns, name: str, *, truth: bool = False) -> NDArray[np.f
     if pa.types.is_null(kind):
         return np.full(len(columns), np.nan)
     if is_text(kind):
-        found = _truths(columns, name, column) if truth else _parsed(columns, name, column)
+        found = _truths(columns, name, column) if truth else _read_numbers(columns, name, column)
     elif pa.types.is_boolean(kind) or pa.types.is_floating(kind):
         found = _floats(column.cast(pa.float64()))
     elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        if getattr(kind, "scale", 0) <= 0:
-            _check_integers(columns, name, column)
         found = _floats(column.cast(pa.float64(), safe=False))
     else:
         dates = "dates or times" if pa.types.is_temporal(kind) else f"cells of type {kind}"
         raise _refused(columns, name, f"holds {dates}", "turn it into numbers")
+    if not truth and not pa.types.is_floating(kind) and getattr(kind, "scale", 0) <= 0:
+        _check_integers(columns, name, column, found)
     endless = np.flatnonzero(np.isinf(found))
     if len(endless):
         where = rows_text(columns.rows[endless])
@@ -79,30 +78,23 @@ def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
     return tuple(sorted(found, key=lambda entry: (entry is None, entry or "")))
 
 
-def says_truth(columns: Columns, name: str) -> bool:
-    """Whether a column of text says nothing but true and false, in any capitals."""
+def stated_kind(columns: Columns, name: str) -> str | None:
+    """What cells say: "truth" where all of a text are true or false, in any capitals, or "number".
+
+    It is None where all are missing.
+    """
     column = _decoded(columns.features.column(name))
     if not is_text(column.type):
-        return False
-    said = False
+        return "number" if column.null_count < len(column) else None
+    said = None
     for chunk in column.iterchunks():
         for cell in chunk:  # most columns are told by their first cell
             word = (cell.as_py() or "").strip().lower()
-            if word not in MISSING and word not in {"true", "false"}:
-                return False
-            said = said or word not in MISSING
+            if word not in MISSING:
+                if word not in {"true", "false"}:
+                    return "number"
+                said = "truth"
     return said
-
-
-def says_something(columns: Columns, name: str) -> bool:
-    """Whether a cell of a column is not missing."""
-    column = _decoded(columns.features.column(name))
-    if not is_text(column.type):
-        return bool(column.null_count < len(column))
-    words = (
-        (cell.as_py() or "").strip().lower() for chunk in column.iterchunks() for cell in chunk
-    )
-    return any(word not in MISSING for word in words)
 
 
 def is_text(kind: Any) -> bool:
@@ -122,39 +114,23 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return np.asarray(filled.to_numpy(), np.float64)
 
 
-def _check_integers(columns: Columns, name: str, column: pa.ChunkedArray) -> None:
-    """Refuse a column of integers that has some which no float64 holds exactly."""
-    ends = pc.min_max(column).as_py()
-    if all(end is None or abs(end) <= MAX_INTEGER for end in ends.values()):
-        return
-    raise _too_long(columns, name, enumerate(column.to_pylist()))
-
-
-def _check_written(
-    columns: Columns, name: str, text: pa.ChunkedArray, found: NDArray[np.float64]
+def _check_integers(
+    columns: Columns, name: str, column: pa.ChunkedArray, found: NDArray[np.float64]
 ) -> None:
-    """Refuse cells in which such an integer is written, rather than a number of that size."""
-    large = np.flatnonzero(np.abs(found) >= MAX_INTEGER)
-    cells = ((int(row), text[int(row)].as_py().strip()) for row in large)
-    whole = [(row, int(cell)) for row, cell in cells if INTEGER.fullmatch(cell)]
-    if any(abs(entry) > MAX_INTEGER for _, entry in whole):
-        raise _too_long(columns, name, whole)
+    """Refuse integers that no float64 holds exactly, also those that are written as text."""
+    rows = []
+    for row in np.flatnonzero(np.abs(found) >= MAX_INTEGER).tolist():
+        entry = column[row].as_py()
+        whole = not isinstance(entry, str) or INTEGER.fullmatch(entry.strip())
+        if whole and (abs(found[row]) > MAX_INTEGER or abs(int(entry)) > MAX_INTEGER):
+            rows.append(row)
+    if rows:
+        where = rows_text(columns.rows[rows])
+        raise _refused(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
 
 
-def _too_long(columns: Columns, name: str, entries: Iterable[tuple[int, int | None]]) -> InputError:
-    rows = [row for row, entry in entries if entry is not None and abs(entry) > MAX_INTEGER]
-    where = rows_text(columns.rows[rows])
-    return _refused(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
-
-
-def _parsed(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _read_numbers(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
     text = column.cast(pa.string())
-    found = _read_numbers(columns, name, text)
-    _check_written(columns, name, text, found)
-    return found
-
-
-def _read_numbers(columns: Columns, name: str, text: pa.ChunkedArray) -> NDArray[np.float64]:
     try:
         return _floats(text.cast(pa.float64()))
     except pa.ArrowInvalid:

@@ -1,16 +1,13 @@
-"""Which files a path, a folder or a pattern means, and what to say where there are none."""
+"""Which files a path, a folder or a pattern means, and of which kind they are."""
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
-import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
 
 from thresher.errors import InputError
-from thresher.spelling import spelled
+from thresher.spelling import MOST_NAMES, nearest, told_apart
 
 KINDS = {
     ".csv": "csv",
@@ -21,8 +18,8 @@ KINDS = {
     ".npz": "npz",
     ".npy": "npy",
 }
-TEXT_KINDS = ("csv", "tsv")
-MOST_NAMES = 12  # shown in a message
+TEXT_KINDS = {"csv": ",", "tsv": "\t"}
+WORDS = {"tab": "\t", "\\t": "\t"}
 
 
 def find_files(spec: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -65,8 +62,8 @@ def kind_of(path: Path) -> str:
     >>> kind_of(Path("a.CSV")), kind_of(Path("b.tsv.gz")), kind_of(Path("c.feather"))
     ('csv', 'tsv', 'arrow')
     """
-    kind = KINDS.get(_suffix(path), "")
-    if not kind or (is_gzip(path) and kind not in TEXT_KINDS):
+    kind = _kind(path)
+    if kind is None:
         raise InputError(f"{path} must be a {_suffixes()} file, or a .csv.gz or .tsv.gz")
     return kind
 
@@ -76,45 +73,34 @@ def is_gzip(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def missing(where: str, what: str, name: str, names: Iterable[str], option: str = "") -> InputError:
-    """An error that says that there is no `name`, with the nearest names that there are.
+def check_delimiter(delimiter: object) -> str:
+    r"""`delimiter`, if it is one plain character; "tab" and "\t" stand for a tab.
 
     Examples
     --------
-    >>> print(missing("a.csv", "column", "lable", ["x", "label"], "--label"))
-    a.csv has no column 'lable' (--label): did you mean 'label'? It has 'x', 'label'
+    >>> check_delimiter(";"), check_delimiter("tab")
+    (';', '\t')
     """
-    known = list(names)
-    near = nearest(name, known)
-    said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
-    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
-    listed = ", ".join(map(repr, known[:MOST_NAMES])) + more
-    place = f" ({option})" if option else ""
-    return InputError(f"{where} has no {what} {name!r}{place}{said}{listed}")
+    found = WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else delimiter
+    plain = isinstance(found, str) and len(found) == 1 and found.isascii()
+    if not plain or found in '"\r\n\0':  # type: ignore[operator]
+        raise InputError(
+            f"--delimiter must be one character such as ; or |, or tab, got {delimiter!r}"
+        )
+    return found  # type: ignore[return-value]
 
 
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """The other names most like `name`, capitals and spaces aside, best first."""
-    plain: dict[str, str] = {}
-    for each in names:
-        if each != name:
-            plain.setdefault(spelled(each), each)
-    found = difflib.get_close_matches(spelled(name), list(plain), n=3)
-    return [plain[each] for each in found]
-
-
-def told_apart(name: str, other: str, *, quoted: bool = True) -> str:
-    r"""A name, with escapes where it would look like the other one.
+def delimiter_of(kind: str, given: str | None = None) -> str | None:
+    r"""What stands between the cells of a kind of file: what is given, else the usual character.
 
     Examples
     --------
-    >>> print(told_apart("label", "lable"), told_apart("cafe\u0301", "caf\u00e9"))
-    'label' 'cafe\u0301', which only looks the same
+    >>> delimiter_of("csv"), delimiter_of("tsv"), delimiter_of("csv", ";"), delimiter_of("parquet")
+    (',', '\t', ';', None)
     """
-    same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
-    if same:
-        return f"{name!a}, which only looks the same"
-    return repr(name) if quoted else name
+    if kind not in TEXT_KINDS:
+        return None
+    return TEXT_KINDS[kind] if given is None else check_delimiter(given)
 
 
 def _check_one_kind(spec: str | os.PathLike[str], found: list[Path]) -> None:
@@ -129,13 +115,14 @@ def _check_one_kind(spec: str | os.PathLike[str], found: list[Path]) -> None:
         )
 
 
-def _suffix(path: Path) -> str:
-    return Path(path.stem).suffix.lower() if is_gzip(path) else path.suffix.lower()
+def _kind(path: Path) -> str | None:
+    packed = is_gzip(path)
+    kind = KINDS.get(Path(path.stem if packed else path).suffix.lower())
+    return None if packed and kind not in TEXT_KINDS else kind
 
 
 def _is_table(path: Path) -> bool:
-    known = path.is_file() and not path.name.startswith((".", "_")) and _suffix(path) in KINDS
-    return known and (not is_gzip(path) or KINDS[_suffix(path)] in TEXT_KINDS)
+    return path.is_file() and not path.name.startswith((".", "_")) and _kind(path) is not None
 
 
 def _suffixes() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -13,14 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError, plain_text
-from thresher.passes.parts import Part, Place
-from thresher.tables.batches import common_schema
-from thresher.tables.columns import Columns, choose_columns
-from thresher.tables.delimited import check_delimiter
-from thresher.tables.encoding import Encoder, Feature
+from thresher.passes.parts import Place
+from thresher.tables.columns import choose_columns
+from thresher.tables.encoder import Encoder
+from thresher.tables.feature import Feature
 from thresher.tables.file_parts import FileParts
-from thresher.tables.finding import TEXT_KINDS, find_files, kind_of
-from thresher.tables.reading import Table
+from thresher.tables.reader import scan_table
 
 ROWS = 1 << 16  # of a part, where all of it is read at once
 ELSEWHERE = re.compile(r"fill them by --fill .*?, (?=leave)|encode it by --categorical \S+, or ")
@@ -90,31 +88,11 @@ class Scan:
     def source_of_parts(self) -> FileParts:
         """The rows, as both passes over them read them."""
         encoder = Encoder(tuple(Feature(name, "number") for name in self.names))
-
-        def encode(columns: Columns) -> NDArray[np.float64]:
-            return encoder.transform(columns)
-
         table = self.table
-        return ScanParts(
+        return FileParts(
             table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
-            encode, plain=True, dtype=self._dtype,
+            encoder.transform, plain=True, dtype=self._dtype, wording=arguments_for_options,
         )  # fmt: skip
-
-
-class ScanParts(FileParts):
-    """The rows of files for who calls from Python."""
-
-    def read(self, start: Place, rows: int) -> Iterator[Part]:
-        """Parts of at most so many rows, from there on."""
-        with arguments_for_options():
-            yield from super().read(start, rows)
-
-    def settle(
-        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
-    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
-        """Labels of text as integers if all look so; and both sides as labels of one kind."""
-        with arguments_for_options():
-            return super().settle(found, labels, rows)
 
 
 @contextlib.contextmanager
@@ -125,20 +103,3 @@ def arguments_for_options() -> Iterator[None]:
     except InputError as refused:
         text = ELSEWHERE.sub("", str(refused))
         raise InputError(OPTION.sub(r"\1=", text)) from None
-
-
-def scan_table(path: str | PathLike[str], *, delimiter: str | None = None) -> Table:
-    """A table without its rows: the files, and the columns that all of them have."""
-    files = find_files(path)
-    kind = kind_of(files[0])
-    if kind in {"npz", "npy"}:
-        raise InputError(
-            f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
-            "numpy.load(path, mmap_mode='r')"
-        )
-    between = None
-    if kind in TEXT_KINDS:
-        usual = "," if kind == "csv" else "\t"
-        between = usual if delimiter is None else check_delimiter(delimiter)
-    schema = common_schema(files, kind, between)
-    return Table(schema.empty_table(), files, kind, between)

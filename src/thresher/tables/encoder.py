@@ -2,99 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from thresher.checks import rows_text
 from thresher.embed import TEXT_MODEL, check_texts, embed_texts
 from thresher.errors import InputError
-from thresher.tables.cells import categories, distinct_categories, numbers, says_truth
+from thresher.spelling import missing
+from thresher.tables.column_fit import ColumnFit
 from thresher.tables.columns import Columns
-from thresher.tables.finding import missing
-from thresher.tables.moments import Moments, moments_of_shares
+from thresher.tables.feature import Feature, Numbers, check_fill, check_streaming_fill
 
 FORMAT = "thresher-encoder-1"
-Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Feature:
-    """How one column becomes numbers.
-
-    Parameters
-    ----------
-    name, kind
-        The column; "number", "truth" (text that says true or false) or "categorical".
-    fill
-        The number that stands for missing ones; None where they are refused.
-    categories
-        The categories, each a column of its own; None stands for missing entries.
-    means, deviations
-        Of the columns made of it, over the rows it was fitted on; empty where nothing is scaled.
-    """
-
-    name: str
-    kind: str
-    fill: float | None = None
-    categories: tuple[str | None, ...] = ()
-    means: tuple[float, ...] = ()
-    deviations: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.kind not in {"number", "truth", "categorical"}:
-            raise InputError(f"column {self.name!r} is of an unknown kind, {self.kind!r}")
-        if len(self.means) != len(self.deviations) or len(self.means) not in {0, self.width}:
-            raise InputError(f"column {self.name!r} has another number of means than columns")
-
-    @property
-    def width(self) -> int:
-        """How many columns of numbers it becomes."""
-        return len(self.categories) if self.kind == "categorical" else 1
-
-    def raw(self, columns: Columns) -> Numbers:
-        """The columns of numbers, not scaled."""
-        if self.kind == "categorical":
-            codes = self.codes(columns)
-            out = np.zeros((len(columns), self.width))
-            known = np.flatnonzero(codes >= 0)
-            out[known, codes[known]] = 1.0
-            return out
-        found = numbers(columns, self.name, truth=self.kind == "truth")
-        empty = np.flatnonzero(np.isnan(found))
-        if not len(empty):
-            return found[:, None]
-        if self.fill is None:
-            fill = "median (or zero, or a number)" if len(empty) < len(found) else "zero"
-            raise InputError(
-                f"{columns.source} column {self.name!r} has missing numbers in "
-                f"{rows_text(columns.rows[empty])}: fill them by --fill {fill}, leave it out by "
-                f"--ignore {shlex.quote(self.name)}, or drop those rows"
-            )
-        return np.nan_to_num(found, nan=self.fill)[:, None]
-
-    def codes(self, columns: Columns) -> NDArray[np.int64]:
-        """The number of the category of each row, -1 where it was not seen before."""
-        known = pa.array(self.categories, pa.string())
-        found = pc.fill_null(pc.index_in(categories(columns, self.name), value_set=known), -1)
-        return np.asarray(found.to_numpy(), np.int64)
-
-    def scaled(self, columns: Columns) -> Numbers:
-        """The columns of numbers."""
-        found = self.raw(columns)
-        if not self.means:
-            return found
-        spread = np.array(self.deviations)
-        centered = found - np.array(self.means)
-        return np.divide(centered, spread, out=np.zeros_like(found), where=spread > 0)
 
 
 @dataclass(frozen=True)
@@ -106,6 +28,7 @@ class Encoder:
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> data = pa.table({"size": [1, 2, 3], "color": ["red", "blue", "red"]})
     >>> columns = Columns(("cat", "dog", "cat"), data, categorical=("color",))
     >>> encoder = Encoder.fit(columns)
@@ -146,12 +69,40 @@ class Encoder:
             If cells are no numbers, or missing; the message names the column, the first such rows
             and the ways out.
         """
-        wanted = check_fill(fill)
-        names = [name for name in columns.names if name != columns.text]
-        features = tuple(_fit(columns, name, wanted, standardize=standardize) for name in names)
-        about = {"source": columns.source, "rows": len(columns), "fill": fill}
-        about |= {"standardize": standardize}
+        features, rows = _fitted([columns], check_fill(fill), standardize=standardize)
+        about = {"source": columns.source, "rows": rows, "fill": fill, "standardize": standardize}
         return cls(features, columns.text, model if columns.text is not None else None, about)
+
+    @classmethod
+    def fit_parts(
+        cls, tables: Iterable[Columns], *, fill: str | float | None = None,
+        standardize: bool = False, source: str = "the table", whole: bool = True,
+    ) -> Encoder:  # fmt: skip
+        """Fit it on a table that comes in small ones: the same encoder, to the last bit.
+
+        Parameters
+        ----------
+        tables
+            All of the table; without `whole`, the first one is enough.
+        fill, standardize
+            As in `fit`. A median needs a column as a whole, and is refused.
+        source
+            What messages call the table.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> halves = [Columns((0, 1), pa.table({"x": x, "c": c}), categorical=("c",))
+        ...           for x, c in (([1.0, 2.0], ["a", "b"]), ([3.0, 4.0], ["b", None]))]
+        >>> encoder = Encoder.fit_parts(halves, standardize=True)
+        >>> encoder.names, encoder.features[0].means
+        (('x', 'c=a', 'c=b', 'c='), (2.5,))
+        """
+        number = check_streaming_fill(fill)
+        some = tables if whole else islice(tables, 1)
+        features, rows = _fitted(some, number, standardize=standardize)
+        about = {"source": source, "rows": rows if whole else None, "fill": fill}
+        return cls(features, fitted_on=about | {"standardize": standardize})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,46 +184,18 @@ def encode(
     return encoder.transform(points, progress=progress), X_val, encoder
 
 
-def check_fill(fill: object) -> str | float | None:
-    """`fill`, if it is None, "median", "zero" or a finite number, as a number where it is one."""
-    if fill is None or fill == "median":
-        return fill
-    if fill == "zero":
-        return 0.0
-    try:
-        number = math.nan if isinstance(fill, bool) else float(fill)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"--fill must be median, zero or a number, got {fill!r}")
-    return number
-
-
-def _fit(columns: Columns, name: str, fill: str | float | None, *, standardize: bool) -> Feature:
-    if name in columns.categorical:
-        found = Feature(name, "categorical", categories=distinct_categories(columns, name))
-    else:
-        truth = says_truth(columns, name)
-        number = _median(columns, name, truth=truth) if isinstance(fill, str) else fill
-        found = Feature(name, "truth" if truth else "number", number)
-    block = found.raw(columns)  # refuses what cannot be used, now
-    if not standardize:
-        return found
-    if name in columns.categorical:
-        times = np.bincount(found.codes(columns), minlength=found.width).tolist()
-        means, spread = moments_of_shares(times, len(columns))
-    else:
-        moments = Moments()
-        moments.add(block[:, 0])
-        means, spread = moments.ends()
-    return dataclasses.replace(found, means=means, deviations=spread)
-
-
-def _median(columns: Columns, name: str, *, truth: bool) -> float:
-    found = numbers(columns, name, truth=truth)
-    if np.isnan(found).all():
-        raise InputError(
-            f"{columns.source} column {name!r} has no numbers, and so no median: leave it out by "
-            f"--ignore {shlex.quote(name)}"
-        )
-    return float(np.nanmedian(found))
+def _fitted(
+    tables: Iterable[Columns], fill: str | float | None, *, standardize: bool
+) -> tuple[tuple[Feature, ...], int]:
+    """The features of tables, and the number of their rows."""
+    columns: dict[str, ColumnFit] = {}
+    rows = 0
+    for table in tables:
+        for name in table.names:
+            if name == table.text:
+                continue
+            if name not in columns:
+                columns[name] = ColumnFit(name, name in table.categorical, fill, standardize)
+            columns[name].add(table)
+        rows += len(table)
+    return tuple(each.feature(rows) for each in columns.values()), rows

@@ -1,0 +1,104 @@
+"""Feature: how one column of a table becomes columns of numbers."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.checks import rows_text
+from thresher.errors import InputError
+from thresher.tables.cell_values import categories, numbers
+from thresher.tables.columns import Columns
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """How one column becomes numbers."""
+
+    name: str
+    kind: str  # "number", "truth" (text that says true or false) or "categorical"
+    fill: float | None = None  # stands for missing numbers; None where they are refused
+    categories: tuple[str | None, ...] = ()  # a column for each; None is for missing entries
+    means: tuple[float, ...] = ()  # of the rows it was fitted on; empty where nothing is scaled
+    deviations: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"number", "truth", "categorical"}:
+            raise InputError(f"column {self.name!r} is of an unknown kind, {self.kind!r}")
+        if len(self.means) != len(self.deviations) or len(self.means) not in {0, self.width}:
+            raise InputError(f"column {self.name!r} has another number of means than columns")
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers it becomes."""
+        return len(self.categories) if self.kind == "categorical" else 1
+
+    def raw(self, columns: Columns) -> Numbers:
+        """The columns of numbers, not scaled."""
+        if self.kind == "categorical":
+            codes = self.codes(columns)
+            out = np.zeros((len(columns), self.width))
+            known = np.flatnonzero(codes >= 0)
+            out[known, codes[known]] = 1.0
+            return out
+        found = numbers(columns, self.name, truth=self.kind == "truth")
+        empty = np.flatnonzero(np.isnan(found))
+        if not len(empty):
+            return found[:, None]
+        if self.fill is None:
+            fill = "median (or zero, or a number)" if len(empty) < len(found) else "zero"
+            raise InputError(
+                f"{columns.source} column {self.name!r} has missing numbers in "
+                f"{rows_text(columns.rows[empty])}: fill them by --fill {fill}, leave it out by "
+                f"--ignore {shlex.quote(self.name)}, or drop those rows"
+            )
+        return np.nan_to_num(found, nan=self.fill)[:, None]
+
+    def codes(self, columns: Columns) -> NDArray[np.int64]:
+        """The number of the category of each row, -1 where it was not seen before."""
+        known = pa.array(self.categories, pa.string())
+        found = pc.fill_null(pc.index_in(categories(columns, self.name), value_set=known), -1)
+        return np.asarray(found.to_numpy(), np.int64)
+
+    def scaled(self, columns: Columns) -> Numbers:
+        """The columns of numbers."""
+        found = self.raw(columns)
+        if not self.means:
+            return found
+        spread = np.array(self.deviations)
+        centered = found - np.array(self.means)
+        return np.divide(centered, spread, out=np.zeros_like(found), where=spread > 0)
+
+
+def check_fill(fill: object) -> str | float | None:
+    """`fill`, if it is None, "median", "zero" or a finite number, as a number where it is one."""
+    if fill is None or fill == "median":
+        return fill
+    if fill == "zero":
+        return 0.0
+    try:
+        number = math.nan if isinstance(fill, bool) else float(fill)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"--fill must be median, zero or a number, got {fill!r}")
+    return number
+
+
+def check_streaming_fill(fill: object) -> float | None:
+    """`fill`, if it can be known before all rows are read."""
+    found = check_fill(fill)
+    if isinstance(found, str):
+        raise InputError(
+            "--fill median needs each column as a whole, which --memory does not keep: use --fill "
+            "zero or a number, or fill the gaps beforehand"
+        )
+    return found

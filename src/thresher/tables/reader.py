@@ -1,0 +1,275 @@
+"""Files of any kind as one Arrow table: whole, without rows, or in small tables one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from thresher.errors import InputError
+from thresher.files import BROKEN, KEY, damaged
+from thresher.tables import arrow, npz, parquet, text
+from thresher.tables.delimited import check_names
+from thresher.tables.paths import TEXT_KINDS, delimiter_of, find_files, kind_of
+
+FORMATS: Mapping[str, Any] = {"parquet": parquet, "arrow": arrow, "npz": npz, "npy": npz}
+CELLS = 1 << 19  # of a small table
+BLOCK = 1 << 20  # bytes hashed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table, and the files that it was read from.
+
+    Parameters
+    ----------
+    data
+        The table. All columns of .csv and .tsv files are text.
+    files
+        The files, in the order of their rows.
+    kind
+        "csv", "tsv", "parquet", "arrow", "npz" or "npy".
+    delimiter
+        What stands between cells; None where there are none.
+    """
+
+    data: pa.Table
+    files: tuple[Path, ...]
+    kind: str
+    delimiter: str | None = None
+
+    def __len__(self) -> int:
+        return int(self.data.num_rows)
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the file, or the first of them."""
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return f"{self.files[0]}{more}"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its files are text."""
+        return self.kind in TEXT_KINDS
+
+
+def read_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+    r"""The table that a file, a folder or a pattern holds.
+
+    Parameters
+    ----------
+    spec
+        A .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy file (text may be .gz), a folder of
+        files of one kind, or a pattern such as "parts/*.csv". Several files are read in the order
+        of their names and must have the same columns.
+    delimiter
+        What stands between cells of text: a comma in a .csv, a tab in a .tsv if not given. Files of
+        other kinds have none.
+
+    Returns
+    -------
+    Table
+        Cells of text stay text; those that are empty and not in quotes are missing. Of an .npz, the
+        columns of the array X are x0, x1 and so on, and arrays with one entry a row are columns of
+        their own, but for "classes" and those whose name ends in "_val". An .npy file is X alone.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or if it cannot be read as a table. The message names the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x,y\n1.50,cat\n,dog\n")
+    ...     table = read_table(Path(folder, "a.csv"))
+    >>> table.data.to_pydict()
+    {'x': ['1.50', None], 'y': ['cat', 'dog']}
+    """
+    files = find_files(spec)
+    kind = kind_of(files[0])
+    between = delimiter_of(kind, delimiter)
+    parts = [_read_one(path, kind, between) for path in files]
+    for part, path in zip(parts[1:], files[1:], strict=True):
+        check_same_columns(part.column_names, parts[0].column_names, path, files[0])
+    try:
+        data = pa.concat_tables(parts, promote_options="default")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
+        for part, path in zip(parts, files, strict=True):
+            _check_same_types(part.schema, parts[0].schema, path, files[0])
+        raise InputError(f"{files[0]} and the files after it differ in their types") from unlike
+    return Table(data, files, kind, between)
+
+
+def scan_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+    """A table without its rows: the files, and the columns that all of them have."""
+    files = find_files(spec)
+    kind = kind_of(files[0])
+    if kind in {"npz", "npy"}:
+        raise InputError(
+            f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
+            "numpy.load(path, mmap_mode='r')"
+        )
+    between = delimiter_of(kind, delimiter)
+    return Table(common_schema(files, kind, between).empty_table(), files, kind, between)
+
+
+def common_schema(files: Sequence[Path], kind: str, delimiter: str | None) -> pa.Schema:
+    """The columns of the first file, if all have the same."""
+    first = _schema(files[0], kind, delimiter)
+    for path in files[1:]:
+        found = _schema(path, kind, delimiter)
+        check_same_columns(found.names, first.names, path, files[0])
+        _check_same_types(found, first, path, files[0])
+    return first
+
+
+def read_batches(
+    path: Path, kind: str, delimiter: str | None, wanted: Sequence[str], start: int = 0
+) -> Iterator[tuple[int, pa.Table]]:
+    r"""The rows of a file from row `start` on, in small tables of the `wanted` columns.
+
+    Each comes with the number of its first row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x,y\n1.50,cat\n2,dog\n3,\n")
+    ...     batches = list(read_batches(Path(folder, "a.csv"), "csv", ",", ["y"], start=1))
+    >>> [(row, table.to_pydict()) for row, table in batches]
+    [(1, {'y': ['dog', None]})]
+    """
+    names, most = list(wanted), max(64, CELLS // max(1, len(wanted)))
+    with _refusing(path, kind):
+        if delimiter is None:
+            batches = FORMATS[kind].batches(path, names, start, most)
+        else:
+            batches = text.batches(path, delimiter, names)
+        for first, table in batches:
+            past = max(0, start - first)
+            if past < table.num_rows:
+                yield first + past, table.slice(past).select(names)
+
+
+def read_columns(path: Path, kind: str) -> pa.Table:
+    """The table in a file that is no text, as it is: maybe without rows."""
+    return FORMATS[kind].read(path)
+
+
+def input_digest(files: Iterable[Path]) -> str:
+    """The SHA-256 of the bytes of files, one after the other, as hexadecimal digits."""
+    state = hashlib.sha256()
+    for path in files:
+        with Path(path).open("rb") as file:
+            while block := file.read(BLOCK):
+                state.update(block)
+    return state.hexdigest()
+
+
+def validation_inside(table: Table, label: str) -> Table | None:
+    """The validation set that an .npz file holds besides the points, as `thresher embed` writes it.
+
+    Its arrays are those of the points with "_val" behind their names.
+    """
+    if table.kind != "npz" or len(table.files) > 1:
+        return None
+    path = table.files[0]
+    arrays = npz.arrays_of(path)
+    inside = npz.validation_of(arrays)
+    if not {"X", label} <= set(inside):
+        return None
+    about = {KEY: str(arrays["about"])} if "about" in arrays else {}
+    data = npz.table_of(path, inside).replace_schema_metadata(about)
+    return Table(data, table.files, table.kind)
+
+
+def record_path(path: Path) -> Path:
+    """Where the record of a table of text is, which has no room for one itself.
+
+    Examples
+    --------
+    >>> record_path(Path("values.csv")).name
+    'values.csv.record.json'
+    """
+    return path.with_name(f"{path.name}.record.json")
+
+
+def record_of(table: Table) -> dict[str, Any]:
+    """What a table of results says about how it was made; empty where it says nothing."""
+    beside = record_path(table.files[0])
+    try:
+        if table.is_text:
+            stored = beside.read_text(encoding="utf-8") if beside.is_file() else "{}"
+        else:
+            stored = (table.data.schema.metadata or {}).get(KEY, b"{}")
+        about = json.loads(stored)
+    except ValueError:
+        raise InputError(f"{table.name} is damaged: its record is no JSON") from None
+    return about if isinstance(about, dict) else {}
+
+
+def check_same_columns(names: list[str], wanted: list[str], path: Path, first: Path) -> None:
+    """Raise where a file has other columns than the first one, or in another order."""
+    if names == wanted:
+        return
+    if sorted(names) == sorted(wanted):
+        raise InputError(f"{path} has the columns of {first} in another order: put them in one")
+    lacking = [name for name in wanted if name not in names][:5]
+    extra = [name for name in names if name not in wanted][:5]
+    raise InputError(
+        f"{path} and {first} have different columns: only in {first} {lacking}, "
+        f"only in {path} {extra}"
+    )
+
+
+def _check_same_types(found: pa.Schema, wanted: pa.Schema, path: Path, first: Path) -> None:
+    for field in found:
+        kind = wanted.field(field.name).type
+        if field.type != kind:
+            raise InputError(
+                f"column {field.name!r} has type {field.type} in {path} but {kind} in {first}: "
+                "write both alike"
+            )
+
+
+def _schema(path: Path, kind: str, delimiter: str | None) -> pa.Schema:
+    with _refusing(path, kind):
+        found = text.schema(path, delimiter) if delimiter else FORMATS[kind].schema(path)
+        check_names(path, found.names)  # raises where one is no text
+    return found
+
+
+def _read_one(path: Path, kind: str, delimiter: str | None) -> pa.Table:
+    if not path.stat().st_size:
+        raise InputError(f"{path} is empty")
+    with _refusing(path, kind):
+        data = text.read(path, delimiter) if delimiter else read_columns(path, kind)
+        check_names(path, data.column_names)  # raises where one is no text
+    if not data.num_rows:
+        raise InputError(f"{path} has columns but no rows: at least one row is needed")
+    return data
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, kind: str) -> Iterator[None]:
+    """Say of whatever goes wrong inside that the file is damaged."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BROKEN as broken:
+        if "pickle" in str(broken):
+            raise InputError(
+                f"{path} holds Python objects: save numbers, or text of a fixed length"
+            ) from None
+        what = f"is damaged, was not written to its end, or is no .{kind} file"
+        raise damaged(path, what, broken) from broken
