@@ -55,8 +55,8 @@ class Sums(Protocol):
 class Game(Sums, Protocol):
     """And what prices follow."""
 
-    def prices(self, sums: Integers) -> Floats:
-        """What cells with these sums pay, as `pay` wants it."""
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What these cells pay when they have these sums, as `pay` wants it."""
 
     def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`."""
@@ -104,16 +104,28 @@ def count_and_value(
     part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
     advance: Advance | None = None,
 ) -> tuple[Integers, Floats]:  # fmt: skip
-    """The table of sums and the value of each point, where these are all the points.
+    """The table of sums and the value of each point, where these are all the points."""
+    table = np.zeros((game.entries, near.cells), np.int64)
+
+    def keep(block: Block, found: Integers) -> None:
+        table[:, block.columns] = found
+
+    return table, value_while_counting(part, near, game, keep, divisor=divisor, advance=advance)
+
+
+def value_while_counting(
+    part: Part, near: Neighborhood, game: Game, seen: Callable[[Block, Integers], None], *,
+    divisor: float = 1.0, advance: Advance | None = None,
+) -> Floats:  # fmt: skip
+    """The value of each point, where these are all the points; `seen` is shown all sums.
 
     A block of cells is counted, priced and paid before the next, so that who is near whom is found
-    out once.
+    out once, and the sums of one block are held at a time.
     """
     groups = game.groups(part.codes)
-    table = np.zeros((game.entries, near.cells), np.int64)
     sums = np.zeros(len(part.codes))
     for block in near.blocks(part.rows, groups, advance):
         found = game.sums(block, groups)
-        table[:, block.columns] = found
-        game.pay(block, groups, game.prices(found), sums)
-    return table, groups.in_input_order(sums, divisor)
+        seen(block, found)
+        game.pay(block, groups, game.prices(found, block.columns), sums)
+    return groups.in_input_order(sums, divisor)
