@@ -177,8 +177,8 @@ class _Votes:
             weights = 1 / np.maximum(self.trees, 1)
         inside = leaves >= 0
         places = codes[inside].astype(np.int64) * size + leaves[inside]
-        found: Floats = np.bincount(places, weights[inside], minlength=size * len(self.classes))
-        return found.reshape(len(self.classes), size)
+        found = np.bincount(places, weights[inside], minlength=size * len(self.classes))
+        return found.astype(np.float64).reshape(len(self.classes), size)
 
 
 def forest_shapley(
