@@ -68,7 +68,7 @@ class LeafGame:
         found[[code for _, _, code in segments]] = block.count(segments)
         return found
 
-    def prices(self, sums):
+    def prices(self, sums, columns):
         """For a member of each class: the sum over the judges of what each would pay."""
         paid = np.zeros(sums.shape)
         for own, asked in product(range(self.entries), repeat=2):
@@ -164,7 +164,7 @@ class RingGame:
         same, other = counts[judges, :, each].T, counts[1 - judges, :, each].T
         return np.array([same[0], other[0], same[1], other[1]])
 
-    def prices(self, sums):
+    def prices(self, sums, columns):
         return np.array(
             [[float(self._price(column, kind)) for column in sums.T] for kind in range(4)]
         )
@@ -233,7 +233,7 @@ def check_in_parts(points, near, game, table, values, *, exact=True):
     pieces = [slice(0, 3), slice(3, 4), slice(4, 7)]
     parts = [Points(_cut(rows, piece), codes[piece]) for piece in pieces]
     assert (sum(count(part, near, game) for part in parts) == table).all()
-    prices = game.prices(table)
+    prices = game.prices(table, slice(None))
     found = np.concatenate([value(part, near, game, prices) for part in parts])
     np.testing.assert_array_equal(found, values) if exact else np.testing.assert_allclose(
         found, values, atol=1e-14
@@ -258,7 +258,7 @@ def test_counting_and_paying_apart_gives_the_bits_of_both_at_once(rng):
     near, game = Ball.around(validation, 1.5), ClassGame.of(validation)
     table, values = count_and_value(points, near, game)
     assert (count(points, near, game) == table).all()
-    assert value(points, near, game, game.prices(table)).tobytes() == values.tobytes()
+    assert value(points, near, game, game.prices(table, slice(None))).tobytes() == values.tobytes()
 
 
 def test_sums_go_on_where_earlier_cells_ended(rng):
@@ -273,6 +273,6 @@ def test_sums_go_on_where_earlier_cells_ended(rng):
         rows = measure("V", V[some], cosine=False)
         before = value(
             points, Ball(rows, 64, "euclidean", 1.5), ClassGame(validation.codes[some], 3),
-            game.prices(table)[:, some], before=before, divisor=192 if lo == 128 else 1,
+            game.prices(table, slice(None))[:, some], before=before, divisor=192 if lo == 128 else 1,
         )  # fmt: skip
     assert before.tobytes() == values.tobytes()

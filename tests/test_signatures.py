@@ -14,10 +14,14 @@ import thresher as th
 
 # what a parameter is where it is not what it is elsewhere; each text says so
 DIFFERENT = {
-    "X": {"add_feature_noise", "dp_tknn_shapley", "explain", "membership_attack"},
-    "y": {"dp_tknn_shapley", "explain", "flip_labels", "membership_attack"},
-    "X_val": {"explain"},
-    "y_val": {"explain"},
+    "X": {"add_feature_noise", "dp_tknn_shapley", "explain", "forest_shapley", "membership_attack"},
+    "y": {
+        "dp_tknn_shapley", "explain", "flip_labels", "forest_shapley", "leaf_shapley",
+        "membership_attack",
+    },
+    "X_val": {"explain", "forest_shapley"},
+    "y_val": {"explain", "forest_shapley", "leaf_shapley"},
+    "mean": {"leaf_shapley"},
     "checkpoint": {"data_shapley"},
     "classes": {"NeighborCounts", "dp_tknn_shapley", "flip_labels", "zero_budget_score"},
     "metric": {"TKNNClassifier"},
@@ -25,10 +29,15 @@ DIFFERENT = {
     "owners": {"dp_tknn_shapley"},
     "points": {"plan_release"},
     "points_per_owner": {"plan_release"},
-    "seed": {"add_feature_noise", "dp_tknn_shapley", "flip_labels", "membership_attack"},
-}
+    "seed": {
+        "add_feature_noise", "dp_tknn_shapley", "flip_labels", "forest_shapley",
+        "membership_attack",
+    },
+}  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
+    "X_val": {None: {"forest_shapley"}},
+    "y_val": {None: {"forest_shapley", "leaf_shapley"}},
     "mean": {True: {"beta_shapley", "data_banzhaf", "data_shapley", "leave_one_out"}},
     "seed": {
         None: {"audit_mechanism", "dp_knn_shapley", "dp_tknn_shapley"},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thresher.corrupt import add_feature_noise, flip_labels
     from thresher.counts import NeighborCounts
     from thresher.findings import Findings, explain
+    from thresher.forest import forest_shapley, leaf_shapley
     from thresher.games.semivalues import Beta
     from thresher.knn import knn_shapley
     from thresher.live.store import LiveCounts
@@ -87,7 +88,9 @@ __all__ = [
     "dp_tknn_shapley",
     "explain",
     "flip_labels",
+    "forest_shapley",
     "knn_shapley",
+    "leaf_shapley",
     "leave_one_out",
     "membership_attack",
     "plan_release",
@@ -126,7 +129,9 @@ _LATER = {
     "dp_tknn_shapley": "thresher.privacy.dp_tknn",
     "explain": "thresher.findings",
     "flip_labels": "thresher.corrupt",
+    "forest_shapley": "thresher.forest",
     "knn_shapley": "thresher.knn",
+    "leaf_shapley": "thresher.forest",
     "leave_one_out": "thresher.retrain.methods",
     "membership_attack": "thresher.attack.membership",
     "plan_release": "thresher.privacy.plan",

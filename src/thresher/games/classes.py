@@ -59,7 +59,7 @@ class ClassGame:
             same += np.where(judges == code, row, 0)
         return np.array([same, counts.sum(axis=0) - same])
 
-    def prices(self, sums: Integers) -> Floats:
+    def prices(self, sums: Integers, columns: slice) -> Floats:  # noqa: ARG002 - all cells alike
         """What each cell pays a member that agrees with it, and one that does not."""
         same, other = sums
         return np.array(member_prices(same, other, self.classes, self.semivalue))

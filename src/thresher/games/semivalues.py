@@ -83,7 +83,7 @@ def semivalue_name(semivalue: Semivalue) -> str:
     return semivalue if isinstance(semivalue, str) else f"beta({semivalue.a}, {semivalue.b})"
 
 
-def weights(semivalue: Semivalue, near: Integers) -> tuple[Floats, Floats]:
+def weights(semivalue: Semivalue | Weights, near: Integers) -> tuple[Floats, Floats]:
     """The weights (w0, W) for neighborhoods of `near` >= 1 points, the valued point included.
 
     Examples
@@ -94,7 +94,13 @@ def weights(semivalue: Semivalue, near: Integers) -> tuple[Floats, Floats]:
     """
     if isinstance(semivalue, Beta):
         return _beta(semivalue.a, semivalue.b, near)
-    return NAMED[semivalue](near)
+    return NAMED[semivalue](near) if isinstance(semivalue, str) else semivalue(near)
+
+
+def weight_table(semivalue: Semivalue, most: int) -> Weights:
+    """The weights of neighborhoods of up to `most` points, computed once and then looked up."""
+    w0, W = weights(semivalue, np.arange(1, most + 1))
+    return lambda near: (w0[near - 1], W[near - 1])
 
 
 def coalition_sizes(semivalue: Beta, points: int) -> Floats:
@@ -117,7 +123,7 @@ def coalition_sizes(semivalue: Beta, points: int) -> Floats:
 
 
 def rest_prices(
-    same: Integers, other: Integers, classes: int, semivalue: Semivalue
+    same: Integers, other: Integers, classes: int, semivalue: Semivalue | Weights
 ) -> tuple[Floats, Floats]:
     """What one more near point is worth beside `same` + `other` near ones: (gain, loss).
 
@@ -160,7 +166,7 @@ def prices_between(
 
 
 def member_prices(
-    same: Integers, other: Integers, classes: int, semivalue: Semivalue
+    same: Integers, other: Integers, classes: int, semivalue: Semivalue | Weights
 ) -> tuple[Floats, Floats]:
     """What a point that is among the counted ones is worth: (gain, loss).
 

@@ -57,8 +57,8 @@ class Sums(Protocol):
 class Game(Sums, Protocol):
     """And what prices follow."""
 
-    def prices(self, sums: Integers) -> Floats:
-        """What cells with these sums pay, as `pay` wants it."""
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What these cells pay when they have these sums, as `pay` wants it."""
 
     def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`."""
@@ -121,22 +121,34 @@ def count_and_value(
     part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
     advance: Advance | None = None,
 ) -> tuple[Integers, Floats]:  # fmt: skip
-    """The table of sums and the value of each point, where these are all the points.
+    """The table of sums and the value of each point, where these are all the points."""
+    table = np.zeros((game.entries, near.cells), np.int64)
+
+    def keep(columns: slice, found: Integers) -> None:
+        table[:, columns] = found
+
+    return table, value_while_counting(part, near, game, keep, divisor=divisor, advance=advance)
+
+
+def value_while_counting(
+    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
+    divisor: float = 1.0, advance: Advance | None = None,
+) -> Floats:  # fmt: skip
+    """The value of each point, where these are all the points; `see` is shown the sums of cells.
 
     A block of cells is counted, priced and paid before the next, so that who is near whom is found
-    out once.
+    out once, and the sums of one block are held at a time.
     """
     groups = game.groups(part.codes)
-    table = np.zeros((game.entries, near.cells), np.int64)
     sums = np.zeros(len(part.codes))
 
     def add_and_pay(block: Block) -> None:
         found = game.sums(block, groups)
-        table[:, block.columns] = found
-        game.pay(block, groups, game.prices(found), sums)
+        see(block.columns, found)
+        game.pay(block, groups, game.prices(found, block.columns), sums)
 
     visit(part, near, groups, add_and_pay, advance)
-    return table, groups.in_input_order(sums, divisor)
+    return groups.in_input_order(sums, divisor)
 
 
 def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:

@@ -64,7 +64,7 @@ def walk_near_pairs(
             columns = slice(first + block.columns.start, first + block.columns.stop)
             found = game.sums(block, groups)
             near[columns] = found.sum(axis=0)
-            prices = game.prices(found)
+            prices = game.prices(found, block.columns)
             for half in range(2 if halves else 0):
                 game.pay(block, groups, prices * judges[half, columns], sums[half])
             game.pay(block, groups, np.ones_like(prices), sums[2])

@@ -1,0 +1,98 @@
+"""The game of leaves: the soft vote of trees, each of which asks the points in its leaves.
+
+A cell is a leaf. It keeps the number of points of each class. Its judges are the validation points
+in it or, without a validation set, the points themselves, each taken out of its own game. A judge
+asks which share of the other points in its leaf carries its label, and all of its trees weigh the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.games.semivalues import Weights, member_prices
+from thresher.labels import Codes
+from thresher.neighbors.groups import Groups, Segments
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ForestVote:
+    """What the judges in each leaf pay.
+
+    Parameters
+    ----------
+    classes
+        How many classes there are.
+    judges
+        The weight of the judges of each class in each leaf of some cells, one row a class; from the
+        cells and the points in them.
+    weights
+        The weights of a semivalue, by the number of points in a leaf.
+    own
+        Where points judge each other: the weight of each as a judge, in input order.
+    """
+
+    classes: int
+    judges: Callable[[slice, Integers], Floats]
+    weights: Weights
+    own: Floats | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a leaf keeps."""
+        return self.classes
+
+    def groups(self, codes: Codes) -> Groups:
+        """Points sorted by class."""
+        return Groups.of(codes, self.classes)
+
+    def sums(self, block: Any, groups: Groups) -> Integers:
+        """The points of each class in each leaf of a tree."""
+        segments = self._segments(groups)
+        found = np.zeros((self.classes, block.columns.stop - block.columns.start), np.int64)
+        found[[code for _, _, code in segments]] = block.count(segments)
+        return found
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What a leaf pays a member of each class, and what a judge of its class pays it.
+
+        The second is what a point that is a judge, too, does not get from itself.
+        """
+        same, other = self._others(sums)
+        judges = self.judges(columns, sums)
+        gain, loss = member_prices(same, other, self.classes, self.weights)
+        lost = judges * loss
+        return np.array([lost.sum(axis=0) - lost + judges * gain, gain])
+
+    def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
+        """Add what the leaves of a tree pay to each point in `out`."""
+        segments = self._segments(groups)
+        codes = [code for _, _, code in segments]
+        block.add(segments, prices[0][codes], out)
+        if self.own is not None:
+            own = np.empty(len(self.own))
+            own[groups.positions] = self.own
+            block.take(segments, prices[1][codes], own, out)
+
+    def utility(self, sums: Integers, columns: slice) -> float:
+        """The utility of all points for the judges of these leaves."""
+        same, other = self._others(sums)
+        near = same + other
+        shares = np.where(near > 0, same / np.maximum(near, 1), 1 / self.classes)
+        return float((self.judges(columns, sums) * shares).sum())
+
+    def _others(self, sums: Integers) -> tuple[Integers, Integers]:
+        """For a judge of each class: the others of its class, and of all other classes."""
+        other = sums.sum(axis=0) - sums
+        return (sums if self.own is None else np.maximum(sums - 1, 0)), other
+
+    def _segments(self, groups: Groups) -> Segments:
+        return groups.segments(np.flatnonzero(np.diff(groups.starts)))
