@@ -7,9 +7,10 @@ caller, or read off the data: sorted where the labels can be sorted, else in ord
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,100 @@ from thresher.kernels.labels import codes_of_integers, present_integers
 from thresher.times import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]
-RawLabels = NDArray[Any] | list[Any]
 
 TABLE_SIZE = 1 << 16  # integer labels within such a range are coded by a table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coded(Sequence[Any]):
+    """A column of entries that repeat: each distinct one once, and the number of that in each row.
+
+    It behaves as the tuple of its entries, which is made only where somebody asks for it.
+
+    Parameters
+    ----------
+    codes
+        For each row, the place of its entry in `distinct`.
+    distinct
+        The entries that occur, in order of appearance.
+
+    Examples
+    --------
+    >>> column = Coded.of(["dog", "cat", "dog"])
+    >>> column, column.distinct, column.codes.tolist()
+    (('dog', 'cat', 'dog'), ('dog', 'cat'), [0, 1, 0])
+    >>> column.take([1, 0]).distinct
+    ('cat', 'dog')
+    """
+
+    codes: Codes
+    distinct: tuple[Hashable, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[Hashable]) -> Coded:
+        """Any entries; those that equal one another are the first one of them."""
+        if isinstance(entries, Coded):
+            return entries
+        places: dict[Hashable, int] = {}
+        codes = [places.setdefault(entry, len(places)) for entry in entries]
+        return cls(np.array(codes, np.int32), tuple(places))
+
+    @classmethod
+    def numbered(cls, codes: NDArray[Any], entries: Sequence[Hashable]) -> Coded:
+        """The entries with these numbers, some of which may not occur."""
+        first = _first_rows(codes, len(entries))
+        order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+        places = np.zeros(len(entries), np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        return cls(places[codes], tuple(entries[place] for place in order.tolist()))
+
+    @cached_property
+    def _entries(self) -> NDArray[Any]:
+        return object_array(self.distinct)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.take(row) if isinstance(row, slice) else self._entries[self.codes[row]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == (tuple(other) if isinstance(other, Coded) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def tolist(self) -> list[Any]:
+        """The entries, one a row."""
+        return list(self._entries[self.codes].tolist())
+
+    def take(self, rows: Any) -> Coded:
+        """Some rows, by number."""
+        return Coded.numbered(self.codes[rows], self.distinct)
+
+    def first_rows(self) -> dict[Hashable, int]:
+        """The first row of each distinct entry."""
+        first = _first_rows(self.codes, len(self.distinct))
+        return dict(zip(self.distinct, first.tolist(), strict=True))
+
+    def renamed(self, entries: Iterable[Hashable]) -> Coded:
+        """The same column with other distinct entries, in the order of these."""
+        return Coded(self.codes, tuple(entries))
+
+
+RawLabels = NDArray[Any] | list[Any] | Coded
+
+
+def _first_rows(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """The first row of each code, the number of rows where there is none."""
+    first = np.full(count, len(codes), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last one written stays
+    return first
 
 
 @dataclass(frozen=True)
@@ -74,6 +166,8 @@ class Classes:
         codes = self._encode_integers(raw) if _is_integer_array(raw) else None
         if codes is not None:
             return codes
+        if isinstance(raw, Coded):
+            return self.known_codes(list(raw.distinct))[raw.codes]
         lookup = self._codes
         return np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
 
@@ -112,12 +206,14 @@ def check_labels(
 ) -> RawLabels:
     """Labels as a one-dimensional sequence with none missing and all hashable.
 
-    Integer arrays are kept as they are; everything else becomes a list of Python objects. Messages
-    number rows from `first`.
+    Integer arrays and coded columns are kept as they are; everything else becomes a list of Python
+    objects. Messages number rows from `first`.
     """
     raw = raw_labels(name, labels, first=first)
     if count is not None and len(raw) != count:
         raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
+    if isinstance(raw, Coded) and not any(map(is_missing, raw.distinct)):
+        return raw
     return raw if _is_integer_array(raw) else _usable(name, _as_list(raw), first)
 
 
@@ -148,9 +244,12 @@ def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, float, int, str}:
         return np.array(labels)
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
+    return object_array(labels)
+
+
+def object_array(entries: Sequence[Any]) -> NDArray[Any]:
+    """The entries as an array of objects, sequences among them too."""
+    return np.fromiter(entries, object, len(entries))
 
 
 def _sorted(classes: set[Any] | frozenset[Any]) -> list[Any]:
@@ -185,6 +284,8 @@ def is_missing(label: object) -> bool:
 def raw_labels(name: str, labels: object, *, first: int = 0) -> RawLabels:
     """Labels as a one-dimensional sequence, whatever they are; objects are Python's own."""
     check_ordered(name, labels)
+    if isinstance(labels, Coded):
+        return labels
     if isinstance(labels, np.ndarray):
         if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
             rows = np.flatnonzero(np.ma.getmaskarray(labels))
@@ -215,7 +316,7 @@ def _check_label_array(name: str, array: NDArray[Any]) -> RawLabels:
     return array
 
 
-def _read_column(name: str, labels: Any) -> RawLabels:
+def _read_column(name: str, labels: Any) -> NDArray[Any] | list[Any]:
     """One column of pandas, polars or Arrow, or anything else that has entries in an order."""
     package = type(labels).__module__.split(".")[0]
     if package == "pyarrow" and hasattr(labels, "to_pylist") and not hasattr(labels, "schema"):
@@ -251,6 +352,8 @@ def _as_list(raw: RawLabels) -> list[Any]:
 
 
 def _distinct(raw: RawLabels) -> Iterable[Hashable]:
+    if isinstance(raw, Coded):
+        return raw.distinct
     if not _is_integer_array(raw):
         return dict.fromkeys(_as_list(raw))
     array: NDArray[Any] = raw  # type: ignore[assignment]

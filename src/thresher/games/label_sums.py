@@ -28,7 +28,7 @@ ROWS = 2048  # points of one job
 
 @dataclass(frozen=True)
 class _Strip:
-    """The bits of all points, sorted by class, against a few validation points."""
+    """The bits of all points, sorted by class, against a few validation points of a block."""
 
     columns: slice
     words: NDArray[np.uint64]
@@ -83,10 +83,35 @@ def add_label_sums(
     groups = Groups.of(points.codes, len(public.classes))
     rows = np.empty(len(points), np.uint32)
     rows[groups.positions] = np.arange(len(points), dtype=np.uint32)
-    own = points.codes[rows]
+    sums = LabelSums(points.codes[rows], rows, values, counts)
     for block in Ball.around(public, radius, neighbors).blocks(points.rows, groups):
-        for strip in _strips(block, len(points)):
-            labels = _Labels.of(public.codes[strip.columns], len(public.classes))
+        sums.add(block, public.codes[block.columns], prices[:, :, block.columns])
+
+
+@dataclass(frozen=True)
+class LabelSums:
+    """The sums of points that lie sorted by class.
+
+    Parameters
+    ----------
+    own
+        The class of each point, sorted.
+    rows
+        The row of each in `values` and in `counts`.
+    values, counts
+        What a point is worth under each label, and how many near validation points carry it.
+    """
+
+    own: Codes
+    rows: NDArray[np.uint32]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int32] | None
+
+    def add(self, block: Block | TreeBlock, judges: Codes, prices: NDArray[np.float64]) -> None:
+        """Add what the validation points of a block pay, by their classes and prices."""
+        own, rows, values, counts = self.own, self.rows, self.values, self.counts
+        for strip in _strips(block, len(rows)):
+            labels = _Labels.of(judges[strip.columns], values.shape[1])
             tables = labels.tables(prices[:, :, strip.columns])
 
             def job(
@@ -102,17 +127,15 @@ def add_label_sums(
                         strip.words, strip.first, lo, hi, rows, labels.labels, labels.masks, counts
                     )
 
-            run(job, cut(0, len(points), ROWS), parallel=len(points) > ROWS)
+            run(job, cut(0, len(rows), ROWS), parallel=len(rows) > ROWS)
 
 
 def _strips(block: Block | TreeBlock, points: int) -> Iterator[_Strip]:
-    start, stop = block.columns.start, block.columns.stop
-    for lo, hi in cut(0, stop - start, STRIP):
-        columns = slice(start + lo, start + hi)
+    for lo, hi in cut(0, block.columns.stop - block.columns.start, STRIP):
         if isinstance(block, Block):
-            yield _Strip(columns, block.words.view(np.uint64), lo // 64)
+            yield _Strip(slice(lo, hi), block.words.view(np.uint64), lo // 64)
         else:
-            yield _Strip(columns, _words_of_tree(block, lo, hi, points), 0)
+            yield _Strip(slice(lo, hi), _words_of_tree(block, lo, hi, points), 0)
 
 
 def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> NDArray[np.uint64]:

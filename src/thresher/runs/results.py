@@ -12,6 +12,7 @@ from pyarrow import csv, ipc, parquet
 
 from thresher.errors import InputError, printing
 from thresher.files import KEY, arrow_table, portable_column, write_table, write_whole
+from thresher.labels import Coded
 from thresher.runs.valued import Valued
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
@@ -43,7 +44,7 @@ def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> 
             portable_column(what, entries)
     if path is None and json:
         return
-    labels = list(dict.fromkeys(points.labels))
+    labels = list(Coded.of(points.labels).distinct)
     table = arrow_table({"label": labels, "best_label": labels[::-1]})
     if path is None or path.suffix.lower() in TEXT:
         harmless(table)

@@ -21,8 +21,10 @@ from thresher.tables.cells import categories, distinct_categories, numbers, says
 from thresher.tables.columns import Columns
 from thresher.tables.finding import missing
 from thresher.tables.moments import Moments, moments_of_shares
+from thresher.threads import cut, in_order, run
 
 FORMAT = "thresher-encoder-1"
+PARALLEL = 1 << 15  # rows beyond which columns are read by several threads
 Numbers = NDArray[np.float64]
 
 
@@ -87,9 +89,8 @@ class Feature:
         found = pc.fill_null(pc.index_in(categories(columns, self.name), value_set=known), -1)
         return np.asarray(found.to_numpy(), np.int64)
 
-    def scaled(self, columns: Columns) -> Numbers:
-        """The columns of numbers."""
-        found = self.raw(columns)
+    def scaled(self, found: Numbers) -> Numbers:
+        """What `raw` gave, scaled."""
         if not self.means:
             return found
         spread = np.array(self.deviations)
@@ -146,12 +147,7 @@ class Encoder:
             If cells are no numbers, or missing; the message names the column, the first such rows
             and the ways out.
         """
-        wanted = check_fill(fill)
-        names = [name for name in columns.names if name != columns.text]
-        features = tuple(_fit(columns, name, wanted, standardize=standardize) for name in names)
-        about = {"source": columns.source, "rows": len(columns), "fill": fill}
-        about |= {"standardize": standardize}
-        return cls(features, columns.text, model if columns.text is not None else None, about)
+        return _fitted(columns, fill, model, standardize=standardize)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -171,13 +167,24 @@ class Encoder:
         for name in (*(each.name for each in self.features), self.text):
             if name is not None and name not in columns.names:
                 raise missing(columns.source, "column", name, columns.names)
-        parts = [np.empty((len(columns), 0)), *(each.scaled(columns) for each in self.features)]
+        return self.join(columns, [each.raw(columns) for each in self.features], progress=progress)
+
+    def join(self, columns: Columns, raw: list[Numbers], *, progress: bool = False) -> Numbers:
+        """What each feature became, side by side, and the embedding."""
+        scaled = (each.scaled(found) for each, found in zip(self.features, raw, strict=True))
+        parts = [np.empty((len(columns), 0)), *scaled]
         if self.text is not None:
             texts = columns.features.column(self.text).to_pylist()
             found = check_texts(f"{columns.source} column {self.text!r}", texts)
             rows = embed_texts(found, model=self.model or TEXT_MODEL, progress=progress)
             parts.append(rows.astype(np.float64))
-        return np.concatenate(parts, axis=1)
+        out = np.empty((len(columns), sum(part.shape[1] for part in parts)))
+        pieces = cut(0, len(out), PARALLEL)
+        run(
+            lambda lo, hi: np.concatenate([part[lo:hi] for part in parts], axis=1, out=out[lo:hi]),
+            pieces, parallel=len(pieces) > 1,
+        )  # fmt: skip
+        return out
 
     def unseen(self, columns: Columns) -> dict[str, int]:
         """For each column of categories, how many rows have one not seen before, if any."""
@@ -228,9 +235,9 @@ def encode(
     standardize: bool = False, model: str = TEXT_MODEL, progress: bool = False,
 ) -> tuple[Numbers, Numbers, Encoder]:  # fmt: skip
     """Points and validation set as rows of numbers, and the encoder, fitted on the points."""
-    encoder = Encoder.fit(points, fill=fill, standardize=standardize, model=model)
+    encoder, raw = _fitted(points, fill, model, standardize=standardize)
     X_val = encoder.transform(validation, progress=progress)
-    return encoder.transform(points, progress=progress), X_val, encoder
+    return encoder.join(points, raw, progress=progress), X_val, encoder
 
 
 def check_fill(fill: object) -> str | float | None:
@@ -248,7 +255,28 @@ def check_fill(fill: object) -> str | float | None:
     return number
 
 
-def _fit(columns: Columns, name: str, fill: str | float | None, *, standardize: bool) -> Feature:
+def _fitted(
+    columns: Columns, fill: object, model: str, *, standardize: bool
+) -> tuple[Encoder, list[Numbers]]:
+    """An encoder fitted on a table, and what each feature of it becomes, not scaled."""
+    wanted = check_fill(fill)
+    names = [(name,) for name in columns.names if name != columns.text]
+    features, raw = [], []
+    for feature, block in in_order(
+        lambda name: _fit(columns, name, wanted, standardize=standardize), names,
+        parallel=len(columns) > PARALLEL,
+    ):  # fmt: skip
+        features.append(feature)
+        raw.append(block)
+    about = {"source": columns.source, "rows": len(columns), "fill": fill}
+    about |= {"standardize": standardize}
+    text = columns.text
+    return Encoder(tuple(features), text, None if text is None else model, about), raw
+
+
+def _fit(
+    columns: Columns, name: str, fill: str | float | None, *, standardize: bool
+) -> tuple[Feature, Numbers]:
     if name in columns.categorical:
         found = Feature(name, "categorical", categories=distinct_categories(columns, name))
     else:
@@ -257,7 +285,7 @@ def _fit(columns: Columns, name: str, fill: str | float | None, *, standardize: 
         found = Feature(name, "truth" if truth else "number", number)
     block = found.raw(columns)  # refuses what cannot be used, now
     if not standardize:
-        return found
+        return found, block
     if name in columns.categorical:
         times = np.bincount(found.codes(columns), minlength=found.width).tolist()
         means, spread = moments_of_shares(times, len(columns))
@@ -265,7 +293,7 @@ def _fit(columns: Columns, name: str, fill: str | float | None, *, standardize: 
         moments = Moments()
         moments.add(block[:, 0])
         means, spread = moments.ends()
-    return dataclasses.replace(found, means=means, deviations=spread)
+    return dataclasses.replace(found, means=means, deviations=spread), block
 
 
 def _median(columns: Columns, name: str, *, truth: bool) -> float:
