@@ -27,7 +27,7 @@ def read_text(path: Path, delimiter: str) -> pa.Table:
     """
     source = Delimited.open(path, delimiter)
     names, start = read_header(path, source)
-    if source.raw.find(b'"') >= 0:
+    if source.raw.find(b'"', start) >= 0:
         _check_quotes(path, source)
     try:
         return parse(source, start, names)
@@ -109,7 +109,7 @@ def parse(
     if source.raw[-1:] == source.delimiter.encode():
         # Arrow takes an empty cell at the very end for one in quotes, if the one before it is
         body = pa.py_buffer(bytes(body) + b"\n")
-    quotes = source.raw.find(b'"') >= 0
+    quotes = source.raw.find(b'"', start) >= 0
     # one block where there are quotes: Arrow drops a line feed in quotes at the start of a block
     block = min(max(body.size, 1), MOST) if quotes else BLOCK
     return csv.read_csv(
