@@ -17,9 +17,9 @@ import pytest
 import scipy.sparse
 
 import thresher as th
+from thresher.coded import Coded
 from thresher.files import arrow_table
 from thresher.inputs import check_validation
-from thresher.labels import Coded
 
 X = np.array([[1.0, 0.5], [0.5, 2.0], [2.0, 1.0], [0.25, 1.0]], np.float32)
 Y = np.array([0, 1, 0, 1])

@@ -23,12 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelSums
 from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
 from thresher.inputs import Points, Validation, check_pair, check_points, check_validation
-from thresher.labels import Classes, Coded, Codes, check_labels, check_owners, class_list
+from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
+from thresher.coded import Coded
 from thresher.errors import InputError, printing
 from thresher.files import KEY, arrow_table, portable_column, write_table, write_whole
-from thresher.labels import Coded
 from thresher.runs.valued import Valued
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import MAX_MAGNITUDE, rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.labels import Coded
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.tables.columns import Columns, choose_columns, same_labels

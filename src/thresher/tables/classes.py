@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.labels import Coded, check_labels
+from thresher.labels import check_labels
 
 FEW_ROWS = 20  # up to so many, labels may well be all different
 MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class

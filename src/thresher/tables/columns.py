@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.labels import Coded, is_missing
+from thresher.labels import is_missing
 from thresher.spelling import whole_number
 from thresher.tables.classes import check_classes
 from thresher.tables.finding import missing

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_number
+from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.labels import Coded, class_list
+from thresher.labels import class_list
 from thresher.tables.cells import categories, numbers, says_truth
 from thresher.tables.columns import Columns
 
