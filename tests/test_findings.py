@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher.findings import explain
+from thresher import findings as module
+from thresher.findings import explain, value_and_explain
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(4, 1)]
 
@@ -54,10 +55,39 @@ def test_near_and_agree_count_validation_points():
     assert [None if np.isnan(x) else x for x in findings.agree] == shares
 
 
+@pytest.mark.parametrize(("points", "radius"), [(700, 0.8), (6000, 0.02)], ids=["all", "tree"])
+@pytest.mark.parametrize("mean", [False, True])
+def test_one_walk_and_two_give_the_same_bits(points, radius, mean, monkeypatch):
+    data = problem(2, classes=4, points=points, validation=300)
+    options = {"radius": radius, "metric": "euclidean", "semivalue": "shapley", "mean": mean}
+    wanted = th.tknn_shapley(*data, **options)
+    valuation, one = value_and_explain(*data, **options)
+    assert valuation == wanted
+    monkeypatch.setattr(module, "AT_ONCE", 0)
+    monkeypatch.setattr(module, "NUMBERS", 4096)
+    again, two = value_and_explain(*data, **options)
+    assert again == wanted
+    for name, column in one.columns().items():
+        other = two.columns()[name]
+        same = column == other if name in {"label", "best_label", "suggestion"} else None
+        assert np.array_equal(column, other, equal_nan=True) if same is None else same, name
+
+
 def test_ranks_and_percentiles_with_ties():
     valuation = th.Valuation(np.array([0.0, -1.0, 0.0, 2.0]), "example", {}, 1.0, 0.0)
     assert valuation.ranks().tolist() == [2, 1, 3, 4]
     assert valuation.percentiles().tolist() == [25.0, 0.0, 25.0, 75.0]
+
+
+def test_percentiles_are_the_shares_below():
+    random = np.random.default_rng(0)
+    values = random.integers(-3, 4, 200) * random.choice([0.1, 1.0], 200)
+    values[::17], values[1::40] = np.nan, -0.0
+    valuation = th.Valuation(values, "example", {}, 1.0, 0.0)
+    wanted = np.searchsorted(np.sort(values), values, side="left") / 2
+    assert valuation.percentiles().tolist() == wanted.tolist()
+    assert valuation.suspects(200).tolist() == np.argsort(values, kind="stable").tolist()
+    assert th.Valuation(np.empty(0), "example", {}, 1.0, 0.0).percentiles().tolist() == []
 
 
 def one_point(label, near, far=()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import pickle
 import warnings
 from collections import Counter, OrderedDict, deque
 from decimal import Decimal
@@ -16,6 +17,8 @@ import pytest
 import scipy.sparse
 
 import thresher as th
+from thresher.coded import Coded
+from thresher.files import arrow_table
 from thresher.inputs import check_validation
 
 X = np.array([[1.0, 0.5], [0.5, 2.0], [2.0, 1.0], [0.25, 1.0]], np.float32)
@@ -114,6 +117,40 @@ def test_labels_of_any_hashable_type(method, pair):
 )
 def test_label_containers_of_every_kind(convert):
     np.testing.assert_array_equal(th.tknn_shapley(X, convert(Y), V, convert(YV)).values, WANT)
+
+
+MIXED = ["b", 1, ("a", 2), "b", 1, "c"]
+
+
+def test_a_coded_column_is_the_tuple_of_its_entries():
+    column = Coded.of(MIXED)
+    assert column == tuple(MIXED)
+    assert tuple(MIXED) == column
+    assert column != tuple(MIXED[:-1])
+    assert list(column) == column.tolist() == MIXED
+    assert (column[2], column[-1], column[1:3], len(column)) == (("a", 2), "c", (1, ("a", 2)), 6)
+    assert column.take(np.array([5, 1, 4])).distinct == ("c", 1)
+    assert column.first_rows() == {"b": 0, 1: 1, ("a", 2): 2, "c": 5}
+    assert Coded.numbered(np.array([2, 0, 2]), ["x", "y", "z"]).distinct == ("z", "x")
+    assert pickle.loads(pickle.dumps(column)) == column
+
+
+def test_coded_labels_are_labels():
+    """Classes without an order of their own are in order of appearance there, too."""
+    X, X_val = [[float(i)] for i in range(6)], [[0.5], [3.5]]
+    options = {"radius": 2, "metric": "euclidean"}
+    wanted = th.tknn_shapley(X, MIXED, X_val, ["b", 1], **options)
+    coded = th.tknn_shapley(X, Coded.of(MIXED), X_val, Coded.of(["b", 1]), **options)
+    assert coded == wanted
+    with pytest.raises(th.InputError, match="y has missing labels in row 1"):
+        th.tknn_shapley(X[:2], Coded.of(["a", None]), X_val, ["b", 1], **options)
+    with pytest.raises(th.InputError, match=r"not in classes in row 2 .*\('a', 2\)"):
+        th.tknn_shapley(X, Coded.of(MIXED), X_val, ["b", 1], classes=["b", 1, "c"], **options)
+
+
+@pytest.mark.parametrize("entries", [[2**63 + 5, 1, 1], ["a", "b", "a"], [True, False], [1.5, 0.5]])
+def test_a_coded_column_is_saved_as_its_entries_are(entries):
+    assert arrow_table({"x": Coded.of(entries)}).equals(arrow_table({"x": entries}))
 
 
 def test_a_set_of_classes_is_sorted_or_refused():

@@ -20,7 +20,7 @@ TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 LAYERS = {
     "bottom": {"drafts", "errors", "hooks", "kernels", "progress", "version"},
     "inputs": {
-        "arrays", "checks", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "spelling",
+        "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "spelling",
         "threads", "times",
     },
     "mathematics": {"games", "neighbors"},

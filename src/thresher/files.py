@@ -17,10 +17,13 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from thresher.coded import Coded
 from thresher.drafts import draft_file
 from thresher.errors import InputError
+from thresher.threads import cut
 
 KEY = b"thresher"
+PIECE = 1 << 24  # rows of a column that Arrow holds together
 BROKEN = (  # what readers raise on a file that is not what it seems
     ArithmeticError,
     AttributeError,
@@ -232,7 +235,8 @@ def arrow_table(columns: Mapping[str, Any]) -> Any:
     import pyarrow as pa
 
     for name, entries in columns.items():
-        kinds = set(map(type, entries)) if isinstance(entries, list | tuple) else ()
+        some = entries.distinct if isinstance(entries, Coded) else entries
+        kinds = set(map(type, some)) if isinstance(some, list | tuple) else ()
         if any(kind.__name__ == "Timestamp" for kind in kinds):  # Arrow would cut them in silence
             raise InputError(
                 f"the column {name!r} cannot be saved: use strings instead of timestamps of pandas"
@@ -248,6 +252,11 @@ def arrow_table(columns: Mapping[str, Any]) -> Any:
 def _arrow_array(entries: Any) -> Any:
     import pyarrow as pa
 
+    if isinstance(entries, Coded):
+        known, pieces = _arrow_array(list(entries.distinct)), cut(0, len(entries), PIECE)
+        return pa.chunked_array(
+            [known.take(pa.array(entries.codes[lo:hi])) for lo, hi in pieces], known.type
+        )
     try:
         return pa.array(entries)
     except OverflowError:  # integers from 2**63 on, of which Arrow finds no type by itself

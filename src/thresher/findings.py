@@ -15,7 +15,7 @@ label would make it worth most, and a suggestion:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,21 +23,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
-from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.label_sums import LabelGame
+from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.passes.result import valuation_of, warn_of_reach
-from thresher.passes.walk import count
+from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
-from thresher.threads import cut
+from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CHUNK = 1 << 16  # points whose values under every label are held at once, at most
+AT_ONCE = 1 << 24  # the most points times labels whose values are all held at once
 NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
@@ -65,15 +68,15 @@ class Findings:
         The number of `best_label` among the classes.
     """
 
-    labels: tuple[Hashable, ...]
+    labels: Coded
     values: NDArray[np.float64]
     rank: NDArray[np.int64]
     percentile: NDArray[np.float64]
     near: NDArray[np.int64]
     agree: NDArray[np.float64]
-    best_label: tuple[Hashable, ...]
+    best_label: Coded
     best_value: NDArray[np.float64]
-    suggestion: tuple[str, ...]
+    suggestion: Coded
     best_codes: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -85,21 +88,23 @@ class Findings:
 
     def counts(self) -> dict[str, int]:
         """How many points got each suggestion."""
-        return {name: self.suggestion.count(name) for name in SUGGESTIONS}
+        times = np.bincount(self.suggestion.codes, minlength=len(self.suggestion.distinct))
+        found = dict(zip(self.suggestion.distinct, times.tolist(), strict=True))
+        return {name: found.get(name, 0) for name in SUGGESTIONS}
 
     def columns(self) -> dict[str, Any]:
         """The columns of a table, one row a point."""
         return {
             "row": np.arange(len(self)),
-            "label": list(self.labels),
+            "label": self.labels,
             "value": self.values,
             "rank": self.rank,
             "percentile": self.percentile,
             "near": self.near,
             "agree": self.agree,
-            "best_label": list(self.best_label),
+            "best_label": self.best_label,
             "best_value": self.best_value,
-            "suggestion": list(self.suggestion),
+            "suggestion": self.suggestion,
         }
 
 
@@ -124,28 +129,25 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
-    prices, points = _prices(valuation, X, y, X_val, y_val)
-    found = _judge_all(prices, points, mean=bool(valuation.params.get("mean")))
+    points, validation = _data(valuation, X, y, X_val, y_val)
+    about = valuation.params
+    game = ClassGame.of(validation, check_semivalue(about["semivalue"]))
+    _, found = _judge_all(points, validation, about["radius"], game, mean=bool(about.get("mean")))
     _check_fit(valuation.values, found.value)
-    return _findings(valuation, prices.validation.classes, points.codes, found)
+    return _findings(valuation, validation.classes, points.codes, found)
 
 
 def value_and_explain(
     points: Points, validation: Validation, *, radius: float, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False,
 ) -> tuple[Valuation, Findings]:  # fmt: skip
-    """What `tknn_shapley` and `explain` find, to the same bits, in two walks over the points.
-
-    The points are counted once, and valued and judged from the counts.
-    """
+    """What `tknn_shapley` and `explain` find, to the same bits, in one walk over the points."""
     known = check_owners(owners, len(points))
     game, pairs = ClassGame.of(validation, semivalue), len(points) * len(validation)
-    with progress_bar("tknn-shapley", 2 * pairs, show=progress) as advance:
-        counts = count(points, Ball.around(validation, radius), game, advance)
-        if not counts.any():
-            warn_of_reach(radius, stacklevel=3)
-        prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), semivalue)
-        found = _judge_all(prices, points, mean=mean, advance=advance)
+    with progress_bar("tknn-shapley", pairs, show=progress) as advance:
+        counts, found = _judge_all(points, validation, radius, game, mean=mean, advance=advance)
+    if not counts.any():
+        warn_of_reach(radius, stacklevel=3)
     valuation = valuation_of(
         found.value, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known
     )
@@ -153,38 +155,60 @@ def value_and_explain(
 
 
 def _judge_all(
-    prices: PriceList, points: Points, *, mean: bool, advance: Advance | None = None
-) -> Judged:
-    """What prices say about all points, so many at a time that memory stays bounded."""
-    parts, cells = [], len(prices.validation)
-    scale, step = cells if mean else 1, NUMBERS // len(prices.classes)
-    for lo, hi in cut(0, len(points), max(1024, min(CHUNK, step))):
-        parts.append(judge(prices, points.take(lo, hi), scale))
-        if advance is not None:
-            advance((hi - lo) * cells)
-    return Judged(*(np.concatenate(part) for part in zip(*map(_fields, parts), strict=True)))
+    points: Points, validation: Validation, radius: float, game: ClassGame, *, mean: bool,
+    advance: Advance | None = None,
+) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
+    """The counts, and what they say about all points."""
+    near, scale = Ball.around(validation, radius), len(validation) if mean else 1
+    if len(points) * game.classes <= AT_ONCE:
+        return _judge_at_once(points, validation, near, game, scale, advance)
+    counts = count(points, near, game, advance)
+    prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), game.semivalue)
+    pieces = cut(0, len(points), max(1024, min(CHUNK, NUMBERS // game.classes)))
+    return counts, _joined(judge(prices, points.take(lo, hi), scale) for lo, hi in pieces)
+
+
+def _judge_at_once(
+    points: Points, validation: Validation, near: Ball, game: ClassGame, scale: float,
+    advance: Advance | None,
+) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
+    """The same in one walk: each block is counted, priced and paid before the next."""
+    groups, labels = game.groups(points.codes), LabelGame(validation.codes, game.classes)
+    worth = Worth.none(len(points), game.classes)
+    counts = np.zeros((game.entries, len(validation)), np.int64)
+
+    def add_and_pay(block: Any) -> None:
+        counts[:, block.columns] = found = game.sums(block, groups)
+        prices = label_prices(found[0], found[1], game.classes, game.semivalue)
+        labels.pay(block, groups, prices, worth.values, worth.near)
+
+    visit(points, near, groups, add_and_pay, advance)
+    known, pieces = _present(validation), cut(0, len(points), CHUNK)
+    parts = in_order(
+        lambda lo, hi: judge_worth(worth.part(lo, hi), points.codes[lo:hi], known, scale), pieces,
+        parallel=len(pieces) > 1,
+    )  # fmt: skip
+    return counts, _joined(parts)
+
+
+def _joined(parts: Iterable[Judged]) -> Judged:
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return Judged(*map(np.concatenate, columns))
 
 
 def _findings(valuation: Valuation, classes: Classes, codes: Codes, found: Judged) -> Findings:
-    labels = _objects(classes.labels)
     return Findings(
-        tuple(labels[codes]),
+        Coded.numbered(codes, classes.labels),
         valuation.values,
         valuation.ranks(),
         valuation.percentiles(),
         found.near,
         found.agree,
-        tuple(labels[found.best]),
+        Coded.numbered(found.best, classes.labels),
         found.best_value,
-        tuple(_objects(SUGGESTIONS)[found.suggestion]),
+        Coded.numbered(found.suggestion, SUGGESTIONS),
         found.best,
     )
-
-
-def _objects(entries: Sequence[Any]) -> NDArray[Any]:
-    array = np.empty(len(entries), object)
-    array[:] = entries
-    return array
 
 
 @dataclass(frozen=True)
@@ -219,12 +243,20 @@ class Worth:
         neighbors: Neighbors = "auto",
     ) -> Worth:  # fmt: skip
         """By the prices of some validation points, added to those of the ones before them."""
-        shape = len(points), len(prices.validation.classes)
-        values, near = np.zeros(shape), np.zeros(shape, np.int32)
+        found = cls.none(len(points), len(prices.classes))
         if before is not None:
-            values, near = before.values.copy(), before.near.copy()
-        prices.add_label_values(points, values, near, neighbors)
-        return cls(values, near)
+            found = cls(before.values.copy(), before.near.copy())
+        prices.add_label_values(points, found.values, found.near, neighbors)
+        return found
+
+    @classmethod
+    def none(cls, points: int, classes: int) -> Worth:
+        """Of so many points, before anybody pays."""
+        return cls(np.zeros((points, classes)), np.zeros((points, classes), np.int32))
+
+    def part(self, lo: int, hi: int) -> Worth:
+        """That of the points from one row up to another."""
+        return Worth(self.values[lo:hi], self.near[lo:hi])
 
 
 def judge(
@@ -237,7 +269,11 @@ def judge(
 
 def classes_present(prices: PriceList) -> NDArray[np.bool_]:
     """Whether each class has a validation point."""
-    return np.bincount(prices.validation.codes, minlength=len(prices.classes)) > 0
+    return _present(prices.validation)
+
+
+def _present(validation: Validation) -> NDArray[np.bool_]:
+    return np.bincount(validation.codes, minlength=len(validation.classes)) > 0
 
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
@@ -249,9 +285,10 @@ def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: flo
     return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
-def _prices(
+def _data(
     valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any
-) -> tuple[PriceList, Points]:
+) -> tuple[Points, Validation]:
+    """What was valued, if it can be that."""
     about = valuation.params
     if valuation.method != "tknn-shapley" or about["metric"] == "precomputed":
         raise InputError(
@@ -265,11 +302,7 @@ def _prices(
         )
     classes = _classes(about["classes"], y, y_val)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
-    points, semivalue = check_points(X, y, validation), check_semivalue(about["semivalue"])
-    game = ClassGame.of(validation, semivalue)
-    same, other = count(points, Ball.around(validation, about["radius"]), game)
-    prices = PriceList.of_counts(validation, about["radius"], (same, other), semivalue)
-    return prices, points
+    return check_points(X, y, validation), validation
 
 
 def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
@@ -317,11 +350,6 @@ class _Near:
             near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
             theirs.max(axis=1).astype(np.int64), worth.values[each, best],
         )  # fmt: skip
-
-
-def _fields(near: Judged) -> tuple[NDArray[Any], ...]:
-    """The arrays, in the order of the fields."""
-    return tuple(vars(near).values())
 
 
 def _suggest(

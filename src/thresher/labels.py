@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_ordered, rows_text
+from thresher.coded import Coded, object_array
 from thresher.errors import InputError
 from thresher.kernels.codes import codes_of_integers, present_integers
 from thresher.times import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]
-RawLabels = NDArray[Any] | list[Any]
 
 TABLE_SIZE = 1 << 16  # integer labels within such a range are coded by a table
+RawLabels = NDArray[Any] | list[Any] | Coded
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class Classes:
         codes = self._encode_integers(raw) if _is_integer_array(raw) else None
         if codes is not None:
             return codes
+        if isinstance(raw, Coded):
+            return self.known_codes(list(raw.distinct))[raw.codes]
         lookup = self._codes
         return np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
 
@@ -112,12 +115,14 @@ def check_labels(
 ) -> RawLabels:
     """Labels as a one-dimensional sequence with none missing and all hashable.
 
-    Integer arrays are kept as they are; everything else becomes a list of Python objects. Messages
-    number rows from `first`.
+    Integer arrays and coded columns are kept as they are; everything else becomes a list of Python
+    objects. Messages number rows from `first`.
     """
     raw = raw_labels(name, labels, first=first)
     if count is not None and len(raw) != count:
         raise InputError(f"{name} has {len(raw)} labels but there are {count} rows")
+    if isinstance(raw, Coded) and not any(map(is_missing, raw.distinct)):
+        return raw
     return raw if _is_integer_array(raw) else _usable(name, _as_list(raw), first)
 
 
@@ -148,9 +153,7 @@ def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, float, int, str}:
         return np.array(labels)
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
+    return object_array(labels)
 
 
 def _sorted(classes: set[Any] | frozenset[Any]) -> list[Any]:
@@ -185,6 +188,8 @@ def is_missing(label: object) -> bool:
 def raw_labels(name: str, labels: object, *, first: int = 0) -> RawLabels:
     """Labels as a one-dimensional sequence, whatever they are; objects are Python's own."""
     check_ordered(name, labels)
+    if isinstance(labels, Coded):
+        return labels
     if isinstance(labels, np.ndarray):
         if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
             rows = np.flatnonzero(np.ma.getmaskarray(labels))
@@ -215,7 +220,7 @@ def _check_label_array(name: str, array: NDArray[Any]) -> RawLabels:
     return array
 
 
-def _read_column(name: str, labels: Any) -> RawLabels:
+def _read_column(name: str, labels: Any) -> NDArray[Any] | list[Any]:
     """One column of pandas, polars or Arrow, or anything else that has entries in an order."""
     package = type(labels).__module__.split(".")[0]
     if package == "pyarrow" and hasattr(labels, "to_pylist") and not hasattr(labels, "schema"):
@@ -251,6 +256,8 @@ def _as_list(raw: RawLabels) -> list[Any]:
 
 
 def _distinct(raw: RawLabels) -> Iterable[Hashable]:
+    if isinstance(raw, Coded):
+        return raw.distinct
     if not _is_integer_array(raw):
         return dict.fromkeys(_as_list(raw))
     array: NDArray[Any] = raw  # type: ignore[assignment]

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -139,7 +140,7 @@ class Valuation:
             fraction = check_number("fraction", fraction, least=0, most=1)
             n = max(1, math.ceil(fraction * len(self) - 1e-9))  # 0.07 * 100 is 7.000000000000001
         count = check_count("n", n)
-        return np.argsort(self.values, kind="stable")[:count]
+        return self._order[:count].copy()
 
     def by_owner(self) -> dict[Hashable, float]:
         """The value of each owner, the sum of its points' values, in order of appearance.
@@ -242,13 +243,22 @@ class Valuation:
     def ranks(self) -> NDArray[np.int64]:
         """The place of each point: 1 is the lowest value; equal values by position."""
         rank = np.empty(len(self), np.int64)
-        rank[np.argsort(self.values, kind="stable")] = np.arange(1, len(self) + 1)
+        rank[self._order] = np.arange(1, len(self) + 1)
         return rank
 
     def percentiles(self) -> NDArray[np.float64]:
         """For each point, the share of points with a lower value, in percent."""
-        below = np.searchsorted(np.sort(self.values), self.values, side="left")
-        return 100.0 * below / max(len(self), 1)
+        ascending, share = self.values[self._order], np.empty(len(self))
+        first = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(self)]
+        first[1:] &= ~np.isnan(ascending[:-1])  # these come last, and count as equal
+        below = np.maximum.accumulate(np.where(first, np.arange(len(self)), 0))
+        share[self._order] = 100.0 * below / max(len(self), 1)
+        return share
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """The points from the lowest value to the highest; equal values by position."""
+        return np.argsort(self.values, kind="stable")
 
     def report(
         self,
@@ -294,8 +304,7 @@ class Valuation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the method, its settings, and the lowest and highest values."""
-        order = np.argsort(self.values, kind="stable")
-        ends = [("lowest", order[:5]), ("highest", order[::-1][:5])]
+        ends = [("lowest", self._order[:5]), ("highest", self._order[::-1][:5])]
         rows = "".join(
             f"<tr><th>{title}</th>"
             + "".join(f"<td>row {row}<br>{self.values[row]:.4g}</td>" for row in places)

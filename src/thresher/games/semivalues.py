@@ -173,9 +173,21 @@ def member_prices(
     Its rest is the counts without itself. Where no such point was counted the price is that of the
     only one there could be.
     """
-    gain, _ = rest_prices(np.maximum(same - 1, 0), other, classes, semivalue)
-    _, loss = rest_prices(same, np.maximum(other - 1, 0), classes, semivalue)
-    return gain, loss
+    carries, lacks = label_prices(same, other, classes, semivalue)
+    return carries[0], lacks[1]
+
+
+def label_prices(
+    same: Integers, other: Integers, classes: int, semivalue: Semivalue | Weights
+) -> Floats:
+    """What members are worth under any label: prices[own, under, v] of validation point v.
+
+    `own` is 0 for a member that carries the label of v, else 1; `under` is 0 where it is priced
+    under that label, else 1.
+    """
+    carries = rest_prices(np.maximum(same - 1, 0), other, classes, semivalue)
+    lacks = rest_prices(same, np.maximum(other - 1, 0), classes, semivalue)
+    return np.array([carries, lacks])
 
 
 def _shapley(near: Integers) -> tuple[Floats, Floats]:

@@ -9,9 +9,11 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.coded import Coded
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.encoder import Encoder
+from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
 LOOKED = 1 << 16  # rows that ids are looked for in
@@ -36,7 +38,7 @@ def label_hints(
     >>> label_hints(["cat", "Cat "], ["Cat ", "cat"])
     ["labels that differ only in how they are written are different classes: 'cat', 'Cat '"]
     """
-    ours, theirs = dict.fromkeys(points), dict.fromkeys(validation)
+    ours, theirs = (dict.fromkeys(Coded.of(each).distinct) for each in (points, validation))
     found = doubtful_labels(ours, theirs, keep_na=keep_na)
     for mine, other, who in ((ours, theirs, "validation point"), (theirs, ours, "point")):
         lacking = [label for label in mine if label not in other]
@@ -51,8 +53,8 @@ def doubtful_labels(
     points: Iterable[Hashable], validation: Iterable[Hashable], *, keep_na: bool = False
 ) -> list[str]:
     """Labels that may not be the classes that were meant."""
-    points, validation, found = dict.fromkeys(points), dict.fromkeys(validation), []
-    split = split_by_spelling(points, validation)
+    points, validation = Coded.of(points).distinct, Coded.of(validation).distinct
+    found, split = [], split_by_spelling(points, validation)
     if split:
         shown = "; ".join(named(pair) for pair in split[:3])
         found.append(
@@ -81,10 +83,10 @@ def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
         return ["one feature has two directions only: use --metric euclidean"]
     found = id_hints(X, encoder, settings)
     others = [place for place in range(len(encoder.names)) if place not in found]
-    unlike = _unlike_columns(X[:, others])
-    if settings.standardize or unlike is None:
+    unlike = None if settings.standardize else _unlike_columns(X, others)
+    if unlike is None:
         return [*found.values()]
-    low, high = (encoder.names[others[place]] for place in unlike)
+    low, high = (encoder.names[place] for place in unlike)
     return [
         *found.values(),
         f"columns differ in scale, from {low!r} to {high!r}: a few of them make up all distances; "
@@ -147,11 +149,16 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
     return [f"radius {radius:.4g} reaches no point: use a larger --radius, or auto"]
 
 
-def _unlike_columns(X: Numbers) -> tuple[int, int] | None:
-    """Two columns whose deviations are far apart, the smaller one first; None if all are alike."""
-    spread = X.std(axis=0)
-    varied = np.flatnonzero(spread > 0)
+def _unlike_columns(X: Numbers, places: list[int]) -> tuple[int, int] | None:
+    """Two of these columns whose deviations are far apart, the smaller one first; else None."""
+    spread = dict(
+        in_order(
+            lambda place: (place, float(X[:, place].std())), [(place,) for place in places],
+            parallel=len(X) > LOOKED,
+        )
+    )  # fmt: skip
+    varied = [place for place in places if spread[place] > 0]
     if len(varied) < 2:
         return None
-    low, high = varied[spread[varied].argmin()], varied[spread[varied].argmax()]
-    return (int(low), int(high)) if spread[high] > APART * spread[low] else None
+    low, high = min(varied, key=spread.__getitem__), max(varied, key=spread.__getitem__)
+    return (low, high) if spread[high] > APART * spread[low] else None

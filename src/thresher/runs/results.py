@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
+from thresher.coded import Coded
 from thresher.errors import InputError, printing
 from thresher.files import (
     KEY,
@@ -50,7 +51,7 @@ def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> 
             portable_column(what, entries)
     if path is None and json:
         return
-    labels = list(dict.fromkeys(points.labels))
+    labels = list(Coded.of(points.labels).distinct)
     table = arrow_table({"label": labels, "best_label": labels[::-1]})
     if path is None or path.suffix.lower() in TEXT:
         harmless(table)

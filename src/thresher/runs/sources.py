@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import MAX_MAGNITUDE, rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
@@ -69,9 +70,9 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
 
 def check_shared(points: Columns, validation: Columns) -> None:
     """Refuse labels that no point shares with any validation point."""
-    ours, theirs = dict.fromkeys(points.labels), dict.fromkeys(validation.labels)
+    ours, theirs = (Coded.of(each.labels).distinct for each in (points, validation))
     if not set(ours) & set(theirs):
-        shown = [", ".join(map(repr, list(each)[:5])) for each in (ours, theirs)]
+        shown = [", ".join(map(repr, each[:5])) for each in (ours, theirs)]
         raise InputError(
             f"{points.source} and {validation.source} have no label in common: {shown[0]} and "
             f"{shown[1]}; write them alike, or name another --label"

@@ -67,7 +67,7 @@ class Valued:
             found["id"] = list(self.points.ids)
         if self.findings is not None:
             return found | {**self.findings.columns(), "row": self.points.rows}
-        found |= {"label": list(self.points.labels), "value": self.valuation.values}
+        found |= {"label": self.points.labels, "value": self.valuation.values}
         return found | {
             "rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()
         }  # fmt: skip
@@ -157,7 +157,7 @@ def value_files(
     )  # fmt: skip
     check_lengths(points, X, cosine=settings.metric == "cosine")
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")
-    data = X, list(points.labels), X_val, list(validation.labels)
+    data = X, points.labels, X_val, validation.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
         valuation, findings, checked = value_data(

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.labels import check_labels
 
@@ -14,19 +15,15 @@ FEW_ROWS = 20  # up to so many, labels may well be all different
 MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class
 
 
-def check_classes(
-    what: str, entries: list[Any], *, written: bool
-) -> tuple[tuple[Hashable, ...], bool]:
+def check_classes(what: str, entries: list[Any] | Coded, *, written: bool) -> tuple[Coded, bool]:
     """The labels, if none is missing and they look like classes; and whether they were `written`.
 
     Labels that were written as text are integers if all look so.
     """
-    found = tuple(check_labels(what, entries))
-    labels = plain_labels(found) if written else found
-    distinct: dict[Hashable, int] = {}
-    for row, label in enumerate(labels):
-        distinct.setdefault(label, row)
-    check_distinct(what, distinct, len(labels))
+    labels = Coded.of(check_labels(what, entries))
+    if written:
+        labels = labels.renamed(plain_labels(labels.distinct))
+    check_distinct(what, labels.first_rows(), len(labels))
     return labels, written
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.labels import is_missing
 from thresher.spelling import missing, whole_number
@@ -49,7 +51,7 @@ class Columns:
         The number of each row in the table.
     """
 
-    labels: tuple[Hashable, ...]
+    labels: Sequence[Hashable]
     features: pa.Table
     ids: tuple[Hashable, ...] | None = None
     owners: tuple[Hashable, ...] | None = None
@@ -80,7 +82,7 @@ class Columns:
             return None if entries is None else tuple(entries[row] for row in where)
 
         return dataclasses.replace(
-            self, labels=some(self.labels), features=self.features.take(where),
+            self, labels=Coded.of(self.labels).take(where), features=self.features.take(where),
             ids=some(self.ids), owners=some(self.owners), rows=self.rows[where],
         )  # fmt: skip
 
@@ -161,9 +163,10 @@ def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
     Labels of text are integers only if all of them look so, which may hold in one table and not in
     the other.
     """
-    if first.labels and second.labels and not set(first.labels) & set(second.labels):
+    ours, theirs = (Coded.of(each.labels).distinct for each in (first, second))
+    if ours and theirs and not set(ours) & set(theirs):
         first, second = _whole_labels(first, second)
-    kinds = [{type(label) for label in each.labels} for each in (first, second)]
+    kinds = [{type(label) for label in Coded.of(each.labels).distinct} for each in (first, second)]
     if kinds[0] == kinds[1]:
         return first, second
     either = _unread(first) if kinds[1] == {str} else first
@@ -192,31 +195,42 @@ def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
 
     So pandas writes integers once one of them is missing. What one table tells apart stays apart.
     """
-    found = [{label: whole_number(label) for label in set(each.labels)} for each in (one, other)]
-    for names in found:
-        if None in names.values() or len(set(names.values())) < len(names):
-            return one, other
-    first, second = (
-        dataclasses.replace(each, labels=tuple(names[label] for label in each.labels))
-        for each, names in zip((one, other), found, strict=True)
-    )
-    return first, second
+    labels = [Coded.of(each.labels) for each in (one, other)]
+    numbers = [[whole_number(label) for label in each.distinct] for each in labels]
+    if any(None in found or len(set(found)) < len(found) for found in numbers):
+        return one, other
+    first, second = (each.renamed(found) for each, found in zip(labels, numbers, strict=True))
+    return dataclasses.replace(one, labels=first), dataclasses.replace(other, labels=second)
 
 
 def _unread(columns: Columns) -> Columns:
-    whole = columns.written and all(type(label) is int for label in columns.labels)
-    labels = tuple(map(str, columns.labels))
-    return dataclasses.replace(columns, labels=labels) if whole else columns
+    labels = Coded.of(columns.labels)
+    whole = columns.written and all(type(label) is int for label in labels.distinct)
+    texts = labels.renamed(map(str, labels.distinct))
+    return dataclasses.replace(columns, labels=texts) if whole else columns
 
 
-def _labels_of_file(table: Table, label: str) -> tuple[tuple[Hashable, ...], bool]:
+def _labels_of_file(table: Table, label: str) -> tuple[Coded, bool]:
     found = read_label_file(label, table.name, len(table))
     return check_classes(f"{found.path}", found.entries, written=found.text is not None)
 
 
-def _labels_of_column(table: Table, label: str) -> tuple[tuple[Hashable, ...], bool]:
-    entries = entries_of(table, label, "--label")
+def _labels_of_column(table: Table, label: str) -> tuple[Coded, bool]:
+    column = column_of(table, label, "--label")
+    entries = _coded(column) or entries_of(table, label, "--label")
     return check_classes(f"{table.name} column {label!r}", entries, written=table.is_text)
+
+
+def _coded(column: pa.ChunkedArray) -> Coded | None:
+    """A column of text, integers or truth values that has no missing entry; None for others."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
+    if column.null_count or not len(column) or not any(fits(column.type) for fits in kinds):
+        return None
+    distinct = pc.unique(column)
+    codes = pc.index_in(column, value_set=distinct).to_numpy()
+    return Coded(codes.astype(np.int32, copy=False), tuple(distinct.to_pylist()))
 
 
 def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:

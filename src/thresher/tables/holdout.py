@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_number
+from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.labels import class_list
 from thresher.tables.cell_values import categories, numbers, stated_kind
@@ -44,7 +45,7 @@ def hold_out(
     """
     share = check_number(option, share, least=0, most=1)
     rng = np.random.default_rng(check_count("--seed", seed, least=0))
-    known = list(labels)
+    known = Coded.of(labels)
     classes = class_list(None, known)
     codes, out = classes.encode("labels", known), np.zeros(len(known), np.bool_)
     for code in range(len(classes)):

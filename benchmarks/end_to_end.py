@@ -1,0 +1,183 @@
+"""`thresher value` from file to file, against reading the file and `tknn_shapley` on its arrays.
+
+    python benchmarks/end_to_end.py [--repeats 3] [--rows 1000000]
+
+Both run in processes of their own, in turns, and each is given its best turn. The command is timed from its start to
+its end; *start* is the same command on 100 rows, which is imports and the loading of compiled code. What it is compared
+with is timed inside its process, after one run that loads the compiled code: pyarrow reads the points, and
+`tknn_shapley` values the arrays. Writes results/end_to_end.json and results/end_to_end.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+from tqdm import tqdm
+
+import thresher as th
+
+sys.path.insert(0, str(Path(__file__).parent))
+import cases
+from report import table
+from run import machine
+
+HERE = Path(__file__).parent
+VALIDATION, WIDTH = 1_000, 10
+REPORTED = 100_000  # rows of the run with a report
+TARGETS = {"Parquet": 3.0, "CSV": 4.0, "report": 2.0}
+WORDS = 10  # classes of the case with words as labels
+
+
+def columns(X, labels):
+    found = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    return pa.table(found | {"y": labels})
+
+
+def write_files(folder, rows):
+    """Points and validation set, as Parquet, as CSV, and with ten words as labels."""
+    case = cases.make(rows, VALIDATION, WIDTH)
+    radius = case.radius["cosine"]
+    X, V = (np.round(each.astype(np.float64), 6) for each in (case.X, case.V))
+    sides = {"points": (X, case.y), "val": (V, case.y_val)}
+    for name, (features, labels) in sides.items():
+        found = columns(features, labels)
+        parquet.write_table(found, folder / f"{name}.parquet")
+        csv.write_csv(found, folder / f"{name}.csv")
+        words = [f"class {k}" for k in range(WORDS)]
+        tenth = np.floor((features[:, 0] + features[:, 1]) * 2).astype(np.int64) % WORDS
+        named = pa.array(words).take(pa.array(tenth))
+        parquet.write_table(columns(features, named), folder / f"{name}-words.parquet")
+    for name, count in (("few", REPORTED), ("start", 100)):
+        parquet.write_table(columns(X[:count], case.y[:count]), folder / f"{name}.parquet")
+    return radius
+
+
+def read_arrays(path):
+    read = csv.read_csv if path.suffix == ".csv" else parquet.read_table
+    found = read(path)
+    X = np.column_stack([found.column(j).to_numpy() for j in range(WIDTH)])
+    return X, found.column("y")
+
+
+def time_arrays(points, validation, radius):
+    """Print the seconds that reading the points takes, and valuing them."""
+    X_val, y_val = read_arrays(validation)
+    told = []
+    for _ in range(2):  # the first run loads the compiled code
+        start = time.perf_counter()
+        X, y = read_arrays(points)
+        read = time.perf_counter()
+        labels = y.to_numpy() if pa.types.is_integer(y.type) else y
+        th.tknn_shapley(X, labels, X_val, y_val, radius=radius)
+        told.append({"read": read - start, "tknn_shapley": time.perf_counter() - read})
+    print(json.dumps(told[-1]))
+
+
+def seconds_of(words):
+    start = time.perf_counter()
+    subprocess.run(words, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def command(points, validation, radius, *more):
+    out = points.parent / "values.parquet"
+    words = ["value", str(points), "--validation", str(validation), "--radius", repr(radius)]
+    return [sys.executable, "-m", "thresher", *words, "--out", str(out), "--force", *more]
+
+
+def measure_files(points, validation, radius, repeats):
+    """Seconds of the command, of its start, and of reading and valuing alone; the best of turns."""
+    own = [sys.executable, str(Path(__file__)), "--arrays", str(points), str(validation)]
+    best = dict.fromkeys(("command", "start", "arrays"), float("inf"))
+    few = points.with_name("start.parquet"), points.with_name("val.parquet")
+    for turn in range(repeats + 1):
+        spent, start = (seconds_of(command(*pair, radius)) for pair in ((points, validation), few))
+        said = subprocess.run([*own, repr(radius)], check=True, capture_output=True, text=True)
+        told = json.loads(said.stdout)
+        if turn:  # the first turn compiles, and fills the cache of files
+            best["command"] = min(best["command"], spent)
+            best["start"] = min(best["start"], start)
+            if sum(told.values()) < best["arrays"]:
+                best |= told | {"arrays": sum(told.values())}
+    work = best["command"] - best["start"]
+    return best | {"ratio": best["command"] / best["arrays"], "work": work / best["arrays"]}
+
+
+def measure_report(points, validation, radius, repeats):
+    """Seconds of the command without and with a report; the best of turns."""
+    page = points.with_name("report.html")
+    best = {"without": float("inf"), "with": float("inf")}
+    for turn in range(repeats + 1):
+        plain = seconds_of(command(points, validation, radius))
+        shown = seconds_of(command(points, validation, radius, "--report", str(page)))
+        if turn:
+            best = {"without": min(best["without"], plain), "with": min(best["with"], shown)}
+    return best | {"ratio": best["with"] / best["without"]}
+
+
+def render(result):
+    about = result["machine"]
+    rows = [
+        (name, f"{t['command']:.2f}", f"{t['start']:.2f}", f"{t['read']:.2f} + {t['tknn_shapley']:.2f}",
+         f"{t['ratio']:.2f} ({t['work']:.2f})", f"{TARGETS[name]:g}" if name in TARGETS else "")
+        for name, t in result["files"].items()
+    ]  # fmt: skip
+    shown = result["report"]
+    lines = [
+        "# Results of `benchmarks/end_to_end.py`", "",
+        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, "
+        f"{about['date']}. Best of turns, in seconds; every ratio is of times of one run.", "",
+        f"## {result['rows']:,} rows, {VALIDATION:,} validation points, {WIDTH} features", "",
+        "*command* is `thresher value POINTS --validation VAL --radius R --out values.parquet`, from the start of its "
+        "process to its end. *start* is the same on 100 rows: imports, and the loading of compiled code. The ratio is to "
+        "*arrays*: to read the points by pyarrow, plus `tknn_shapley`, both with everything loaded; in brackets without "
+        "*start*.", "",
+        *table(("points", "command", "start", "arrays", "ratio", "at most"), rows),
+        f"## {REPORTED:,} rows, with and without `--report`", "",
+        *table(("without", "with", "ratio", "at most"),
+               [(f"{shown['without']:.2f}", f"{shown['with']:.2f}", f"{shown['ratio']:.2f}", f"{TARGETS['report']:g}")]),
+    ]  # fmt: skip
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--arrays", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.arrays:
+        points, validation, radius = arguments.arrays
+        time_arrays(Path(points), Path(validation), float(radius))
+        return
+    result = {"machine": machine(), "rows": arguments.rows, "files": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        radius = write_files(folder, arguments.rows)
+        pairs = {
+            "Parquet": ("points.parquet", "val.parquet"),
+            "CSV": ("points.csv", "val.csv"),
+            f"Parquet, {WORDS} words as labels": ("points-words.parquet", "val-words.parquet"),
+        }
+        for title, (points, validation) in tqdm(pairs.items()):
+            result["files"][title] = measure_files(
+                folder / points, folder / validation, radius, arguments.repeats
+            )
+        few, validation = folder / "few.parquet", folder / "val.parquet"
+        result["report"] = measure_report(few, validation, radius, arguments.repeats)
+    (HERE / "results" / "end_to_end.json").write_text(json.dumps(result, indent=1) + "\n")
+    (HERE / "results" / "end_to_end.md").write_text(render(result))
+    print(render(result))
+
+
+if __name__ == "__main__":
+    main()
