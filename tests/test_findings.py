@@ -10,6 +10,7 @@ import pytest
 import thresher as th
 from thresher import findings as module
 from thresher.findings import explain, value_and_explain
+from thresher.inputs import check_pair
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(4, 1)]
 
@@ -61,7 +62,8 @@ def test_one_walk_and_two_give_the_same_bits(points, radius, mean, monkeypatch):
     data = problem(2, classes=4, points=points, validation=300)
     options = {"radius": radius, "metric": "euclidean", "semivalue": "shapley", "mean": mean}
     wanted = th.tknn_shapley(*data, **options)
-    valuation, one = value_and_explain(*data, **options)
+    checked = check_pair(*data, metric=options.pop("metric"), classes=None)
+    valuation, one = value_and_explain(*checked, **options)
     assert valuation == wanted
     monkeypatch.setattr(module, "AT_ONCE", 0)
     monkeypatch.setattr(module, "NUMBERS", 4096)
