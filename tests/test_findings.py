@@ -67,7 +67,7 @@ def test_one_walk_and_two_give_the_same_bits(points, radius, mean, monkeypatch):
     assert valuation == wanted
     monkeypatch.setattr(module, "AT_ONCE", 0)
     monkeypatch.setattr(module, "NUMBERS", 4096)
-    again, two = value_and_explain(*data, **options)
+    again, two = value_and_explain(*checked, **options)
     assert again == wanted
     for name, column in one.columns().items():
         other = two.columns()[name]
