@@ -196,7 +196,7 @@ def test_what_the_system_does_not_give_is_not_called_damaged():
     Path("locked").chmod(0o555)
     for folder in (Path.cwd(), *Path.cwd().parents[:3]):
         if folder.stat().st_uid == os.geteuid():
-            folder.chmod(0o755)
+            folder.chmod(folder.stat().st_mode | 0o555)  # for others to pass; nothing is taken away
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     Path("locked").chmod(0o755)
     lines = done.stdout.splitlines()
