@@ -10,17 +10,18 @@ from scipy.stats import binom, binomtest
 
 import thresher as th
 from thresher.attack.bounds import (
-    auroc,
     ceiling,
     certifiable,
-    clopper_pearson,
     epsilon_from_one_run,
     epsilon_from_runs,
     epsilon_if_gaussian,
     gaussian_ceiling,
+    least_share,
+    most_share,
     mu_from_runs,
     one_run_chance,
 )
+from thresher.attack.roc import Roc
 from thresher.privacy.accountants import gaussian_delta, gaussian_epsilon
 
 
@@ -32,7 +33,8 @@ def check_alarms(alarms, tries, rate):
 @pytest.mark.parametrize(("hits", "runs"), [(0, 30), (30, 30), (7, 30), (500, 1000)])
 def test_limits_are_those_of_clopper_and_pearson(hits, runs):
     known = binomtest(hits, runs).proportion_ci(confidence_level=0.9, method="exact")
-    np.testing.assert_allclose(clopper_pearson(hits, runs, 0.05), (known.low, known.high))
+    found = least_share(hits, runs, 0.05), most_share(hits, runs, 0.05)
+    np.testing.assert_allclose(found, (known.low, known.high))
 
 
 def test_a_bound_of_runs_that_are_told_apart_is_known_by_hand():
@@ -159,9 +161,11 @@ def test_auroc_counts_pairs_and_knows_its_error():
     random = np.random.default_rng(5)
     P, Q = random.integers(0, 9, 40), random.integers(0, 7, 30)
     wanted = np.mean([(p > q) + 0.5 * (p == q) for p in P for q in Q])
-    assert auroc(P, Q)[0] == pytest.approx(wanted)
-    drawn = [auroc(random.normal(1, 1, 100), random.normal(0, 2, 50)) for _ in range(400)]
-    areas, errors = np.array(drawn).T
+    assert Roc.of(P, Q).auroc == pytest.approx(wanted)
+    small = Roc.of(np.array([1, 2, 3, 4]), np.array([0, 1, 2, 3]))
+    assert [round(number, 4) for number in (small.auroc, small.standard_error)] == [0.7188, 0.196]
+    drawn = [Roc.of(random.normal(1, 1, 100), random.normal(0, 2, 50)) for _ in range(400)]
+    areas, errors = np.array([(roc.auroc, roc.standard_error) for roc in drawn]).T
     assert areas.std() == pytest.approx(errors.mean(), rel=0.15)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thresher.paper import ablation, detection
+from thresher.paper import detection
 from thresher.paper.cells import Cell, Scope
 from thresher.paper.datasets import Shelf
 from thresher.paper.printed import figures, lookup, read_k, read_noisy_knn
@@ -52,17 +52,17 @@ def test_flipped_labels_are_found_within_four_thousandths(name, shelf):
 @pytest.mark.parametrize("task", ["mislabel", "noisy"])
 @pytest.mark.parametrize("name", REPLAYED)
 def test_the_ablation_over_the_radius_comes_back_within_two_thousandths(name, task, shelf):
-    for radius in ablation.RADII:
-        found = auroc(shelf, ablation.run, task, name, "tknn", radius)
+    for radius in detection.RADII:
+        found = auroc(shelf, detection.run, task, name, "tknn", radius)
         assert abs(found - lookup(f"radius-{task}", name, "tknn", radius)[0]) <= 0.002
 
 
 @pytest.mark.parametrize("task", ["mislabel", "noisy"])
 def test_the_ablation_over_k_comes_back_within_six_thousandths_if_read_in_reverse(task, shelf):
     found = {
-        (name, k): auroc(shelf, ablation.run, task, name, "knn", k)
+        (name, k): auroc(shelf, detection.run, task, name, "knn", k)
         for name in REPLAYED
-        for k in ablation.KS
+        for k in detection.KS
     }
     reverse = [abs(ours - read_k(task, *key)[0]) for key, ours in found.items()]
     forward = [
@@ -87,8 +87,8 @@ def test_every_table_of_the_paper_is_whole():
 
 def test_every_experiment_finds_its_printed_figures():
     scope = Scope(has_replay=REPLAYED.__contains__)
-    assert len(ablation.K.cells(scope)) == 2 * 15 * (8 + 5 + 9 * 5)
-    for experiment in (ablation.K, ablation.RADIUS):
+    assert len(detection.K.cells(scope)) == 2 * 15 * (8 + 5 + 9 * 5)
+    for experiment in (detection.K, detection.RADIUS):
         for cell in experiment.cells(scope):
             assert experiment.printed(cell, "AUROC") is not None
     told = {

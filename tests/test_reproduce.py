@@ -26,8 +26,7 @@ from thresher.paper import (
     EXPERIMENTS,
     dependencies,
     detection,
-    membership,
-    neighbor,
+    leaks,
     reproduce,
     runtime,
     tradeoff,
@@ -378,20 +377,20 @@ def test_every_target_of_an_attack_is_what_its_name_says():
     }  # fmt: skip
     for method, wanted in told.items():
         cell = Cell(method, "fraud", "paper", method, 7.0 if method == "knn" else 0.3)
-        assert membership._target(cell) == wanted
+        assert leaks._target(cell) == wanted
 
 
 def test_the_strong_attack_is_not_the_papers_and_few_rows_leave_fewer_shadow_points():
     few = generate_2dplanes(4000, seed=3)
     keep = np.flatnonzero(few.y == 0)[:450].tolist() + np.flatnonzero(few.y == 1)[:450].tolist()
     few = DataSet("fraud", few.X[keep], few.y[keep], "made up")
-    found = membership.run(Cell("knn", "fraud", "clean", "knn", 5.0), few)
+    found = leaks.attack(Cell("knn", "fraud", "clean", "knn", 5.0), few)
     assert found["strong AUROC"] > 0.95 > 0.75 > found["AUROC"]
     assert found["points"] < 700
 
 
 def test_the_effect_of_a_neighbor_is_that_of_taking_it_out(planes):
-    found = neighbor.run(Cell("soft-label", "2dplanes", "clean", "soft-label", 5.0), planes)
+    found = leaks.compare(Cell("soft-label", "2dplanes", "clean", "soft-label", 5.0), planes)
     problem = draw_problem(planes, "intact", "clean", 0)
     point = int(np.random.default_rng(seed_of("point", "2dplanes", "clean")).integers(2000))
     assert found["with neighbor"] == th.knn_shapley(*problem.data, k=5).values[point]

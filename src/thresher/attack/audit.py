@@ -6,13 +6,13 @@ least is more than what was claimed, the proof, the code or the noise is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher.attack import bounds
 from thresher.attack.audit_result import (
     ANY,
     CANARY,
@@ -23,19 +23,8 @@ from thresher.attack.audit_result import (
     SEEDED,
     Audit,
 )
-from thresher.attack.bounds import (
-    auroc,
-    ceiling,
-    certifiable,
-    epsilon_from_one_run,
-    epsilon_from_runs,
-    epsilon_if_gaussian,
-    gaussian_ceiling,
-    level,
-    mu_from_runs,
-    read_scores,
-)
 from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
+from thresher.attack.roc import Roc
 from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
@@ -107,22 +96,26 @@ def audit_mechanism(
     """
     budget, known = Budget(epsilon, delta), check_adjacency(adjacency)
     runs = check_count("runs", runs, least=LEAST_RUNS)
-    known_near = None if near is None else check_count("near", near)
-    sizes = known_near, check_count("canaries", canaries, least=0)
+    near = None if near is None else check_count("near", near)
+    canaries = check_count("canaries", canaries, least=0)
     check_flag("progress", progress)
-    level(confidence)
+    bounds.level(confidence)
     source = Buffered(noise_source(seed))
-    plan = _plan(mechanism, budget, known, sizes, k, subsample)
+    notes, crowd = [CANARY], None
+    if isinstance(mechanism, str) and mechanism == "knn":
+        notes.append(NO_ONE_RUN)
+        claim, pair = _knn_claim(budget, known, near, k, subsample)
+    elif k is not None or subsample is not None:
+        raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
+    else:
+        claim, pair, crowd = _claim(mechanism, budget, known, near, canaries)
     with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:
         inside, outside = (
-            plan.pair.scores(source, runs, canary=canary, advance=advance)
-            for canary in (True, False)
+            pair.scores(source, runs, canary=canary, advance=advance) for canary in (True, False)
         )
-    return _audit(
-        plan, (inside, outside), confidence=confidence,
-        one_run=None if plan.crowd is None else _one_run(plan.crowd, source, seed),
-        notes=(CANARY, *plan.notes, *(() if seed is None else (SEEDED,))),
-    )  # fmt: skip
+    notes += [] if seed is None else [SEEDED]
+    one_run = None if crowd is None else _one_run(crowd, source, seed)
+    return _audit(claim, (inside, outside), confidence, one_run, notes)
 
 
 def audit_runs(
@@ -149,118 +142,94 @@ def audit_runs(
     'violated: epsilon is at least 1.68 with confidence 0.999 (many runs), 1 was claimed'
     """
     budget = Budget(epsilon, delta)
-    plan = _Plan("runs", budget, budget.delta, "as in the runs", gaussian=check_flag(
-        "gaussian", gaussian
-    ))  # fmt: skip
+    claim = _Claim("runs", budget, "as in the runs", check_flag("gaussian", gaussian))
     if gaussian and budget.delta == 0:
         raise InputError("gaussian=True goes with delta > 0: Gaussian noise is never epsilon-DP")
-    scores = read_scores("inside", inside), read_scores("outside", outside)
-    return _audit(plan, scores, confidence=confidence, one_run=None, notes=())
+    scores = bounds.read_scores("inside", inside), bounds.read_scores("outside", outside)
+    return _audit(claim, scores, confidence)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What is claimed, and how to put it to the test."""
+class _Claim(NamedTuple):
+    """What is claimed, and of what noise."""
 
     name: str
     budget: Budget
-    delta: float
     adjacency: str
-    gaussian: bool = False
+    gaussian: bool
     scheme: Scheme | None = None
-    pair: Any = None
-    crowd: Bait | None = None
-    notes: tuple[str, ...] = ()
 
 
-def _plan(
-    mechanism: object, budget: Budget, adjacency: Adjacency, sizes: tuple[int | None, int],
-    k: object, subsample: object,
-) -> _Plan:  # fmt: skip
-    if isinstance(mechanism, str) and mechanism == "knn":
-        return _knn_plan(
-            budget, adjacency, sizes[0] or NEIGHBORS, USUAL_K if k is None else k, subsample
-        )
-    if k is not None or subsample is not None:
-        raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
+def _claim(
+    mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int
+) -> tuple[_Claim, Pair, Bait | None]:
+    """The claim, a pair of data sets for many runs, and a crowd of canaries for one."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     bound = mechanism.bound if isinstance(mechanism, Table) else "usual"
-    most = NEIGHBORS if isinstance(bound, str) else bound
-    bait = Bait.of(mechanism, budget, adjacency, 1, sizes[0] or most)
-    each = 1 if isinstance(bound, str) else bound
-    crowd = Bait.of(mechanism, budget, adjacency, sizes[1], each) if sizes[1] else None
-    design, pure = bait.design, isinstance(mechanism, Cells)
-    scheme = None
+    most, each = (NEIGHBORS, 1) if isinstance(bound, str) else (bound, bound)
+    bait = Bait.of(mechanism, budget, adjacency, 1, near or most)
+    crowd = Bait.of(mechanism, budget, adjacency, canaries, each) if canaries else None
+    design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
     if isinstance(design, PaperDesign):
         scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
-    name = f"{design.record['mechanism']} ({design.record['noise']}, {design.record['scheme']})"
-    return _Plan(
-        name, budget, 0.0 if pure else budget.delta, adjacency, not pure and scheme is None, scheme,
-        bait.pair(), crowd,
-    )  # fmt: skip
+    name = "{mechanism} ({noise}, {scheme})".format(**design.record)
+    budget = Budget(budget.epsilon, 0) if pure else budget
+    claim = _Claim(name, budget, adjacency, not pure and scheme is None, scheme)
+    return claim, bait.pair(), crowd
 
 
-def _knn_plan(
-    budget: Budget, adjacency: Adjacency, neighbors: int, k: object, subsample: object
-) -> _Plan:
+def _knn_claim(
+    budget: Budget, adjacency: Adjacency, near: int | None, k: int | None, subsample: float | None
+) -> tuple[_Claim, Pair]:
+    k, near = check_count("k", USUAL_K if k is None else k), near or NEIGHBORS
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
-    design = KNNDesign(
-        budget, check_count("k", k), neighbors, None if rate == 1 else rate, adjacency, seeded=False
-    )
-    scheme = None
-    if design.rate is not None:
-        scheme = Scheme(design.rate, neighbors, design.multiplier, adjacency)
-    pair: Pair = knn_pair(design)
-    how = design.record()["scheme"]
-    return _Plan(
-        f"knn (discrete Gaussian, {how})", budget, budget.delta, adjacency, scheme is None, scheme,
-        pair, None, (NO_ONE_RUN,),
-    )  # fmt: skip
+    rate = None if rate == 1 else rate
+    design = KNNDesign(budget, k, near, rate, adjacency, seeded=False)
+    scheme = None if rate is None else Scheme(rate, near, design.multiplier, adjacency)
+    name = "{mechanism} ({noise}, {scheme})".format(**design.record())
+    return _Claim(name, budget, adjacency, scheme is None, scheme), knn_pair(design)
 
 
-def _one_run(
-    crowd: Bait, source: Buffered, seed: int | None
-) -> Callable[[float, float], tuple[int, float]]:
-    """One release of many canaries; its bound at a delta and a confidence."""
+def _one_run(crowd: Bait, source: Buffered, seed: int | None) -> tuple[Floats, NDArray[np.int64]]:
+    """The scores of many canaries in one release, and whether each was in: 1 or -1."""
     random = np.random.default_rng(None if seed is None else [seed, 1])
     truth = random.random(len(crowd.canaries)) < 0.5
-    scores, coins = crowd.one_release(source, truth), np.where(truth, 1, -1)
+    return crowd.one_release(source, truth), np.where(truth, 1, -1)
 
-    def bound(delta: float, confidence: float) -> tuple[int, float]:
-        each = 1 - (1 - confidence) / len(GUESSED)
-        tries = (guesses(scores, -(-len(scores) // share)) for share in GUESSED)
-        found = (epsilon_from_one_run(t, coins, delta=delta, confidence=each) for t in tries)
-        return len(coins), max(found)
 
-    return bound
+def _one_run_bound(scores: Floats, coins: NDArray[np.int64], delta: float, alpha: float) -> float:
+    tries = (guesses(scores, -(-len(scores) // share)) for share in GUESSED)
+    each = 1 - alpha / len(GUESSED)
+    return max(
+        bounds.epsilon_from_one_run(made, coins, delta=delta, confidence=each) for made in tries
+    )
 
 
 def _audit(
-    plan: _Plan, scores: tuple[Floats, Floats], *, confidence: float,
-    one_run: Callable[[float, float], tuple[int, float]] | None, notes: tuple[str, ...],
+    claim: _Claim, scores: tuple[Floats, Floats], confidence: float,
+    one_run: tuple[Floats, NDArray[np.int64]] | None = None, notes: Sequence[str] = (),
 ) -> Audit:  # fmt: skip
     """All bounds; each gets an equal part of the false-alarm rate."""
-    confidence = 1 - level(confidence)
-    epsilon, delta, scheme = plan.budget.epsilon, plan.delta, plan.scheme
-    used = 1 + plan.gaussian + (scheme is not None) + (one_run is not None)
-    each = 1 - (1 - confidence) / used
-    canaries, single = (0, None) if one_run is None else one_run(delta, each)
-    mu = mu_from_runs(*scores, confidence=each) if plan.gaussian else 0.0
-    sampled = None
+    confidence = 1 - bounds.level(confidence)
+    epsilon, delta, scheme = claim.budget.epsilon, claim.budget.delta, claim.scheme
+    made = {
+        ANY: True, GAUSSIAN: claim.gaussian, SAMPLED: scheme is not None,
+        ONE_RUN: one_run is not None,
+    }  # fmt: skip
+    each = 1 - (1 - confidence) / sum(made.values())
+    gaussian = sampled = single = None
+    most, runs = bounds.ceiling(epsilon, delta), min(len(part) for part in scores)
+    canaries, roc = 0 if one_run is None else len(one_run[1]), Roc.of(*scores)
+    if claim.gaussian:
+        gaussian = bounds.epsilon_if_gaussian(bounds.mu_from_runs(*scores, confidence=each), delta)
+        most = bounds.gaussian_ceiling(gaussian_mu(epsilon, delta))
     if scheme is not None:
         sampled = epsilon_if_sampled(*scores, scheme, epsilon=epsilon, delta=delta, confidence=each)
-    reach = gaussian_ceiling(gaussian_mu(epsilon, delta)) if plan.gaussian else None
-    area, error = auroc(*scores)
-    assumed = (
-        (ANY, True), (GAUSSIAN, plan.gaussian), (SAMPLED, scheme is not None),
-        (ONE_RUN, one_run is not None),
-    )  # fmt: skip
+    if one_run is not None:
+        single = _one_run_bound(*one_run, delta, 1 - each)
     return Audit(
-        plan.name, epsilon, delta, plan.adjacency, min(len(part) for part in scores), canaries,
-        confidence, epsilon_from_runs(*scores, delta=delta, confidence=each),
-        epsilon_if_gaussian(mu, delta) if plan.gaussian else None, sampled, single, area, error,
-        ceiling(epsilon, delta) if reach is None else reach,
-        certifiable(min(len(part) for part in scores), delta=delta, confidence=each),
-        (*(sentence for sentence, holds in assumed if holds), *notes),
+        claim.name, epsilon, delta, claim.adjacency, runs, canaries, confidence,
+        bounds.epsilon_from_runs(*scores, delta=delta, confidence=each), gaussian, sampled, single,
+        roc.auroc, roc.standard_error, most, bounds.certifiable(runs, delta=delta, confidence=each),
+        (*(sentence for sentence, holds in made.items() if holds), *notes),
     )  # fmt: skip

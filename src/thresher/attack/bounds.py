@@ -9,13 +9,13 @@ happens, so nothing has to be paid for looking at many events.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, ndtri
 
-from thresher.attack.roc import Roc
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 from thresher.privacy.accountants import gaussian_delta
@@ -64,16 +64,14 @@ def epsilon_from_runs(
     >>> round(epsilon_from_runs(inside, outside, delta=0, confidence=0.95), 3)
     0.914
     """
-    alpha, scores = (
-        level(confidence) / 2,
-        (read_scores("inside", inside), read_scores("outside", outside)),
-    )
+    alpha = level(confidence) / 2
+    P, p_rest, Q, q_rest = parts(inside, outside, 2)
     delta = check_number("delta", delta, least=0.0, most=1.0)
 
     def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
-        return _log_ratio(_least(hits, runs, alpha) - delta, _most(others, other_runs, alpha))
+        likely = least_share(hits, runs, alpha) - delta
+        return _log_ratio(likely, most_share(others, other_runs, alpha))
 
-    (P, p_rest), (Q, q_rest) = (parts(part, 2) for part in scores)
     forth, back = best_event(P, Q, bound), best_event(Q, P, bound)
     if forth[0] >= back[0]:
         return _certified(forth[1], p_rest, q_rest, bound)
@@ -97,17 +95,13 @@ def mu_from_runs(inside: ArrayLike, outside: ArrayLike, *, confidence: float = 0
     >>> round(mu_from_runs(inside, outside), 2)  # truly 1
     0.92
     """
-    from scipy.special import ndtri
-
     alpha = level(confidence) / 2
 
     def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
-        misses, alarms = _most(runs - hits, runs, alpha), _most(others, other_runs, alpha)
-        return -ndtri(alarms) - ndtri(misses)
+        misses = most_share(runs - hits, runs, alpha)
+        return -ndtri(most_share(others, other_runs, alpha)) - ndtri(misses)
 
-    (P, p_rest), (Q, q_rest) = (
-        parts(read_scores("inside", inside), 10), parts(read_scores("outside", outside), 10)
-    )  # fmt: skip
+    P, p_rest, Q, q_rest = parts(inside, outside, 10)
     return _certified(best_event(P, Q, bound)[1], p_rest, q_rest, bound)
 
 
@@ -126,11 +120,8 @@ def epsilon_if_gaussian(mu: float, delta: float) -> float:
         return 0.0
     if delta <= 0.0:
         return math.inf
-    lo, hi = 0.0, mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) + 1.0
-    for _ in range(60):
-        middle = (lo + hi) / 2
-        lo, hi = (middle, hi) if gaussian_delta(middle, mu) > delta else (lo, middle)
-    return lo
+    most = mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) + 1.0
+    return _last(lambda epsilon: gaussian_delta(epsilon, mu) > delta, most, 60)
 
 
 def epsilon_from_one_run(
@@ -178,11 +169,19 @@ def epsilon_from_one_run(
     m = len(made) if canaries is None else check_count("canaries", canaries, least=len(made))
     delta = check_number("delta", delta, least=0.0, most=1.0)
     right, tried, most = int((made * true > 0).sum()), int((made != 0).sum()), level(confidence)
-    lo, hi = 0.0, LARGEST
-    for _ in range(50):
+
+    def refuted(epsilon: float) -> bool:
+        return one_run_chance(m, tried, right, epsilon=epsilon, delta=delta) <= most
+
+    return _last(refuted, LARGEST, 50)
+
+
+def _last(holds: Callable[[float], bool], most: float, halvings: int) -> float:
+    """The largest epsilon from 0 up to which `holds`, rounded down."""
+    lo, hi = 0.0, most
+    for _ in range(halvings):
         middle = (lo + hi) / 2
-        holds = one_run_chance(m, tried, right, epsilon=middle, delta=delta) <= most
-        lo, hi = (middle, hi) if holds else (lo, middle)
+        lo, hi = (middle, hi) if holds(middle) else (lo, middle)
     return lo
 
 
@@ -197,20 +196,6 @@ def one_run_chance(
     steepest = float((np.cumsum(below) / np.arange(1, right + 1)).max(initial=0.0))
     lost = canaries * delta * min(2 * steepest, 1 / (1 + math.exp(epsilon)))
     return min(1.0, float(binom.sf(right - 1, guesses, q)) + lost)
-
-
-def auroc(inside: ArrayLike, outside: ArrayLike) -> tuple[float, float]:
-    """The chance that a run with the canary has the higher score, and its standard error.
-
-    Ties count one half; the error is that of DeLong et al. 1988.
-
-    Examples
-    --------
-    >>> [round(number, 4) for number in auroc([1, 2, 3, 4], [0, 1, 2, 3])]
-    [0.7188, 0.196]
-    """
-    roc = Roc.of(read_scores("inside", inside, 2), read_scores("outside", outside, 2))
-    return roc.auroc, roc.standard_error
 
 
 def gaussian_ceiling(mu: float) -> float:
@@ -247,7 +232,7 @@ def certifiable(runs: int, *, delta: float, confidence: float = 0.999) -> float:
     7.2
     """
     alpha, rest = level(confidence) / 2, runs - runs // 2
-    best = _log_ratio(_least(rest, rest, alpha) - delta, _most(0, rest, alpha))
+    best = _log_ratio(least_share(rest, rest, alpha) - delta, most_share(0, rest, alpha))
     return max(0.0, float(best))
 
 
@@ -259,39 +244,35 @@ def level(confidence: float) -> float:
     return 1 - number
 
 
-def read_scores(name: str, scores: ArrayLike, least: int = LEAST_RUNS) -> Floats:
+def read_scores(name: str, scores: ArrayLike) -> Floats:
     """The scores as numbers, if they can be used."""
-    wanted = f"{name} must be at least {least} finite numbers in one dimension"
+    wanted = f"{name} must be at least {LEAST_RUNS} finite numbers in one dimension"
     try:
         array = np.asarray(scores, np.float64)
     except (TypeError, ValueError) as unfit:
         raise InputError(f"{wanted}: {unfit}") from None
-    if array.ndim != 1 or len(array) < least:
+    if array.ndim != 1 or len(array) < LEAST_RUNS:
         raise InputError(f"{wanted}, got an array of shape {array.shape}")
     if not np.isfinite(array).all():
         raise InputError(f"{wanted}, got {int((~np.isfinite(array)).sum())} that are not finite")
     return array
 
 
-def parts(scores: Floats, share: int) -> tuple[Floats, Floats]:
+def parts(inside: ArrayLike, outside: ArrayLike, share: int) -> Iterator[Floats]:
     """One run of `share`, and the others: drawn whatever the scores, even if these come sorted."""
-    mixed = np.random.default_rng(0).permutation(scores)
-    return mixed[: len(mixed) // share], mixed[len(mixed) // share :]
+    for name, scores in (("inside", inside), ("outside", outside)):
+        mixed = np.random.default_rng(0).permutation(read_scores(name, scores))
+        yield from np.split(mixed, [len(mixed) // share])
 
 
-def clopper_pearson(hits: Any, runs: int, alpha: float) -> tuple[Any, Any]:
-    """Limits of a probability, each wrong with probability at most alpha."""
-    return _least(hits, runs, alpha), _most(hits, runs, alpha)
-
-
-def _least(hits: Any, runs: int, alpha: float) -> Any:
-    from scipy.special import betaincinv
-
+def least_share(hits: Any, runs: int, alpha: float) -> Any:
+    """The lower limit of Clopper and Pearson, wrong with probability at most alpha."""
     return np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), runs - hits + 1.0, alpha))
 
 
-def _most(hits: Any, runs: int, alpha: float) -> Any:
-    return 1 - _least(runs - hits, runs, alpha)
+def most_share(hits: Any, runs: int, alpha: float) -> Any:
+    """The upper limit."""
+    return 1 - least_share(runs - hits, runs, alpha)
 
 
 def _log_ratio(above: Any, below: Any) -> Any:
@@ -302,23 +283,19 @@ def best_event(P: Floats, Q: Floats, bound: Bound) -> tuple[float, Callable[[Flo
     """The event with the largest bound if these runs were all, and that bound."""
     values, where = np.unique(np.concatenate([P, Q]), return_inverse=True)
     p, q = (np.bincount(part, minlength=len(values)) for part in np.split(where, [len(P)]))
-    orders = [np.arange(len(values)), np.arange(len(values))[::-1]]
+    upward = np.arange(len(values))
+    tests: list[tuple[Any, Any]] = [(upward, np.less_equal), (upward[::-1], np.greater_equal)]
     if len(values) * RARE <= len(where):
-        orders.append(np.argsort((q + 0.5) / (p + 0.5), kind="stable"))
+        tests.append((np.argsort((q + 0.5) / (p + 0.5), kind="stable"), np.isin))
+    stops = np.unique(np.linspace(1, len(values), MOST_EVENTS).astype(int))
     found = []
-    for order in orders:
-        stops = np.unique(np.linspace(1, len(values), MOST_EVENTS).astype(int))
+    for order, test in tests:
         hits, others = np.cumsum(p[order])[stops - 1], np.cumsum(q[order])[stops - 1]
         bounds = bound(hits, len(P), others, len(Q))
         best = int(np.argmax(bounds))
-        found.append((float(bounds[best]), values[order[: stops[best]]]))
-    which = max(range(len(found)), key=lambda i: found[i][0])
-    gain, chosen = found[which]
-    if which == 0:
-        return gain, lambda scores: scores <= chosen[-1]
-    if which == 1:
-        return gain, lambda scores: scores >= chosen[-1]
-    return gain, lambda scores: np.isin(scores, chosen)
+        found.append((float(bounds[best]), test, values[order[: stops[best]]]))
+    gain, test, chosen = max(found, key=lambda entry: entry[0])
+    return gain, lambda scores: test(scores, chosen if test is np.isin else chosen[-1])
 
 
 def _certified(event: Callable[[Floats], Any], P: Floats, Q: Floats, bound: Bound) -> float:

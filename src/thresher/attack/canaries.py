@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.inputs import Validation, check_validation
+from thresher.inputs import Points, Validation, check_validation
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.cells_mechanism import Cells, CellsDesign
 from thresher.privacy.contributions import Contributions, Units
@@ -107,17 +108,17 @@ class Bait:
     """A design for a made-up validation set of neighborhoods, and the canaries, one for each."""
 
     design: Design
-    setting: Setting
     canaries: Places
-    substitutes: Places  # what stands in a canary's place if it is out, if anything does
-    shifts: list[tuple[Integers, Integers]] = field(init=False)  # without, with: for each canary
+    substitutes: list[Places]  # for each canary what stands in its place if it is out, if anything
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def shifts(self) -> list[tuple[Integers, Integers]]:
+        """What is measured without and with each canary, if no sample leaves it out."""
         empty = self.footprint([])
-        without = [self.footprint([place]) for place in self.substitutes]
-        canaries = [self.footprint([place]) for place in self.canaries]
-        pairs = list(zip(without or [empty] * len(canaries), canaries, strict=True))
-        object.__setattr__(self, "shifts", pairs)
+        return [
+            (self.footprint(absent) if absent else empty, self.footprint([canary]))
+            for absent, canary in zip(self.substitutes, self.canaries, strict=True)
+        ]
 
     @classmethod
     def of(
@@ -131,18 +132,16 @@ class Bait:
         rows = (spots[:, None] + np.linspace(0, RADIUS / 4, size)).reshape(-1, 1)
         setting = Setting(_validation(rows), RADIUS, budget, adjacency, "point")
         three = isinstance(mechanism, Paper) and mechanism.counts == "three"
-        others = [(NOWHERE, "no") if three else (float(spot), "no") for spot in spots]
-        return cls(
-            mechanism.design(setting), setting, [(float(spot), "yes") for spot in spots],
-            [] if adjacency == "add-remove" else others,
-        )  # fmt: skip
+        canaries: Places = [(float(spot), "yes") for spot in spots]
+        others: list[Places] = [[(NOWHERE if three else spot, "no")] for spot, _ in canaries]
+        absent = others if adjacency == "replace-one" else [[] for _ in canaries]
+        return cls(mechanism.design(setting), canaries, absent)
 
     def contributions(self, places: Places) -> Contributions:
         """What these points add."""
-        rows = np.array([place for place, _ in places]).reshape(-1, 1)
-        points = read_points(rows, [label for _, label in places], self.setting.validation).points
-        units = Units.of(None, len(points))
-        return Contributions(points, self.setting.validation, RADIUS, units)
+        validation = self.design.setting.validation
+        points = _points(places, validation)
+        return Contributions(points, validation, RADIUS, Units.of(None, len(points)))
 
     def footprint(self, places: Places) -> Integers:
         """What the design measures of these points where none is left out of a sample."""
@@ -150,9 +149,7 @@ class Bait:
 
     def pair(self) -> Pair:
         """The first canary, alone in its data set, and that data set without it."""
-        worlds = (
-            self.contributions(self.substitutes[:1]), self.contributions(self.canaries[:1])
-        )  # fmt: skip
+        worlds = [self.contributions(p) for p in (self.substitutes[0], self.canaries[:1])]
         return Pair(
             self.design.noise,
             lambda source, canary: self.design.measure(worlds[canary], source),
@@ -162,11 +159,10 @@ class Bait:
 
     def one_release(self, source: Noise, truth: NDArray[np.bool_]) -> Floats:
         """The score of each canary in one release that holds those for which `truth` is True."""
-        absent: list[Any] = list(self.substitutes) or [None] * len(truth)
-        chosen = [c if t else a for c, a, t in zip(self.canaries, absent, truth, strict=True)]
+        cases = zip(self.canaries, self.substitutes, truth, strict=True)
+        chosen = [place for canary, out, here in cases for place in ([canary] if here else out)]
         noise = self.design.noise(source)
-        here = self.contributions([place for place in chosen if place is not None])
-        output = (self.design.measure(here, source) + noise)[None]
+        output = (self.design.measure(self.contributions(chosen), source) + noise)[None]
         return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
 
     def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
@@ -210,10 +206,7 @@ def knn_pair(design: KNNDesign) -> Pair:
     validation, k, rate = _validation(np.zeros((design.validation, 1))), design.k, design.rate
     crowd = [(0.1 + 0.1 * i / LARGEST_CROWD, "no") for i in range(1 + _fillers(k, rate))]
     rest: Places = [] if design.adjacency == "add-remove" else [(0.9, "no")]
-    worlds = [
-        read_points([[x] for x, _ in places], [label for _, label in places], validation).points
-        for places in (crowd + rest, [*crowd, (0.9, "yes")])
-    ]
+    worlds = [_points(places, validation) for places in (crowd + rest, [*crowd, (0.9, "yes")])]
     return Pair(
         lambda source: source.gaussian(design.sigma, 1),
         lambda source, canary: knn_sums(worlds[canary], validation, design, source)[:1],
@@ -238,6 +231,11 @@ def _fillers(k: int, rate: float | None) -> int:
 def _validation(rows: NDArray[np.float64]) -> Validation:
     labels = ["yes"] * len(rows)
     return check_validation(rows, labels, metric="euclidean", classes=["no", "yes"])
+
+
+def _points(places: Places, validation: Validation) -> Points:
+    rows = np.array([place for place, _ in places]).reshape(-1, 1)
+    return read_points(rows, [label for _, label in places], validation).points
 
 
 def guesses(scores: Floats, count: int) -> Integers:

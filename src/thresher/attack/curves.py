@@ -18,32 +18,21 @@ from thresher.metrics import Rows
 from thresher.neighbors.tiles import pair_table
 from thresher.tknn import tknn_shapley
 
-KS = tuple(range(1, 16))
-RADII = tuple(round(0.1 * step, 1) for step in range(1, 10))
+GRIDS: dict[str, Sequence[Any]] = {
+    "k": range(1, 16), "radius": [round(0.1 * step, 1) for step in range(1, 10)],
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborEffect:
-    """Two curves over `grid` (values of k, or radii); how far they are apart is what leaks.
+    """Two curves over `grid` (values of k, or radii); how far they are apart is what leaks."""
 
-    Parameters
-    ----------
-    over
-        "k" or "radius".
-    grid
-        Where the point was valued.
-    beside, alone
-        Its value with and without the neighbor in the data.
-    point, neighbor
-        Rows of X.
-    """
-
-    over: str
-    grid: NDArray[np.float64]
-    beside: NDArray[np.float64]
-    alone: NDArray[np.float64]
-    point: int
-    neighbor: int
+    over: str  # "k" or "radius"
+    grid: NDArray[np.float64]  # where the point was valued
+    beside: NDArray[np.float64]  # its value with the neighbor in the data
+    alone: NDArray[np.float64]  # and without
+    point: int  # a row of X
+    neighbor: int  # the nearest other row
 
     def __repr__(self) -> str:
         gap = float(np.abs(self.beside - self.alone).max())
@@ -75,8 +64,8 @@ def neighbor_effect(
     >>> neighbor_effect(X, X[:, 0] > 0, V, V[:, 0] > 0, point=7)
     NeighborEffect(point 7, over k, largest gap 0.02462)
     """
-    check_choice("over", over, ("k", "radius"))
-    steps = list(grid if grid is not None else (KS if over == "k" else RADII))
+    check_choice("over", over, tuple(GRIDS))
+    steps = list(GRIDS[over] if grid is None else grid)
     labels = check_labels("y", y)
     point = check_count("point", point, least=0)
     if point >= len(labels) or len(labels) < 2:
@@ -89,20 +78,15 @@ def neighbor_effect(
     keys = pair_table(rows, one, cosine=validation.metric == "cosine")[:, 0]
     keys[point] = np.inf
     neighbor = int(keys.argmin())
-    kept = np.delete(np.arange(len(labels)), neighbor)
-    common: dict[str, Any] = {"metric": metric, "classes": validation.classes}
+    everybody = np.arange(len(labels))
+    function: Any = knn_shapley if over == "k" else tknn_shapley
+    options: dict[str, Any] = {"metric": metric, "classes": validation.classes}
+    options |= {"utility": utility} if over == "k" else {}
 
     def curve(which: NDArray[np.int64]) -> NDArray[np.float64]:
-        data = rows.array[which], [labels[row] for row in which]
-        place = int(np.searchsorted(which, point))
-        if over == "radius":
-            found = [tknn_shapley(*data, X_val, y_val, radius=r, **common) for r in steps]
-        else:
-            more: Any = common | {"utility": utility}
-            found = [knn_shapley(*data, X_val, y_val, k=k, **more) for k in steps]
-        return np.array([valuation.values[place] for valuation in found])
+        data = rows.array[which], [labels[row] for row in which], X_val, y_val
+        found = [function(*data, **options, **{over: step}) for step in steps]
+        return np.array([each.values[np.searchsorted(which, point)] for each in found])
 
-    everybody = np.arange(len(labels))
-    return NeighborEffect(
-        over, np.array(steps, np.float64), curve(everybody), curve(kept), point, neighbor
-    )
+    beside, alone = curve(everybody), curve(np.delete(everybody, neighbor))
+    return NeighborEffect(over, np.array(steps, np.float64), beside, alone, point, neighbor)

@@ -134,81 +134,61 @@ def membership_attack(
     somebody stands between them, and do if that is beyond rank k for some validation point of one
     of the two labels.
     """
-    counts = {
-        name: check_count(name, given, least=2)
-        for name, given in (("members", members), ("nonmembers", nonmembers), ("shadow", shadow),
-                            ("shadow_sets", shadow_sets))
-    }  # fmt: skip
+    sizes = {"members": members, "nonmembers": nonmembers, "shadow": shadow}
+    members, nonmembers, shadow, shadow_sets = (
+        check_count(name, given, least=2)
+        for name, given in (sizes | {"shadow_sets": shadow_sets}).items()
+    )
     seed = check_count("seed", seed, least=0)
-    if counts["shadow"] < counts["members"]:
+    if shadow < members:
         raise InputError(
             "shadow must be at least members, as sets of that size are drawn from it, got "
-            f"{counts['shadow']} and {counts['members']}"
+            f"{shadow} and {members}"
         )
     if against is not None and not hasattr(against, "oracle"):
         raise InputError(
             "against must be one of thresher.attack.TKNN(...), KNN(...), DPTKNN(...), "
             f"Recomputed(...), got {against!r}"
         )
-    total = len(check_labels("y", y))
-    needed = counts["members"] + counts["nonmembers"] + counts["shadow"]
+    total, needed = len(check_labels("y", y)), members + nonmembers + shadow
     if total < needed:
         raise InputError(
             f"X has {total} rows, but members + nonmembers + shadow is {needed}: ask for fewer"
         )
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(total)[:needed]
-    split = np.cumsum([counts["members"], counts["nonmembers"]])
-    inside, outside, pool = (np.sort(part) for part in np.split(rows, split))
+    rows = np.split(rng.permutation(total)[:needed], [members, members + nonmembers])
+    inside, outside, pool = (np.sort(part) for part in rows)
     oracle = (against or TKNN()).oracle(Data(X, y, X_val, y_val, classes), seed)
     candidates = np.concatenate([inside, outside])
-    with progress_bar("attack", counts["shadow_sets"], show=progress, unit="sets") as advance:
-        world = _World(oracle, inside, candidates, pool, rng)
-        scores = world.scores(counts["shadow_sets"], advance)
+    with progress_bar("attack", shadow_sets, show=progress, unit="sets") as advance:
+        paper = _paper_scores(oracle, inside, candidates, pool, shadow_sets, rng, advance)
+    strong = oracle.strong_scores(inside, candidates)
+    scores = {"paper": paper} | ({} if strong is None else {"strong": strong})
     return Attack(scores, np.isin(candidates, inside), candidates)
 
 
-class _World:
-    """The server's points, the candidates, and the attacker's own points."""
+def _paper_scores(
+    oracle: Oracle, held: Rowset, candidates: Rowset, pool: Rowset, sets: int,
+    rng: np.random.Generator, advance: Advance | None,
+) -> Floats:  # fmt: skip
+    def values(rows: Rowset, *, twin: bool = False) -> Floats:
+        return oracle.values(rows, candidates, twin=twin).sum(axis=1)
 
-    def __init__(
-        self, oracle: Oracle, held: Rowset, candidates: Rowset, pool: Rowset,
-        rng: np.random.Generator,
-    ) -> None:  # fmt: skip
-        self.oracle, self.held, self.candidates, self.pool = oracle, held, candidates, pool
-        self.rng = rng
-
-    def scores(self, sets: int, advance: Advance | None) -> dict[str, Floats]:
-        told = self.oracle.values(self.held, self.candidates).sum(axis=1)  # what the server says
-        shadows = self._own_shadows if self.oracle.exact else self._shared_shadows
-        scores = {"paper": shadows(sets, advance).ratio(told)}
-        strong = self.oracle.strong_scores(self.held, self.candidates)
-        return scores if strong is None else scores | {"strong": strong}
-
-    def _own_shadows(self, sets: int, advance: Advance | None) -> _Normals:
-        """IN and OUT values beside every shadow set: the paper's protocol."""
-        normals = _Normals(len(self.candidates))
-        for _ in range(sets):
-            held = np.sort(self.rng.choice(self.pool, len(self.held), replace=False))
+    told = values(held)  # what the server says
+    normals, size = _Normals(len(candidates)), len(held)
+    for turn in range(sets if oracle.exact else SHARED * sets):
+        if oracle.exact:  # the paper's protocol: IN and OUT values beside every shadow set
+            drawn = np.sort(rng.choice(pool, size, replace=False))
             for twin in (False, True):
-                values = self.oracle.values(held, self.candidates, twin=twin).sum(axis=1)
-                normals.add(values, np.full(len(values), twin))
-            if advance is not None:
-                advance(1)
-        return normals
-
-    def _shared_shadows(self, sets: int, advance: Advance | None) -> _Normals:
-        """Whole releases of sets that are half shadow points, half candidates."""
-        normals, half = _Normals(len(self.candidates)), len(self.held) // 2
-        for turn in range(SHARED * sets):
-            drawn = self.rng.permutation(len(self.candidates))[:half]
-            others = self.rng.choice(self.pool, len(self.held) - half, replace=False)
-            held = np.sort(np.concatenate([self.candidates[drawn], others]))
-            values = self.oracle.values(held, self.candidates).sum(axis=1)
-            normals.add(values, np.isin(np.arange(len(values)), drawn))
-            if advance is not None and turn % SHARED == 0:
-                advance(1)
-        return normals
+                normals.add(values(drawn, twin=twin), np.full(len(candidates), twin))
+        else:  # whole releases of sets that are half candidates, half shadow points
+            some = rng.permutation(len(candidates))[: size // 2]
+            others = rng.choice(pool, size - size // 2, replace=False)
+            drawn = np.sort(np.concatenate([candidates[some], others]))
+            normals.add(values(drawn), np.isin(np.arange(len(candidates)), some))
+        if advance is not None and (oracle.exact or turn % SHARED == 0):
+            advance(1)
+    return normals.ratio(told)
 
 
 class _Normals:

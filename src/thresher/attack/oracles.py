@@ -24,7 +24,7 @@ from thresher.neighbors.tiles import pair_table
 from thresher.passes.walk import near_pairs
 from thresher.price_list import GAIN, LOSS, NEWCOMER
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Design, Setting
+from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 
@@ -69,10 +69,6 @@ class NearTables:
         """What these points are worth at these prices, to each validation point."""
         return self.same[rows] * gain + self.other[rows] * loss
 
-    def vectors(self) -> Floats:
-        """Both tables side by side."""
-        return np.hstack([self.same, self.other])
-
 
 @dataclass(frozen=True)
 class CountOracle:
@@ -84,32 +80,29 @@ class CountOracle:
 
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
         """Gain at (same + twin, other), loss at (same, other + twin)."""
-        same, other = (
-            t[held].sum(axis=0).astype(np.int64) for t in (self.tables.same, self.tables.other)
-        )
-        classes = self.tables.classes
-        gain, _ = rest_prices(same + twin, other, classes, self.semivalue)
-        _, loss = rest_prices(same, other + twin, classes, self.semivalue)
-        return self.tables.priced(candidates, gain, loss)
+        tables = self.tables
+        same, other = (t[held].sum(axis=0).astype(np.int64) for t in (tables.same, tables.other))
+        gain, _ = rest_prices(same + twin, other, tables.classes, self.semivalue)
+        _, loss = rest_prices(same, other + twin, tables.classes, self.semivalue)
+        return tables.priced(candidates, gain, loss)
 
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
         """From the counts, which values for each validation point reveal."""
-        vectors = self.tables.vectors()
+        vectors = np.hstack([self.tables.same, self.tables.other])
         if self.tables.classes == 1:  # all prices are 0, whatever the counts
             return np.zeros(len(candidates))
         return list_scores(vectors[candidates], vectors[held].sum(axis=0), len(held), 0.0)
 
 
+@dataclass(frozen=True)
 class NoisyOracle:
     """Prices of a private release of what is held: the same for all who ask."""
 
+    points: Points
+    design: Design
+    tables: NearTables
+    source: Seeded
     exact = False
-
-    def __init__(
-        self, points: Points, setting: Setting, design: Design, tables: NearTables, source: Seeded
-    ) -> None:
-        self.points, self.setting, self.design = points, setting, design
-        self.tables, self.source = tables, source
 
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
         """Of one new release."""
@@ -126,8 +119,8 @@ class NoisyOracle:
         rows = self.points.rows
         assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
         some = Points(rows.some(held), self.points.codes[held])
-        validation, radius = self.setting.validation, self.setting.radius
-        return Contributions(some, validation, radius, Units.of(None, len(held)))
+        setting = self.design.setting
+        return Contributions(some, setting.validation, setting.radius, Units.of(None, len(held)))
 
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
         """From the published numbers, with the known variance of their noise."""
@@ -250,8 +243,7 @@ class CallOracle:
     function: Callable[..., Any]
     X: NDArray[Any]
     y: NDArray[Any]
-    X_val: Any
-    y_val: Any
+    validation: tuple[Any, Any]
     exact = True
 
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
@@ -259,7 +251,7 @@ class CallOracle:
         found = []
         for candidate in candidates:
             rows = np.concatenate([held, [candidate] * (1 + twin)])
-            values = self.function(self.X[rows], self.y[rows], self.X_val, self.y_val).values
+            values = self.function(self.X[rows], self.y[rows], *self.validation).values
             found.append([float(values[-1])])
         return np.array(found)
 

@@ -18,15 +18,7 @@ Floats = NDArray[np.float64]
 class Roc:
     """A receiver operating characteristic: true positives against false ones, by threshold.
 
-    Parameters
-    ----------
-    fpr, tpr
-        False- and true-positive rates, both ascending from 0 to 1.
-    auroc
-        The area under the curve: the probability that a member's score is above a non-member's,
-        ties counted half.
-    standard_error
-        Of the area, from the spread of scores (DeLong et al. 1988).
+    Its area is the probability that a member's score is above a non-member's, ties counted half.
 
     Examples
     --------
@@ -34,10 +26,10 @@ class Roc:
     Roc(auroc=0.833 +- 0.192, 3 members, 3 non-members)
     """
 
-    fpr: Floats
+    fpr: Floats  # false- and true-positive rates, both ascending from 0 to 1
     tpr: Floats
     auroc: float
-    standard_error: float
+    standard_error: float  # of the area, from the spread of scores (DeLong et al. 1988)
     members: int
     nonmembers: int
 

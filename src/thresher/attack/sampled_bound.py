@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.attack.bounds import best_event, clopper_pearson, level, parts, read_scores
+from thresher.attack.bounds import best_event, least_share, level, most_share, parts
 from thresher.privacy.accountants import Adjacency, sampled_delta, sampled_epsilon
 
 LOSSES = 24  # epsilons at which the claimed curve is looked up
@@ -67,11 +67,10 @@ def epsilon_if_sampled(
         The bound is too high with probability at most 1 - confidence, if it is such a scheme.
     """
     alpha = level(confidence) / 2
-    P, p_rest = parts(read_scores("inside", inside), 10)
-    Q, q_rest = parts(read_scores("outside", outside), 10)
+    P, p_rest, Q, q_rest = parts(inside, outside, 10)
     event = best_event(P, Q, _contrast)[1]
-    least, _ = clopper_pearson(int(event(p_rest).sum()), len(p_rest), alpha)
-    _, most = clopper_pearson(int(event(q_rest).sum()), len(q_rest), alpha)
+    least = least_share(int(event(p_rest).sum()), len(p_rest), alpha)
+    most = most_share(int(event(q_rest).sum()), len(q_rest), alpha)
     if least <= most:
         return 0.0
     few, many = scheme.multiplier / LESS, scheme.multiplier * MORE

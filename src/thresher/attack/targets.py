@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -51,13 +51,6 @@ class Data:
         return check_points(self.X, self.y, validation, labels), validation
 
 
-class Target(Protocol):
-    """A valuation function to attack."""
-
-    def oracle(self, data: Data, seed: int) -> Oracle:
-        """The target for these points."""
-
-
 @dataclass(frozen=True)
 class TKNN:
     """Exact threshold values, as of `tknn_shapley`."""
@@ -68,8 +61,7 @@ class TKNN:
 
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
         """The counts of all points."""
-        points, validation = data.checked(self.metric)
-        tables = NearTables.of(points, validation, check_radius(self.radius))
+        tables = NearTables.of(*data.checked(self.metric), check_radius(self.radius))
         return CountOracle(tables, check_semivalue(self.semivalue))
 
 
@@ -84,9 +76,8 @@ class KNN:
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
         """The distances of all points."""
         check_choice("utility", self.utility, ("soft-label", "jia2019"))
-        points, validation = data.checked(self.metric)
-        k = min(check_count("k", self.k), MAX_INTEGER)
-        return RankOracle(points, validation, k, self.utility)
+        sides, k = data.checked(self.metric), min(check_count("k", self.k), MAX_INTEGER)
+        return RankOracle(*sides, k, self.utility)
 
 
 @dataclass(frozen=True)
@@ -102,13 +93,11 @@ class DPTKNN:
     def oracle(self, data: Data, seed: int) -> Oracle:
         """The mechanism fitted to the validation set, which has all classes if none are given."""
         points, validation = data.checked(self.metric, seen=False)
-        radius = check_radius(self.radius)
-        budget = Budget(self.epsilon, self.delta)
+        radius, budget = check_radius(self.radius), Budget(self.epsilon, self.delta)
         setting = Setting(validation, radius, budget, "add-remove", "point")
         tables = NearTables.of(points, validation, radius)
-        design = design_release(self.mechanism, setting)
         own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])  # not that of the split
-        return NoisyOracle(points, setting, design, tables, Seeded(own))
+        return NoisyOracle(points, design_release(self.mechanism, setting), tables, Seeded(own))
 
 
 @dataclass(frozen=True)
@@ -121,5 +110,8 @@ class Recomputed:
         """The function and the points."""
         if data.classes is not None:
             raise InputError("classes go to the function itself with Recomputed(function)")
-        sides = np.asarray(data.X), np.asarray(data.y), data.X_val, data.y_val
-        return CallOracle(self.function, *sides)
+        X, y = np.asarray(data.X), np.asarray(data.y)
+        return CallOracle(self.function, X, y, (data.X_val, data.y_val))
+
+
+Target = TKNN | KNN | DPTKNN | Recomputed

@@ -12,10 +12,10 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from thresher.keeper import Keeper
-from thresher.paper.datasets import SETS, DataSet
+from thresher.paper.datasets import SETS
 from thresher.paper.dependencies import code_digest
 from thresher.paper.draws import PROTOCOLS
 
@@ -30,37 +30,17 @@ HIDDEN = "points"  # an entry of an outcome that no table shows: how many points
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of one draw.
+    """One figure of one draw."""
 
-    Parameters
-    ----------
-    task
-        What is done, as it heads a table: "mislabel", "noisy", ...
-    set
-        A data set of the paper, or what stands in its place where data are made up.
-    protocol
-        "paper", "clean", or "made up".
-    method
-        What is measured.
-    step
-        The setting that runs along an axis: epsilon, radius, k or N; None where there is none.
-    draw
-        The number of the run.
-    replayed, fixed
-        Whether the rows are the authors' own draw; and whether the method is not random either.
-    options
-        Whatever else changes the outcome.
-    """
-
-    task: str
-    set: str
-    protocol: str
-    method: str
-    step: float | None = None
-    draw: int = 0
-    replayed: bool = False
-    fixed: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
+    task: str  # what is done, as it heads a table: "mislabel", "noisy", ...
+    set: str  # a data set of the paper, or what stands in its place where data are made up
+    protocol: str  # "paper", "clean", or "made up"
+    method: str  # what is measured
+    step: Any = None  # the number along an axis (epsilon, radius, k or N), if there is an axis
+    draw: int = 0  # the number of the run
+    replayed: bool = False  # whether the rows are the authors' own draw
+    fixed: bool = False  # whether the method is not random either
+    options: tuple[tuple[str, Any], ...] = ()  # whatever else changes the outcome
 
 
 @dataclass(frozen=True)
@@ -95,34 +75,19 @@ class Scope:
 class Experiment:
     """A table or figure of the paper: which cells it has, and how one is computed.
 
-    Parameters
-    ----------
-    name, title, place, about
-        For the command line; as a heading; where it is in the paper; what was done, in a few
-        sentences.
-    cells
-        The cells within a scope.
-    run
-        The outcome of one, given its data set if it has one: figures by name.
-    axis
-        What `Cell.step` is.
-    columns
-        "method" or "step": what runs along the columns of the table.
-    printed
-        The paper's figure for a cell, if it prints one, and its deviation if it tells.
-    uses
-        The functions whose code decides the outcome of a cell, besides `run` itself; without it,
-        everything that the module of `run` imports.
+    `printed` is the paper's figure for a cell and measure, if it prints one, and its deviation if
+    it tells. `uses` are the functions whose code decides the outcome of a cell, besides `run`
+    itself; without it, everything that the module of `run` imports.
     """
 
-    name: str
+    name: str  # for the command line
     title: str
-    place: str
-    about: str
+    place: str  # in the paper
+    about: str  # what was done, in a few sentences
     cells: Callable[[Scope], list[Cell]]
-    run: Callable[[Cell, DataSet | None], Outcome]
-    axis: str = ""
-    columns: str = "method"
+    run: Callable[[Cell, Any], Outcome]  # of a cell and its data set, None where data are made up
+    axis: str = ""  # what `Cell.step` is
+    columns: str = "method"  # or "step": what runs along the columns of the table
     printed: Callable[[Cell, str], tuple[float, float | None] | None] = lambda _cell, _measure: None
     uses: Callable[[Cell], tuple[Callable[..., Any], ...]] | None = None
 
@@ -133,7 +98,7 @@ class Experiment:
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
-class Store:
+class Store(Keeper):
     """Outcomes in an SQLite file, each with its seconds and where and when it was made.
 
     Examples
@@ -145,22 +110,16 @@ class Store:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._keeper = Keeper(path, SCHEMA, kind=KIND, what="file of outcomes", shared=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._keeper.close()
+        super().__init__(path, SCHEMA, kind=KIND, what="file of outcomes", shared=True)
 
     def get(self, key: str) -> tuple[Outcome, float, str] | None:
         """What was computed under this key, in how many seconds, where and when."""
         statement = "SELECT outcome, seconds, made FROM cells WHERE key = ?"
-        for outcome, seconds, made in self._keeper.rows(statement, key):
+        for outcome, seconds, made in self.rows(statement, key):
             return json.loads(outcome), seconds, made
         return None
 
     def put(self, key: str, outcome: Outcome, seconds: float, made: str) -> None:
         """Keep an outcome; whoever comes second with the same key changes nothing."""
         entry = key, json.dumps(outcome), seconds, made
-        self._keeper.do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)
+        self.do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)

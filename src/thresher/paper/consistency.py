@@ -9,27 +9,21 @@ L^2 radius^2 + P(nobody near).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.classifier import TKNNClassifier
 from thresher.paper.cells import Cell, Experiment, Outcome, Scope
-from thresher.paper.datasets import DataSet
+from thresher.paper.draws import Floats
 
 SIZES = (1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5)
 QUICK_SIZES = (1e2, 1e3, 1e4)
 QUERIES = 2000
 LEVELS = 256  # the regressor's targets are told in so many steps
 LIPSCHITZ = np.pi
-RULES: dict[
-    str, Callable[[float], float]
-] = {  # the radius by N; about 1.3 N^(1/3), 0.5 and, in the middle, 0.8 N neighbors
-    "N^(-1/3)": lambda n: 0.64 * n ** (-1 / 3),
-    "N^(-1/2)": lambda n: 0.4 * n ** (-1 / 2),
-    "fixed": lambda _n: 0.5,
-}
+RULES = {  # radius = factor N^power; about 1.3 N^(1/3), 0.5 and, in the middle, 0.8 N neighbors
+    "N^(-1/3)": (0.64, -1 / 3), "N^(-1/2)": (0.4, -1 / 2), "fixed": (0.5, 0),
+}  # fmt: skip
 
 
 def cells(scope: Scope) -> list[Cell]:
@@ -43,58 +37,37 @@ def cells(scope: Scope) -> list[Cell]:
     ]
 
 
-def run(cell: Cell, _data: DataSet | None) -> Outcome:
+def run(cell: Cell, _data: object) -> Outcome:
     """Fit on N rows, predict fresh ones."""
-    assert cell.step is not None  # noqa: S101
-    rng, n = np.random.default_rng([cell.draw, int(cell.step)]), int(cell.step)
+    n = int(cell.step)
+    rng = np.random.default_rng([cell.draw, n])
     X, queries = rng.random((n, 2)), rng.random((QUERIES, 2))
-    radius = RULES[cell.set.removeprefix("radius ")](n)
-    solve = _regression if cell.task == "regressor" else _classification
-    return solve(X, queries, radius, rng)
-
-
-def target(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The regression function, between 0 and 1."""
-    found: NDArray[np.float64] = 0.5 + 0.5 * np.sin(2 * np.pi * X[:, 0]) * np.cos(
-        2 * np.pi * X[:, 1]
-    )
-    return found
-
-
-def _regression(
-    X: NDArray[np.float64], queries: NDArray[np.float64], radius: float, _rng: np.random.Generator
-) -> Outcome:
-    """Mean squared error of the mean target of all near rows: 0 where nobody is near."""
-    levels = np.round(target(X) * (LEVELS - 1)).astype(np.int64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # "could be regression": it is
-        model = TKNNClassifier(radius=radius, metric="euclidean").fit(X, levels)
-    shares = model.predict_proba(queries)
-    alone = _alone(X, queries, radius)
-    predicted = np.where(alone, 0.0, shares @ model.classes_ / (LEVELS - 1))
-    error = float(((predicted - target(queries)) ** 2).mean())
-    empty = float(alone.mean())
-    return {"error": error, "bound": LIPSCHITZ**2 * radius**2 + empty, "nobody near": empty}
-
-
-def _classification(
-    X: NDArray[np.float64], queries: NDArray[np.float64], radius: float, rng: np.random.Generator
-) -> Outcome:
-    """Misclassification beyond that of the best rule, labels drawn with probability m(x)."""
-    labels = rng.random(len(X)) < target(X)
-    model = TKNNClassifier(radius=radius, metric="euclidean").fit(X, labels)
-    predicted, chance = model.predict(queries), target(queries)
-    excess = np.abs(2 * chance - 1) * (predicted != (chance > 0.5))
+    factor, power = RULES[cell.set.removeprefix("radius ")]
+    model = TKNNClassifier(radius=factor * n**power, metric="euclidean")
+    if cell.task == "regressor":
+        return _regression(model, X, queries)
+    model.fit(X, rng.random(n) < target(X))
+    chance = target(queries)  # misclassification beyond that of the best rule
+    excess = np.abs(2 * chance - 1) * (model.predict(queries) != (chance > 0.5))
     return {"error": float(excess.mean())}
 
 
-def _alone(
-    X: NDArray[np.float64], queries: NDArray[np.float64], radius: float
-) -> NDArray[np.bool_]:
+def target(X: Floats) -> Floats:
+    """The regression function, between 0 and 1; the probability of a label."""
+    return np.asarray(0.5 + 0.5 * np.sin(2 * np.pi * X[:, 0]) * np.cos(2 * np.pi * X[:, 1]))
+
+
+def _regression(model: TKNNClassifier, X: Floats, queries: Floats) -> Outcome:
+    """Mean squared error of the mean target of all near rows: 0 where nobody is near."""
     from sklearn.neighbors import KDTree
 
-    found: NDArray[np.bool_] = KDTree(X).query(queries, k=1)[0][:, 0] > radius
-    return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # "could be regression": it is
+        model.fit(X, np.round(target(X) * (LEVELS - 1)).astype(np.int64))
+    alone = KDTree(X).query(queries, k=1)[0][:, 0] > model.radius
+    predicted = np.where(alone, 0.0, model.predict_proba(queries) @ model.classes_ / (LEVELS - 1))
+    error, empty = float(((predicted - target(queries)) ** 2).mean()), float(alone.mean())
+    return {"error": error, "bound": LIPSCHITZ**2 * model.radius**2 + empty, "nobody near": empty}
 
 
 CONSISTENCY = Experiment(

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,7 @@ class MissingSetError(InputError):
     """A data set that cannot be had here; the message says why."""
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(NamedTuple):
     """The authors' own draw: rows for training and validation, and standard normal noise."""
 
     train: NDArray[np.int64]
@@ -62,10 +61,7 @@ class DataSet:
     def digest(self) -> str:
         """A hash of all arrays: what was computed from other rows is not mistaken for this."""
         state = hashlib.sha256()
-        arrays: list[NDArray[Any]] = [self.X, self.y, *(self.validation or ())]
-        if self.replay is not None:
-            arrays += [self.replay.train, self.replay.validation, self.replay.noise]
-        for array in arrays:
+        for array in (self.X, self.y, *(self.validation or ()), *(self.replay or ())):
             state.update(f"{array.dtype}{array.shape}".encode())
             state.update(np.ascontiguousarray(array).tobytes())
         return state.hexdigest()[:16]
@@ -102,8 +98,8 @@ class Shelf:
         if name not in self._known:
             try:
                 self._known[name] = self._load(name)
-            except MissingSetError as missing:
-                self._known[name] = missing
+            except InputError as missing:
+                self._known[name] = MissingSetError(str(missing))
         found = self._known[name]
         if isinstance(found, MissingSetError):
             raise found
@@ -118,13 +114,10 @@ class Shelf:
 
     def _load(self, name: str) -> DataSet:
         if self.folder is not None and (self.folder / f"{name}.npz").is_file():
-            try:
-                return read_set(self.folder / f"{name}.npz")
-            except InputError as refused:
-                raise MissingSetError(str(refused)) from None
-        if name in EMBEDDED:
-            raise MissingSetError(f"{name}.npz is not in a folder of data sets: thresher embed")
+            return read_set(self.folder / f"{name}.npz")
         why = f"{name}.npz is not in a folder of data sets"
+        if name in EMBEDDED:
+            raise MissingSetError(f"{why}: thresher embed")
         if self.fetch:
             try:
                 return fetch_set(name)
@@ -146,10 +139,8 @@ def read_set(path: Path) -> DataSet:
         if "X_val" in arrays:
             validation = arrays["X_val"].astype(np.float32), arrays["y_val"].astype(np.int64)
         if "paper_train_idx" in arrays:
-            train, held = (
-                arrays[f"paper_{part}_idx"].astype(np.int64) for part in ("train", "val")
-            )
-            replay = Replay(train, held, arrays["paper_noise_z"].astype(np.float64))
+            kinds: Any = {"train_idx": np.int64, "val_idx": np.int64, "noise_z": np.float64}
+            replay = Replay(*(arrays[f"paper_{part}"].astype(kind) for part, kind in kinds.items()))
         wide = X.astype(np.float32 if validation is not None else np.float64)
         found = DataSet(path.stem, wide, y, path.name, validation, replay)
         _check(found)
@@ -159,8 +150,7 @@ def read_set(path: Path) -> DataSet:
 def _check(data: DataSet) -> None:
     """Raise an error that says what is wrong with a file."""
     X, y = data.X, data.y
-    parts = [(X, y), *([data.validation] if data.validation is not None else [])]
-    for rows, labels in parts:
+    for rows, labels in [(X, y), *([data.validation] if data.validation is not None else [])]:
         if rows.ndim != 2 or labels.shape != (len(rows),) or rows.shape[1] != X.shape[1]:
             raise InputError("X and y do not fit together")
         if not np.isfinite(rows).all():
@@ -220,7 +210,7 @@ def generate_2dplanes(count: int, *, seed: int) -> DataSet:
 def _at_most(y: NDArray[Any], most: int) -> NDArray[np.int64]:
     """Rows to keep: of the rarer class as many as there are, up to a half."""
     rng = np.random.default_rng(0)
-    first, second = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
-    rare, common = sorted((first, second), key=len)
+    mixed = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
+    rare, common = sorted(mixed, key=len)
     rare = rare[: most // 2]
     return np.sort(np.concatenate([rare, common[: most - len(rare)]]))

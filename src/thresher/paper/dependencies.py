@@ -13,12 +13,12 @@ import functools
 import hashlib
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PACKAGE = __name__.split(".", maxsplit=1)[0]
+PACKAGE = __name__.partition(".")[0]
+ROOT = Path(__file__).parents[1]
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -38,19 +38,23 @@ def code_digest(run: Callable[..., Any], uses: tuple[Callable[..., Any], ...] | 
 def reachable(modules: frozenset[str]) -> frozenset[str]:
     """These modules and every module of this library that they import, directly or not."""
     found: set[str] = set()
-    waiting = list(modules)
+    waiting = set(modules)
     while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += imported(name)
+        found |= waiting
+        waiting = {name for module in waiting for name in imported(module)} - found
     return frozenset(found)
 
 
 @functools.cache
-def imported(module: str) -> tuple[str, ...]:
+def imported(module: str) -> frozenset[str]:
     """The modules of this library that a module imports, also lazily."""
-    return tuple(sorted(set(_imports(ast.parse(_source(module))))))
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(_source(module))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return frozenset(name for name in names if name.startswith(f"{PACKAGE}.") and _files(name))
 
 
 @functools.cache
@@ -59,31 +63,14 @@ def module_digest(module: str) -> str:
     return hashlib.sha256(_plain_code(ast.parse(_source(module))).encode()).hexdigest()
 
 
-def _imports(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        yield from (name for name in names if _is_ours(name))
-
-
-def _is_ours(name: str) -> bool:
-    """Whether this is the name of a module of this library, below its root."""
-    if not name.startswith(f"{PACKAGE}."):
-        return False
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+def _files(module: str) -> list[Path]:
+    """The file of a module of this library; of what is no module there is none."""
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return [file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()]
 
 
 def _source(module: str) -> str:
-    spec = find_spec(module)
-    assert spec is not None and spec.origin is not None  # noqa: S101, PT018 - `_is_ours` saw it
-    return Path(spec.origin).read_text(encoding="utf-8")
+    return _files(module)[0].read_text(encoding="utf-8")
 
 
 def _plain_code(tree: ast.Module) -> str:

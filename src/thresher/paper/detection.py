@@ -1,4 +1,4 @@
-"""Finding corrupted points: the lowest values against the truth, by five methods."""
+"""Finding corrupted points by their low values: by five methods, and over radii and k."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thresher.errors import ThresherWarning
 from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
-from thresher.paper.draws import draw_problem
-from thresher.paper.printed import Figure, lookup, read_noisy_knn
+from thresher.paper.draws import TASKS, Floats, Problem, draw_problem
+from thresher.paper.printed import Figure, lookup, read_k, read_noisy_knn
 from thresher.retrain.methods import data_banzhaf, data_shapley, leave_one_out
 from thresher.tknn import tknn_shapley
 
-NEAREST = ("tknn", "knn")
+RADII = tuple(round(0.1 * step, 1) for step in range(1, 10))
+KS = tuple(float(k) for k in range(1, 16))
 RETRAINED = ("data-shapley", "leave-one-out", "data-banzhaf")
 SAMPLED = {"data-shapley", "data-banzhaf"}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -38,54 +36,63 @@ ABOUT = (
 )
 
 
-def auroc(bad: NDArray[np.bool_], values: NDArray[np.float64]) -> float:
+def auroc(problem: Problem, values: Floats) -> float:
     """How well low values tell the corrupted points: 0.5 is guessing, 1 is perfect."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(bad, -values))
+    return float(roc_auc_score(problem.bad, -values))
 
 
-def quietly(call: Callable[[], Any]) -> Any:
+def quietly(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """The result of a call whose warnings (twins, above all) belong to the protocol."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
-        return call()
+        return call(*arguments, **options)
 
 
 def cells(task: str, scope: Scope) -> list[Cell]:
     """All methods on all sets, but retraining on the tabular ones alone."""
-    nearest = (*NEAREST, "knn k=11") if task == "noisy" else NEAREST
-    found: list[Cell] = []
-    for protocol in scope.protocols:
-        for name in scope.sets:
-            for method in nearest + (RETRAINED if name in TABULAR else ()):
-                random = method in SAMPLED
-                options = (("subsets", scope.subsets),) if random else ()
-                found += scope.cells(task, name, protocol, method, random=random, options=options)
-    return found
+    nearest = ("tknn", "knn", *(["knn k=11"] if task == "noisy" else []))
+    sampled: Any = {"random": True, "options": (("subsets", scope.subsets),)}
+    return [
+        cell
+        for protocol in scope.protocols
+        for name in scope.sets
+        for method in nearest + (RETRAINED if name in TABULAR else ())
+        for more in [sampled if method in SAMPLED else {}]
+        for cell in scope.cells(task, name, protocol, method, **more)
+    ]
 
 
-def run(cell: Cell, data: DataSet | None) -> Outcome:
+def ablation_cells(method: str, steps: tuple[float, ...], scope: Scope) -> list[Cell]:
+    """Both tasks, on the tabular sets, as in the paper."""
+    return [
+        cell
+        for task in TASKS
+        for protocol in scope.protocols
+        for name in scope.sets
+        if name in TABULAR
+        for step in scope.thin(steps)
+        for cell in scope.cells(task, name, protocol, method, step)
+    ]
+
+
+def run(cell: Cell, data: DataSet) -> Outcome:
     """Draw, value, and see what low values find."""
-    assert data is not None  # noqa: S101
     problem = draw_problem(data, cell.task, cell.protocol, cell.draw)
-    classes = np.unique(problem.y_val).tolist()
+    subsets = dict(cell.options).get("subsets")
+    sampled = {"evaluations": subsets, "seed": cell.draw, "mean": True}
     narrow = problem.X.shape[1] <= 100  # for random coalitions of wider rows nothing is gained
-    common: Any = {
-        "evaluations": dict(cell.options).get("subsets"),
-        "seed": cell.draw,
-        "mean": True,
+    options: dict[str, dict[str, Any]] = {
+        "tknn": {"classes": problem.classes, "radius": cell.step or 0.5},
+        "knn": {"classes": problem.classes, "k": int(cell.step or 5)},
+        "knn k=11": {"classes": problem.classes, "k": 11},
+        "data-shapley": sampled | {"accelerate": True},
+        "leave-one-out": {"accelerate": True},
+        "data-banzhaf": sampled | {"accelerate": narrow},
     }
-    calls: dict[str, Callable[[], Any]] = {
-        "tknn": lambda: tknn_shapley(*problem.data, classes=classes),
-        "knn": lambda: knn_shapley(*problem.data, classes=classes, k=5),
-        "knn k=11": lambda: knn_shapley(*problem.data, classes=classes, k=11),
-        "data-shapley": lambda: data_shapley(*problem.data, accelerate=True, **common),
-        "leave-one-out": lambda: leave_one_out(*problem.data, accelerate=True),
-        "data-banzhaf": lambda: data_banzhaf(*problem.data, accelerate=narrow, **common),
-    }
-    values = quietly(calls[cell.method]).values
-    return {"AUROC": auroc(problem.bad, values), HIDDEN: len(values)}
+    found = quietly(FUNCTIONS[cell.method], *problem.data, **options[cell.method])
+    return {"AUROC": auroc(problem, found.values), HIDDEN: len(problem.y)}
 
 
 def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
@@ -95,6 +102,10 @@ def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
 
 def printed(cell: Cell, _measure: str) -> Figure | None:
     """The paper's figure for a cell, read right."""
+    if cell.step is not None and cell.method == "knn":
+        return read_k(cell.task, cell.set, cell.step)
+    if cell.step is not None:
+        return lookup(f"radius-{cell.task}", cell.set, "tknn", cell.step)
     if cell.task == "noisy" and cell.method.startswith("knn"):
         return read_noisy_knn(cell.set, 5 if cell.method == "knn" else 11)
     return lookup(cell.task, cell.set, cell.method)
@@ -110,4 +121,15 @@ NOISY = Experiment(
     "paper's KNN column of this table is compared with k = 11, which it shows; k = 5 is compared "
     "with its ablation table." + EMBEDDINGS,
     functools.partial(cells, "noisy"), run, printed=printed, uses=uses,
+)  # fmt: skip
+RADIUS = Experiment(
+    "radius-ablation", "The choice of the radius", "tables 11 and 12",
+    "AUROC of TKNN-Shapley for both tasks over the radius (1 + tau of the paper).",
+    functools.partial(ablation_cells, "tknn", RADII), run, "radius", "step", printed,
+)  # fmt: skip
+K = Experiment(
+    "k-ablation", "The choice of k", "tables 13 and 14",
+    "AUROC of KNN-Shapley for both tasks over k. The paper prints the columns of both tables in "
+    "reverse (its column K is 16 - K); here they are read right.",
+    functools.partial(ablation_cells, "knn", KS), run, "k", "step", printed,
 )  # fmt: skip

@@ -2,17 +2,17 @@
 
 `paper`: as the printed figures were made. The rarer class is drawn again and again until both are
 equally many, and only then rows are split, so that validation rows have twins among the training
-rows. Where a set carries the authors' own draw,
-that draw. `clean`: equal rows are dropped, then rows are split, as many of each class as there are
-without repetition. In both, columns are scaled by the training rows, corrupted ones included.
+rows. Where a set carries the authors' own draw, that draw. `clean`: equal rows are dropped, then
+rows are split, as many of each class as there are without repetition. In both, columns are scaled
+by the training rows, corrupted ones included.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from thresher.corrupt import add_feature_noise, flip_labels
 from thresher.embed import leading_components
 from thresher.paper.datasets import DataSet
 
-Protocol = Literal["paper", "clean"]
-PROTOCOLS: tuple[Protocol, ...] = ("paper", "clean")
+Floats = NDArray[np.float64]
+Rowset = NDArray[np.int64]
+PROTOCOLS = ("paper", "clean")
 TASKS = ("mislabel", "noisy")
 POINTS, VALIDATION, CORRUPTED = 2000, 200, 0.1
 COMPONENTS = 32  # of embeddings; with more, hardly anybody is within radius 0.5
@@ -55,6 +56,11 @@ class Problem:
     def data(self) -> tuple[Any, Any, Any, Any]:
         """The four arguments of every valuation function."""
         return self.X, self.y, self.X_val, self.y_val
+
+    @property
+    def classes(self) -> list[int]:
+        """The labels of the validation set."""
+        return np.unique(self.y_val).tolist()
 
 
 def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Problem:
@@ -97,16 +103,15 @@ def split(data: DataSet, protocol: str, number: int, points: int = POINTS) -> Pr
 def corrupt(raw: Problem, task: str, seed: int) -> Problem:
     """A random tenth of the points corrupted."""
     if task == "mislabel":
-        every = np.unique(raw.y_val).tolist()
-        y, bad = flip_labels(raw.y, fraction=CORRUPTED, seed=seed, classes=every)
-        return Problem(raw.X, y, raw.X_val, raw.y_val, bad)
+        y, bad = flip_labels(raw.y, fraction=CORRUPTED, seed=seed, classes=raw.classes)
+        return replace(raw, y=y, bad=bad)
     if task == "noisy":
         X, bad = add_feature_noise(raw.X, fraction=CORRUPTED, seed=seed)
-        return Problem(X, raw.y, raw.X_val, raw.y_val, bad)
+        return replace(raw, X=X, bad=bad)
     return raw
 
 
-def replay_corruption(raw: Problem, task: str, noise: NDArray[np.float64]) -> Problem:
+def replay_corruption(raw: Problem, task: str, noise: Floats) -> Problem:
     """The authors' corruption: of the first points, with their noise."""
     X, y, bad = raw.X.copy(), raw.y.copy(), raw.bad.copy()
     first = slice(0, len(noise))
@@ -115,7 +120,7 @@ def replay_corruption(raw: Problem, task: str, noise: NDArray[np.float64]) -> Pr
     elif task == "noisy":
         X[first] += noise * np.sqrt((raw.X**2).sum(axis=0))
     bad[first] = task != "intact"
-    return Problem(X, y, raw.X_val, raw.y_val, bad)
+    return replace(raw, X=X, y=y, bad=bad)
 
 
 def scale(data: DataSet, raw: Problem) -> Problem:
@@ -123,8 +128,7 @@ def scale(data: DataSet, raw: Problem) -> Problem:
     mean = raw.X.mean(axis=0)
     spread = raw.X.std(axis=0) if data.validation is None else np.ones_like(mean)
     spread = np.where(spread > 0, spread, 1)
-    X, X_val = (raw.X - mean) / spread, (raw.X_val - mean) / spread
-    return Problem(X, raw.y, X_val, raw.y_val, raw.bad)
+    return replace(raw, X=(raw.X - mean) / spread, X_val=(raw.X_val - mean) / spread)
 
 
 @functools.lru_cache(maxsize=2)
@@ -138,9 +142,7 @@ def _split_embedded(data: DataSet, *, twins: bool) -> Problem:
     return Problem(X.astype(np.float32), data.y[kept], X_val.astype(np.float32), y_val, nothing)
 
 
-def _oversampled(
-    y: NDArray[np.int64], points: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _oversampled(y: Rowset, points: int, rng: np.random.Generator) -> tuple[Rowset, Rowset]:
     rare, common = sorted((np.flatnonzero(y == label) for label in (0, 1)), key=len)
     more = rng.choice(rare, size=len(common) - len(rare))
     pool = rng.permutation(np.concatenate([rare, common, more]))
@@ -149,23 +151,20 @@ def _oversampled(
 
 
 def _distinct(
-    X: NDArray[Any], y: NDArray[np.int64], points: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    _, first = np.unique(X, axis=0, return_index=True)
-    pool = rng.permutation(first)
+    X: NDArray[Any], y: Rowset, points: int, rng: np.random.Generator
+) -> tuple[Rowset, Rowset]:
+    pool = rng.permutation(np.unique(X, axis=0, return_index=True)[1])
     validation = _halves(y, pool, VALIDATION // 2, rng)
     rest = pool[~np.isin(pool, validation)]
     each = min(points // 2, *(int((y[rest] == label).sum()) for label in (0, 1)))
     return _halves(y, rest, each, rng), validation
 
 
-def _halves(
-    y: NDArray[np.int64], rows: NDArray[np.int64], each: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _halves(y: Rowset, rows: Rowset, each: int, rng: np.random.Generator) -> Rowset:
     """So many rows of each class, mixed."""
     return rng.permutation(np.concatenate([rows[y[rows] == label][:each] for label in (0, 1)]))
 
 
 def _is_in(X: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    known = {row.tobytes() for row in np.ascontiguousarray(others)}
-    return np.array([row.tobytes() in known for row in np.ascontiguousarray(X)], np.bool_)
+    known = {row.tobytes() for row in others}
+    return np.array([row.tobytes() in known for row in X], np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ LOGARITHMIC = {"N", "epsilon"}
 def draw_figures(experiment: Experiment, records: Sequence[Record]) -> dict[str, Any]:
     """A figure for each task, named; the first measure of a cell is what is drawn."""
     require("matplotlib", purpose="a figure", extra="plot")
-    tasks = dict.fromkeys(record.task for record in records if record.ours is not None)
-    found = {}
+    drawn = [record for record in records if record.ours is not None]
+    tasks, found = _kinds(drawn, "task"), {}
     for task in tasks:
-        own = [each for each in records if each.task == task and each.ours is not None]
+        own = [each for each in drawn if each.task == task]
         stepped = any(each.step is not None for each in own)
         name = experiment.name if len(tasks) == 1 else f"{experiment.name}-{task}"
         found[name] = _panels(experiment, task, own) if stepped else _dots(task, own)
@@ -43,6 +44,11 @@ def save_figure(figure: Any, folder: Path, name: str) -> None:
             write_whole(folder / f"{name}.{kind}", save)
 
 
+def _kinds(records: Sequence[Record], field: str) -> list[str]:
+    """What the records have in a field, each once, in order."""
+    return list(dict.fromkeys(getattr(record, field) for record in records))
+
+
 def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
     """One panel a set; a color for each curve, dashed for the paper's, pale for `clean`.
 
@@ -50,78 +56,71 @@ def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
     """
     from matplotlib.figure import Figure
 
-    sets = list(dict.fromkeys(record.set for record in records))
+    sets = _kinds(records, "set")
     across = min(3, len(sets))
     down = math.ceil(len(sets) / across)
     figure = Figure(figsize=(4.2 * across, 2.9 * down + 0.7), layout="constrained")
     many = experiment.axis == "N"
     axes = figure.subplots(down, across, squeeze=False, sharey=many).ravel()
     curves = _curves([record for record in records if record.step is not None])
+    measures = {measure for _, measure in curves}
+    measured = measures.pop() if len(measures) == 1 else ""
     for ax, name in zip(axes, sets, strict=False):
         own = [record for record in records if record.set == name]
         _panel(ax, [record for record in own if record.step is not None], curves)
         _across(ax, [record for record in own if record.step is None])
-        ax.set(title=name, xlabel=experiment.axis, ylabel=_measured(curves))
+        ax.set(title=name, xlabel=experiment.axis, ylabel=measured)
         if experiment.axis in LOGARITHMIC:
             ax.set_xscale("log")
         if many:
             ax.set_yscale("log")
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
-    handles: dict[str, Any] = {}
-    for ax in axes:
-        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=across + 1,
-        frameon=False,
-    )
+    _legend(figure, axes, across + 1)
     figure.suptitle(f"{experiment.title}: {task}" if task != experiment.name else experiment.title)
     return figure
+
+
+def _legend(figure: Any, axes: Any, columns: int) -> None:
+    """One for all panels, below them."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        named |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    below = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    figure.legend(list(named.values()), list(named), **below)
 
 
 def _curves(records: list[Record]) -> list[tuple[str, str]]:
     """Pairs of method and measure to draw: AUROC alone where there is one."""
     pairs = list(dict.fromkeys((record.method, record.measure) for record in records))
     measured = [pair for pair in pairs if pair[1] == "AUROC"]
-    ratios = {"tknn / knn", "nobody near"}
-    return measured or [pair for pair in pairs if pair[1] not in ratios]
-
-
-def _measured(curves: list[tuple[str, str]]) -> str:
-    measures = {measure for _, measure in curves}
-    return measures.pop() if len(measures) == 1 else ""
+    return measured or [pair for pair in pairs if pair[1] not in {"tknn / knn", "nobody near"}]
 
 
 def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> None:
-    protocols = list(dict.fromkeys(record.protocol for record in records))
     several = len({method for method, _ in curves}) > 1
-    for color, (method, measure) in zip(_cycle(len(curves)), curves, strict=True):
-        own = [each for each in records if (each.method, each.measure) == (method, measure)]
-        label = method if several else measure
-        for protocol in protocols:
-            line = sorted((each for each in own if each.protocol == protocol), key=_by_step)
+    for curve, color in zip(curves, cycle(COLORS), strict=False):
+        own = [each for each in records if (each.method, each.measure) == curve]
+        own.sort(key=lambda each: each.step or 0.0)
+        label = curve[0] if several else curve[1]
+        for protocol in _kinds(records, "protocol"):
+            line = [each for each in own if each.protocol == protocol]
             pale = protocol == "clean"
             x, y = [each.step for each in line], [each.ours for each in line]
-            told = label if protocol == "made up" else f"{label}, protocol {protocol}"
-            bars = [each.deviation or 0.0 for each in line]
-            shade = 0.45 if pale else 1
             ax.errorbar(
-                x, y, bars, marker=".", color=color, alpha=shade, elinewidth=0.7, label=told
-            )
-            printed = [each for each in line if each.paper is not None and not pale]
-            if printed:
-                x, y = [each.step for each in printed], [each.paper for each in printed]
-                told = f"{label}, as printed"
-                ax.plot(x, y, color=color, linestyle="--", marker="x", linewidth=1, label=told)
+                x, y, [each.deviation or 0.0 for each in line], marker=".", color=color,
+                alpha=0.45 if pale else 1, elinewidth=0.7,
+                label=label if protocol == "made up" else f"{label}, protocol {protocol}",
+            )  # fmt: skip
+            told = [(each.step, each.paper) for each in line if each.paper is not None and not pale]
+            if told:
+                style = {"linestyle": "--", "marker": "x", "linewidth": 1, "color": color}
+                ax.plot(*zip(*told, strict=True), **style, label=f"{label}, as printed")
     ax.grid(alpha=0.25)
 
 
 def _across(ax: Any, records: list[Record]) -> None:
-    shown = [each for each in records if each.measure == "AUROC"]
-    for record in shown:
+    for record in (each for each in records if each.measure == "AUROC"):
         shade = "0.2" if record.method == "exact" else "0.55"
         style = ":" if record.protocol == "paper" else "-."
         told = f"{record.method}, protocol {record.protocol}"
@@ -133,18 +132,15 @@ def _dots(task: str, records: list[Record]) -> Any:
     from matplotlib.figure import Figure
 
     records = [record for record in records if record.measure == "AUROC"]
-    protocols = list(dict.fromkeys(record.protocol for record in records))
-    sets = list(dict.fromkeys(record.set for record in records))
-    methods = list(dict.fromkeys(record.method for record in records))
+    protocols, sets, methods = (_kinds(records, field) for field in ("protocol", "set", "method"))
     figure = Figure(figsize=(5.2 * len(protocols), 0.42 * len(sets) + 1.8), layout="constrained")
     axes = figure.subplots(1, len(protocols), squeeze=False, sharey=True)[0]
     for ax, protocol in zip(axes, protocols, strict=True):
-        for place, (color, method) in enumerate(zip(_cycle(len(methods)), methods, strict=True)):
+        for (place, method), color in zip(enumerate(methods), cycle(COLORS), strict=False):
             own = [each for each in records if (each.protocol, each.method) == (protocol, method)]
             shift = (place - (len(methods) - 1) / 2) * 0.11
             y = np.array([sets.index(each.set) for each in own]) + shift
-            errors = [each.deviation or 0.0 for each in own]
-            ours = [each.ours for each in own]
+            ours, errors = [each.ours for each in own], [each.deviation or 0.0 for each in own]
             ax.errorbar(ours, y, xerr=errors, fmt="o", ms=4, color=color, lw=1, label=method)
             told = [(each.paper, at) for each, at in zip(own, y, strict=True) if each.paper]
             if told:
@@ -154,15 +150,6 @@ def _dots(task: str, records: list[Record]) -> Any:
         ax.set_yticklabels(sets)
         ax.grid(axis="x", alpha=0.25)
     axes[0].invert_yaxis()
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    _legend(figure, axes[:1], 3)
     figure.suptitle(f"{task}: ours (dots, bars are deviations) and as printed (crosses)")
     return figure
-
-
-def _by_step(record: Record) -> float:
-    return record.step or 0.0
-
-
-def _cycle(count: int) -> list[str]:
-    return [COLORS[i % len(COLORS)] for i in range(count)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from thresher.files import write_table
 from thresher.paper.cells import Experiment
@@ -31,11 +32,10 @@ class Grid:
 def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
     """One table for each task, measure and protocol; what is missing is a row that says so."""
     parts: dict[tuple[str, str, str], list[Record]] = {}
-    absent: dict[tuple[str, str], list[str]] = {}
+    absent: dict[tuple[str, str], dict[str, None]] = {}
     for record in records:
         if record.ours is None:
-            names = absent.setdefault((record.task, record.protocol), [])
-            names += [record.set] if record.set not in names else []
+            absent.setdefault((record.task, record.protocol), {})[record.set] = None
         else:
             key = (record.task, record.measure, record.protocol)
             parts.setdefault(key, []).append(record)
@@ -43,7 +43,7 @@ def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
         if not any((task, protocol) == (key[0], key[2]) for key in parts):
             parts[task, "nothing could be computed", protocol] = []
     return [
-        _grid(experiment, key, found, absent.get((key[0], key[2]), []))
+        _grid(experiment, key, found, absent.get((key[0], key[2]), {}))
         for key, found in parts.items()
     ]
 
@@ -56,28 +56,29 @@ def write_records(path: Path, records: Iterable[Record], about: dict[str, object
 
 
 def _grid(
-    experiment: Experiment, key: tuple[str, str, str], records: list[Record], missing: list[str]
+    experiment: Experiment, key: tuple[str, str, str], records: list[Record], missing: Iterable[str]
 ) -> Grid:
     task, measure, protocol = key
-    by_step = experiment.columns == "step"
-    columns = list(dict.fromkeys(_step(each) if by_step else each.method for each in records))
+    by_step, axis = experiment.columns == "step", experiment.axis
+    columns: dict[str, None] = {}
     found: dict[tuple[str, ...], dict[str, Record]] = {}
     for each in records:
-        row = (each.set,) if by_step or not experiment.axis else (each.set, _step(each))
-        found.setdefault(row, {})[_step(each) if by_step else each.method] = each
-    title = f"{task}: {measure}, {_runs(records)}, {_named(protocol)}"
-    head = ("set",) if by_step or not experiment.axis else ("set", experiment.axis)
-    stacked = len(columns) > WIDE
+        step = "" if each.step is None else f"{each.step:g}"
+        column, *row = (step,) if by_step else (each.method, *([step] if axis else []))
+        columns[column] = None
+        found.setdefault((each.set, *row), {})[column] = each
+    layout = _stack if len(columns) > WIDE else _line
     rows = [
-        line
+        (*left, *entries)
         for row, cells in found.items()
-        for line in (_stack if stacked else _line)(row, [cells.get(c) for c in columns])
+        for left, entries in layout(row, [_texts(cells.get(column)) for column in columns])
     ]
-    axis = f"{experiment.axis} " if by_step else ""
-    named = [f"{axis}{column}" if i == 0 else column for i, column in enumerate(columns)]
-    header = (*head, *(("",) if stacked else ()), *(named or [""]))
+    first, *others = columns or [""]
+    head = ["set", *([] if by_step or not axis else [axis]), *([""] if layout is _stack else [])]
+    header = (*head, f"{axis} {first}" if by_step and columns else first, *others)
     rows += [(name, "missing", *([""] * (len(header) - 2))) for name in missing]
-    return Grid(title, header, tuple(rows))
+    under = protocol if protocol == "made up" else f"protocol {protocol}"
+    return Grid(f"{task}: {measure}, {_runs(records)}, {under}", header, tuple(rows))
 
 
 def _runs(records: list[Record]) -> str:
@@ -86,66 +87,49 @@ def _runs(records: list[Record]) -> str:
     return f"{told} {'run' if runs == [1] else 'runs'}"
 
 
-def _named(protocol: str) -> str:
-    return protocol if protocol == "made up" else f"protocol {protocol}"
+class _Texts(NamedTuple):
+    """What is said of one figure; a deviation and a comparison only where there are any."""
+
+    ours: str = "-"
+    spread: str = ""
+    paper: str = "-"
+    difference: str = "-"
 
 
-def _step(record: Record) -> str:
-    return "" if record.step is None else f"{record.step:g}"
-
-
-def _line(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, ...]]:
-    """Ours (the paper's, the difference) in one entry."""
-    return [(*row, *(_entry(cell) for cell in cells))]
-
-
-def _entry(record: Record | None) -> str:
+def _texts(record: Record | None) -> _Texts:
     if record is None:
-        return "-"
-    ours = _ours(record) + (f" ± {_spread(record)}" if record.runs > 1 else "")
-    if record.paper is None:
+        return _Texts()
+    kind = ".3f" if record.measure in TO_ONE else ".3g"  # up to 1, or three digits that count
+    spread = "" if record.deviation is None else f"{record.deviation:{kind}}"
+    ours = _Texts(f"{record.ours:{kind}}", spread)
+    if record.paper is None or record.difference is None:
         return ours
-    return f"{ours} ({_paper(record)}, {_difference(record)})"
-
-
-def _stack(row: tuple[str, ...], cells: list[Record | None]) -> list[tuple[str, ...]]:
-    """Ours, the paper's and the difference in lines of their own, where there are any."""
-    blank = ("",) * len(row)
-    lines = [(*row, "ours", *(_ours(cell) for cell in cells))]
-    if any(cell is not None and cell.runs > 1 for cell in cells):
-        lines.append((*blank, "±", *(_spread(cell) for cell in cells)))
-    if any(cell is not None and cell.paper is not None for cell in cells):
-        lines.append((*blank, "paper", *(_paper(cell) for cell in cells)))
-        lines.append((*blank, "difference", *(_difference(cell) for cell in cells)))
-    return lines
-
-
-def _ours(record: Record | None) -> str:
-    return "-" if record is None else _number(record.ours, record.measure)
-
-
-def _spread(record: Record | None) -> str:
-    return "" if record is None else _number(record.deviation, record.measure)
-
-
-def _paper(record: Record | None) -> str:
-    return "-" if record is None or record.paper is None else f"{record.paper:.3f}"
-
-
-def _difference(record: Record | None) -> str:
-    if record is None or record.difference is None:
-        return "-"
     judged = record.standard_error is not None and not record.note
-    return f"{_signed(record.difference)}{'*' if record.beyond else '' if judged else '?'}"
+    mark = "*" if record.beyond else "" if judged else "?"
+    signed = f"{round(record.difference, 3) + 0.0:+.3f}"  # no negative zero
+    return ours._replace(paper=f"{record.paper:.3f}", difference=f"{signed}{mark}")
 
 
-def _number(figure: float | None, measure: str) -> str:
-    """Three digits after the point for what goes up to 1, else three that count."""
-    if figure is None:
-        return ""
-    return f"{figure:.3f}" if measure in TO_ONE else f"{figure:.3g}"
+Lines = list[tuple[tuple[str, ...], list[str]]]  # the left end of each line, and its entries
 
 
-def _signed(difference: float) -> str:
-    """A difference with its sign, and no negative zero."""
-    return f"{round(difference, 3) + 0.0:+.3f}"
+def _line(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
+    """Ours (the paper's, the difference) in one entry."""
+    return [(row, [
+        cell.ours
+        + (f" ± {cell.spread}" if cell.spread else "")
+        + (f" ({cell.paper}, {cell.difference})" if cell.paper != "-" else "")
+        for cell in cells
+    ])]  # fmt: skip
+
+
+def _stack(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
+    """Ours, the paper's and the difference in lines of their own, where there are any."""
+    ours, spreads, paper, differences = (list(texts) for texts in zip(*cells, strict=True))
+    blank = ("",) * len(row)
+    lines = [((*row, "ours"), ours)]
+    if any(spreads):
+        lines.append(((*blank, "±"), spreads))
+    if any(text != "-" for text in paper):
+        lines += [((*blank, "paper"), paper), ((*blank, "difference"), differences)]
+    return lines

@@ -26,24 +26,12 @@ def write_text(
     path: Path, experiment: Experiment, records: Sequence[Record], about: Mapping[str, Any]
 ) -> None:
     """The tables of an experiment as Markdown."""
-    place = f"In the paper: {experiment.place}."
-    lines = [
-        f"# {experiment.title}",
-        "",
-        place,
-        "",
-        experiment.about,
-        "",
-        how(about),
-        "",
-        LEGEND,
-        "",
-    ]
-    lines += [f"![{name}]({name}.svg)\n" for name in about["figures"]]
-    lines += [f"Missing: {name} ({why}).\n" for name, why in about["missing"].items()]
+    parts = [f"# {experiment.title}", f"In the paper: {experiment.place}.", experiment.about]
+    parts += [how(about), LEGEND, *(f"![{name}]({name}.svg)" for name in about["figures"])]
+    parts += [f"Missing: {name} ({why})." for name, why in about["missing"].items()]
     for grid in make_grids(experiment, records):
-        lines += [f"## {grid.title}", "", grid.markdown(), ""]
-    text = "\n".join(lines)
+        parts += [f"## {grid.title}", grid.markdown()]
+    text = "\n\n".join(parts) + "\n"
     write_whole(path, lambda to: to.write_text(text, "utf-8"))
 
 
@@ -91,19 +79,15 @@ def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:
         rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
         records = [Record(**dict(zip(columns, row, strict=True))) for row in rows]
     return {
-        "name": experiment.name,
+        "experiment": experiment,
         "title": experiment.title + " (quick)" * about["quick"] + " (a part)" * about["partial"],
-        "place": experiment.place,
-        "about": experiment.about,
         "how": how(about),
         "missing": about["missing"],
-        "figures": {name: _embedded(folder / f"{name}.svg") for name in about["figures"]},
+        "figures": {
+            name: base64.b64encode((folder / f"{name}.svg").read_bytes()).decode("ascii")
+            for name in about["figures"]
+        },
         "grids": make_grids(experiment, records),
         "compared": sum(record.paper is not None for record in records),
         "beyond": sum(record.beyond for record in records),
     }
-
-
-def _embedded(path: Path) -> str:
-    """A figure as an address that needs no file."""
-    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

@@ -10,6 +10,8 @@ import csv
 import functools
 from importlib import resources
 
+from thresher.paper.datasets import EMBEDDED
+
 Figure = tuple[float, float | None]
 
 
@@ -17,13 +19,13 @@ Figure = tuple[float, float | None]
 def figures() -> dict[tuple[str, str, str, float | None], Figure]:
     """Figure and deviation (None where none is printed) by table, set, method and step."""
     text = resources.files("thresher.paper").joinpath("printed.csv").read_text("utf-8")
+    _, *rows = csv.reader(text.splitlines())
     return {
-        (row["table"], row["set"], row["method"], float(row["step"]) if row["step"] else None): (
-            float(row["figure"]),
-            float(row["deviation"]) if row["deviation"] else None,
+        (table, name, method, float(step) if step else None): (
+            float(figure), float(deviation) if deviation else None,
         )
-        for row in csv.DictReader(text.splitlines())
-    }
+        for table, name, method, step, figure, deviation in rows
+    }  # fmt: skip
 
 
 def lookup(table: str, name: str, method: str, step: float | None = None) -> Figure | None:
@@ -51,8 +53,7 @@ def read_noisy_knn(name: str, k: int) -> Figure | None:
     On the tabular sets that column shows k = 11, not 5, with Phoneme and CPU swapped; k = 5 is in
     the ablation table. For the image and text sets there is nothing to tell its k by.
     """
-    tabular = lookup("k-noisy", name, "knn", 1.0) is not None
-    if not tabular:
+    if name in EMBEDDED:
         return lookup("noisy", name, "knn") if k == 5 else None
     if k == 5:
         return read_k("noisy", name, 5)

@@ -7,20 +7,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
-from thresher.paper.ablation import RADIUS, K
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
 from thresher.paper.datasets import SETS, MissingSetError, Shelf
-from thresher.paper.detection import MISLABEL, NOISY
+from thresher.paper.detection import MISLABEL, NOISY, RADIUS, K
 from thresher.paper.draws import POINTS, PROTOCOLS
 from thresher.paper.figures import draw_figures, save_figure
 from thresher.paper.grids import write_records
-from thresher.paper.member_inference import MEMBERSHIP
-from thresher.paper.neighbor import NEIGHBOR
+from thresher.paper.leaks import MEMBERSHIP, NEIGHBOR
 from thresher.paper.pages import write_page, write_text
 from thresher.paper.records import Record, make_records
 from thresher.paper.runtime import RUNTIME, machine
@@ -35,29 +33,16 @@ EXPERIMENTS = {
     )
 }  # fmt: skip
 QUICK_SETS = ("2dplanes", "phoneme")
-QUICK_RUNS, QUICK_SUBSETS = 1, 4000
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure of the paper, done again.
+    """One table or figure of the paper, done again."""
 
-    Parameters
-    ----------
-    name
-        Of the experiment.
-    records
-        All its figures.
-    settings
-        How they were made.
-    missing
-        Data sets that could not be had, and why.
-    """
-
-    name: str
-    records: tuple[Record, ...]
-    settings: dict[str, Any]
-    missing: dict[str, str]
+    name: str  # of the experiment
+    records: tuple[Record, ...]  # all its figures
+    settings: dict[str, Any]  # how they were made
+    missing: dict[str, str]  # data sets that could not be had, and why
 
     def __repr__(self) -> str:
         beyond = sum(record.beyond for record in self.records)
@@ -126,8 +111,7 @@ def reproduce(
     return found
 
 
-@dataclass(frozen=True)
-class _Done:
+class _Done(NamedTuple):
     """A cell with its outcome, or with the reason why there is none."""
 
     cell: Cell
@@ -145,63 +129,56 @@ def _computed(
         advance(1)
     try:
         data = shelf.get(cell.set) if cell.set in SETS else None
-        key = experiment.key(cell, data.digest if data is not None else "")
-        known = store.get(key)
-        if known is None:
-            start = time.perf_counter()
-            outcome = experiment.run(cell, data)
-            known = (
-                outcome,
-                time.perf_counter() - start,
-                f"{machine()}, {time.strftime('%Y-%m-%d')}",
-            )
-            store.put(key, *known)
     except MissingSetError as missing:
         return _Done(cell, {}, reason=str(missing))
+    key = experiment.key(cell, data.digest if data is not None else "")
+    known = store.get(key)
+    if known is None:
+        start = time.perf_counter()
+        outcome = experiment.run(cell, data)
+        seconds = time.perf_counter() - start
+        known = outcome, seconds, f"{machine()}, {time.strftime('%Y-%m-%d')}"
+        store.put(key, *known)
     return _Done(cell, *known)
 
 
 def _summary(
     experiment: Experiment, done: Sequence[_Done], scope: Scope, shelf: Shelf
 ) -> Reproduction:
-    outcomes = [(each.cell, each.outcome) for each in done if not each.reason]
-    gaps = [(each.cell, each.reason) for each in done if each.reason]
-    missing = {cell.set: reason for cell, reason in gaps}
-    records = make_records(experiment, outcomes, gaps)
-    settings = _settings(done, scope, shelf)
-    return Reproduction(experiment.name, tuple(records), settings, missing)
-
-
-def _settings(done: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, Any]:
-    """How the figures were made: all that a reader needs to make them again."""
     made = [each for each in done if not each.reason]
-    used = [name for name in scope.sets if any(each.cell.set == name for each in made)]
+    gaps = [(each.cell, each.reason) for each in done if each.reason]
+    records = make_records(experiment, [(each.cell, each.outcome) for each in made], gaps)
+    missing = {cell.set: reason for cell, reason in gaps}
+    return Reproduction(experiment.name, tuple(records), _settings(made, scope, shelf), missing)
+
+
+def _settings(made: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, Any]:
+    """How the figures were made: all that a reader needs to make them again."""
+    drawn = {each.cell.set for each in made}
+    used = {name: shelf.get(name) for name in scope.sets if name in drawn}
     points: dict[str, dict[str, int]] = {}
     for each in made:
         if HIDDEN in each.outcome:
             told = points.setdefault(each.cell.protocol, {})
             told[each.cell.set] = int(each.outcome[HIDDEN])
     partial = bool(used) and (scope.sets, scope.protocols) != (SETS, PROTOCOLS)
+    replayed = {each.cell.set for each in made if each.cell.replayed}
     return {
         "quick": scope.quick,
         "partial": partial and not scope.quick,
-        "sets": used,
+        "sets": list(used),
         "protocols": list(dict.fromkeys(each.cell.protocol for each in made)),
         "runs": scope.runs,
-        "subsets": scope.subsets if any(each.cell.options and used for each in made) else None,
-        "replayed": [name for name in used if _any_replayed(made, name)],
+        "subsets": scope.subsets if used and any(each.cell.options for each in made) else None,
+        "replayed": [name for name in used if name in replayed],
         "points": points,
-        "sources": {name: shelf.get(name).source for name in used},
-        "digests": {name: shelf.get(name).digest for name in used},
+        "sources": {name: data.source for name, data in used.items()},
+        "digests": {name: data.digest for name, data in used.items()},
         "made": sorted({each.made for each in made}),
         "seconds": round(sum(each.seconds for each in made), 1),
         "python": platform.python_version(),
         "version": __version__,
     }
-
-
-def _any_replayed(made: Sequence[_Done], name: str) -> bool:
-    return any(each.cell.replayed for each in made if each.cell.set == name)
 
 
 def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
@@ -228,12 +205,12 @@ def _scope(
 ) -> Scope:  # fmt: skip
     chosen = tuple(dict.fromkeys(sets or (QUICK_SETS if quick else SETS)))
     ways = tuple(dict.fromkeys(protocols or PROTOCOLS))
-    for name in chosen:
-        check_choice("sets", name, SETS)
-    for name in ways:
-        check_choice("protocols", name, PROTOCOLS)
-    runs = check_count("runs", (QUICK_RUNS if quick else 5) if runs is None else runs)
-    models = (QUICK_SUBSETS if quick else 10_000) if subsets is None else subsets
+    for argument, names, known in (("sets", chosen, SETS), ("protocols", ways, PROTOCOLS)):
+        for name in names:
+            check_choice(argument, name, known)
+    usual_runs, usual_models = (1, 4000) if quick else (5, 10_000)
+    runs = check_count("runs", usual_runs if runs is None else runs)
+    models = usual_models if subsets is None else subsets
     models = check_count("subsets", models, least=2 * POINTS)
     return Scope(chosen, ways, runs, models, quick, shelf.has_replay)
 

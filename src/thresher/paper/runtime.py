@@ -13,7 +13,6 @@ import numpy as np
 
 from thresher.knn import knn_shapley
 from thresher.paper.cells import Cell, Experiment, Outcome, Scope
-from thresher.paper.datasets import DataSet
 from thresher.paper.detection import quietly
 from thresher.threads import thread_count
 from thresher.tknn import tknn_shapley
@@ -35,9 +34,8 @@ def cells(scope: Scope) -> list[Cell]:
     ]
 
 
-def run(cell: Cell, _data: DataSet | None) -> Outcome:
+def run(cell: Cell, _data: object) -> Outcome:
     """Both methods on the same rows: standard normal, labeled by the sign of x1 + x2."""
-    assert cell.step is not None  # noqa: S101
     d, rng = int(cell.set.removeprefix("d=")), np.random.default_rng(cell.draw)
     X, V = (rng.standard_normal((n, d)) for n in (int(cell.step), VALIDATION))
     data = X, X[:, :2].sum(axis=1) > 0, V, V[:, :2].sum(axis=1) > 0

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import EMBEDDED, DataSet
 from thresher.paper.detection import EMBEDDINGS, auroc, quietly
-from thresher.paper.draws import TASKS, Problem, draw_problem, seed_of
+from thresher.paper.draws import TASKS, Floats, draw_problem, seed_of
 from thresher.paper.printed import Figure, lookup
 from thresher.privacy.dp_knn import dp_knn_shapley
 from thresher.privacy.dp_tknn import dp_tknn_shapley
@@ -20,8 +19,16 @@ from thresher.tknn import tknn_shapley, zero_budget_score
 
 EPSILONS = (0.1, 0.5, 1.0)
 RATE = 0.01  # of the paper's Poisson sampling
-FREE = ("exact", "zero-budget")
-PRIVATE = ("dp-tknn", "dp-knn", "dp-knn-sampled", "table")
+PRIVATE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "dp-tknn": (dp_tknn_shapley, {"mechanism": "paper"}),
+    "dp-knn": (dp_knn_shapley, {}),
+    "dp-knn-sampled": (dp_knn_shapley, {"subsample": RATE}),
+    "table": (dp_tknn_shapley, {}),
+}
+FREE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "exact": (tknn_shapley, {}), "zero-budget": (zero_budget_score, {}),
+}  # fmt: skip
+METHODS = PRIVATE | FREE
 ABOUT = (
     "Private values at radius 0.5 (k = 5), delta 1e-4 for the tabular sets and 1e-5 for the "
     "others. dp-tknn is the paper's mechanism (Poisson sampling at rate 0.01), its accounting "
@@ -36,33 +43,36 @@ ABOUT = (
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """Free values once, private ones for each epsilon."""
+    """Private values for each epsilon, free ones once."""
     steps = EPSILONS[-1:] if scope.quick else EPSILONS
-    found: list[Cell] = []
-    for task in TASKS:
-        for protocol in scope.protocols:
-            for name in scope.sets:
-                for step in steps:
-                    for method in PRIVATE:
-                        found += scope.cells(task, name, protocol, method, step, random=True)
-                for method in FREE:
-                    found += scope.cells(task, name, protocol, method)
-    return found
+    settings = [(method, step) for step in steps for method in PRIVATE]
+    return [
+        cell
+        for task in TASKS
+        for protocol in scope.protocols
+        for name in scope.sets
+        for method, step in [*settings, *((method, None) for method in FREE)]
+        for cell in scope.cells(task, name, protocol, method, step, random=method in PRIVATE)
+    ]
 
 
-def run(cell: Cell, data: DataSet | None) -> Outcome:
+def run(cell: Cell, data: DataSet) -> Outcome:
     """Draw, value privately, compare."""
-    assert data is not None  # noqa: S101
     problem = draw_problem(data, cell.task, cell.protocol, cell.draw)
-    classes = np.unique(problem.y_val).tolist()
-    values = quietly(lambda: _values(cell, problem, classes))
-    nearest = cell.method.startswith("dp-knn")
-    exact = quietly(lambda: _exact(problem, classes, nearest=nearest))
-    found = {"AUROC": auroc(problem.bad, values), **agreement(values, exact)}
-    return {**found, HIDDEN: len(values)}
+    function, options = METHODS[cell.method]
+    if cell.method in PRIVATE:
+        seed = seed_of(cell.method, cell.set, cell.task, cell.protocol, cell.step, cell.draw)
+        delta = 1e-5 if cell.set in EMBEDDED else 1e-4
+        options = options | {"epsilon": cell.step, "delta": delta, "seed": seed}
+    reference = {"utility": "jia2019"} if _exact(cell) is knn_shapley else {}
+    values, exact = (
+        quietly(call, *problem.data, classes=problem.classes, **more).values
+        for call, more in ((function, options), (_exact(cell), reference))
+    )
+    return {"AUROC": auroc(problem, values), **agreement(values, exact), HIDDEN: len(values)}
 
 
-def agreement(values: NDArray[np.float64], exact: NDArray[np.float64]) -> Outcome:
+def agreement(values: Floats, exact: Floats) -> Outcome:
     """Rank correlation and relative error, as they are and after the best single factor.
 
     Values that are all equal agree with nothing.
@@ -85,48 +95,23 @@ def agreement(values: NDArray[np.float64], exact: NDArray[np.float64]) -> Outcom
     }
 
 
-def _relative(values: NDArray[np.float64], exact: NDArray[np.float64]) -> float:
+def _relative(values: Floats, exact: Floats) -> float:
     return float(np.sqrt(((values - exact) ** 2).mean() / (exact**2).mean()))
 
 
 def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
     """The code behind a cell: its method, the exact values beside it, and the draw."""
-    if cell.method.startswith("dp-knn"):
-        return dp_knn_shapley, knn_shapley, draw_problem
-    private = () if cell.method in FREE else (dp_tknn_shapley,)
-    return (*private, tknn_shapley, draw_problem)
+    return METHODS[cell.method][0], _exact(cell), draw_problem
+
+
+def _exact(cell: Cell) -> Callable[..., Any]:
+    return knn_shapley if cell.method.startswith("dp-knn") else tknn_shapley
 
 
 def printed(cell: Cell, measure: str) -> Figure | None:
     """The paper's figure for a cell."""
-    if measure != "AUROC":
-        return None
-    return lookup(f"privacy-{cell.task}", cell.set, cell.method, cell.step)
-
-
-def _values(cell: Cell, problem: Problem, classes: list[int]) -> NDArray[np.float64]:
-    if cell.method == "exact":
-        return _exact(problem, classes, nearest=False)
-    if cell.method == "zero-budget":
-        return zero_budget_score(*problem.data, classes=classes).values
-    assert cell.step is not None  # noqa: S101
-    delta = 1e-5 if cell.set in EMBEDDED else 1e-4
-    seed = seed_of(cell.method, cell.set, cell.task, cell.protocol, cell.step, cell.draw)
-    budget: Any = {"epsilon": cell.step, "delta": delta, "classes": classes, "seed": seed}
-    calls: dict[str, Callable[[], Any]] = {
-        "dp-tknn": lambda: dp_tknn_shapley(*problem.data, **budget, mechanism="paper"),
-        "dp-knn": lambda: dp_knn_shapley(*problem.data, **budget),
-        "dp-knn-sampled": lambda: dp_knn_shapley(*problem.data, **budget, subsample=RATE),
-        "table": lambda: dp_tknn_shapley(*problem.data, **budget),
-    }
-    found: NDArray[np.float64] = calls[cell.method]().values
-    return found
-
-
-def _exact(problem: Problem, classes: list[int], *, nearest: bool) -> NDArray[np.float64]:
-    if nearest:
-        return knn_shapley(*problem.data, classes=classes, utility="jia2019").values
-    return tknn_shapley(*problem.data, classes=classes).values
+    table = f"privacy-{cell.task}"
+    return lookup(table, cell.set, cell.method, cell.step) if measure == "AUROC" else None
 
 
 PRIVACY = Experiment(

@@ -1,23 +1,24 @@
-"""Who is in the data? The paper's four tables of membership inference, and a stronger attack."""
+"""What values give away: who is in the data, and whether one neighbor is."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from thresher.attack.curves import neighbor_effect
 from thresher.attack.membership import membership_attack
 from thresher.attack.targets import DPTKNN, KNN, TKNN
-from thresher.paper.ablation import RADII
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
-from thresher.paper.detection import quietly
-from thresher.paper.draws import scale, seed_of, split
+from thresher.paper.detection import KS, RADII, quietly
+from thresher.paper.draws import draw_problem, scale, seed_of, split
 from thresher.paper.printed import Figure, lookup
 
-KS = tuple(float(k) for k in range(1, 16, 2))
 MEMBERS = NONMEMBERS = 200
 SHADOW = 400
 EPSILONS = {"dp-tknn-0.5": 0.5, "dp-tknn-1": 1.0, "table-0.5": 0.5, "table-1": 1.0}
-STEPS = {"knn": KS, "tknn": RADII, "dp-tknn-0.5": RADII, "dp-tknn-1": RADII,
+STEPS = {"knn": KS[::2], "tknn": RADII, "dp-tknn-0.5": RADII, "dp-tknn-1": RADII,
          "table-0.5": (0.5,), "table-1": (0.5,)}  # fmt: skip
 ABOUT = (
     "AUROC of telling members from non-members: 200 members, 200 non-members, 400 shadow points "
@@ -30,7 +31,7 @@ ABOUT = (
 )
 
 
-def cells(scope: Scope) -> list[Cell]:
+def membership_cells(scope: Scope) -> list[Cell]:
     """The paper's four tables, and our mechanism at one radius."""
     return [
         Cell(method, name, protocol, method, step, draw)
@@ -43,21 +44,16 @@ def cells(scope: Scope) -> list[Cell]:
     ]
 
 
-def run(cell: Cell, data: DataSet | None) -> Outcome:
+def attack(cell: Cell, data: DataSet) -> Outcome:
     """Both attacks on one draw."""
-    assert data is not None  # noqa: S101
     points = split(data, cell.protocol, cell.draw, MEMBERS + NONMEMBERS + SHADOW)
     problem = scale(data, points)
     shadow = len(problem.y) - MEMBERS - NONMEMBERS
     seed = seed_of(cell.method, cell.set, cell.protocol, cell.step, cell.draw)
-    attack = quietly(
-        lambda: membership_attack(*problem.data, against=_target(cell), shadow=shadow, seed=seed)
-    )
-    return {
-        HIDDEN: len(problem.y),
-        "AUROC": attack.rocs["paper"].auroc,
-        "strong AUROC": attack.rocs["strong"].auroc,
-    }
+    options = {"against": _target(cell), "shadow": shadow, "seed": seed}
+    rocs = quietly(membership_attack, *problem.data, **options).rocs
+    found = {"AUROC": rocs["paper"].auroc, "strong AUROC": rocs["strong"].auroc}
+    return {HIDDEN: len(problem.y), **found}
 
 
 def printed(cell: Cell, measure: str) -> Figure | None:
@@ -66,7 +62,6 @@ def printed(cell: Cell, measure: str) -> Figure | None:
 
 
 def _target(cell: Cell) -> Any:
-    assert cell.step is not None  # noqa: S101
     if cell.method == "knn":
         return KNN(int(cell.step))
     if cell.method == "tknn":
@@ -75,14 +70,36 @@ def _target(cell: Cell) -> Any:
     return DPTKNN(EPSILONS[cell.method], 1e-4, mechanism, cell.step)
 
 
+def neighbor_cells(scope: Scope) -> list[Cell]:
+    """Both utilities, every k, one random point of each set."""
+    return [
+        Cell(utility, name, protocol, utility, k)
+        for utility in ("soft-label", "jia2019")
+        for protocol in scope.protocols
+        for name in scope.sets
+        if name in TABULAR
+        for k in scope.thin(KS)
+    ]
+
+
+def compare(cell: Cell, data: DataSet) -> Outcome:
+    """One point's value for one k, with and without its nearest neighbor."""
+    problem = draw_problem(data, "intact", cell.protocol, cell.draw)
+    rng = np.random.default_rng(seed_of("point", cell.set, cell.protocol))
+    setting = {"point": int(rng.integers(len(problem.X))), "grid": [int(cell.step)]}
+    effect = quietly(neighbor_effect, *problem.data, **setting, utility=cell.method)
+    return {"with neighbor": float(effect.beside[0]), "without": float(effect.alone[0])}
+
+
 MEMBERSHIP = Experiment(
-    "membership",
-    "Membership inference",
-    "tables 1, 4, 5 and 6",
-    ABOUT,
-    cells,
-    run,
-    "k or radius",
-    "step",
-    printed,
-)
+    "membership", "Membership inference", "tables 1, 4, 5 and 6", ABOUT,
+    membership_cells, attack, "k or radius", "step", printed,
+)  # fmt: skip
+NEIGHBOR = Experiment(
+    "neighbor-effect", "The value of a point against k, with and without its nearest neighbor",
+    "figures 3 and 4",
+    "KNN-Shapley of one random point of each set, by the soft-label utility and by that of 2019. "
+    "The gap between the curves is what the value tells about the neighbor. The paper shows the "
+    "curves of points of its own choice and prints no figures.",
+    neighbor_cells, compare, "k", "step",
+)  # fmt: skip
