@@ -77,8 +77,8 @@ class Units:
         return Units(*map(operator.add, astuple(self), astuple(other)))
 
 
-@dataclass(frozen=True, slots=True)
-class Cap:
+@dataclass(frozen=True, eq=False)
+class Terms:
     """What a ledger was created with, forever."""
 
     epsilon: float
@@ -87,6 +87,10 @@ class Cap:
     unit: Unit
     data_set: str
     filter: Filter
+
+
+class Cap(Terms):
+    """The terms as a limit: what fits, what is left, and why something does not fit."""
 
     def fits(self, total: Units) -> bool:
         """Whether releases of this total cost are within the cap, however they were chosen."""
@@ -142,10 +146,10 @@ class Cap:
         return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
 
 
-def why_other(terms: Any, about: Mapping[str, Any]) -> str:
+def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
     """Why a release counts for another epsilon than was asked for, and the way out; empty if not.
 
-    `terms` are those of a ledger; `about` is the record of the release.
+    `about` is the record of the release.
     """
     epsilon, delta = about.get("epsilon"), about.get("delta")
     if not (isinstance(epsilon, float) and isinstance(delta, float)):
