@@ -39,7 +39,7 @@ def broken(kind, design, **parts):
     class Mechanism(kind):
         def design(self, setting):
             good = super().design(setting)
-            fields = [getattr(good, name) for name in design.__match_args__ if name != "map"]
+            fields = [getattr(good, name) for name in design.__match_args__]
             return worse(*fields)
 
     return Mechanism

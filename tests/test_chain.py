@@ -199,7 +199,7 @@ def forge(path, kind, request, content):
     with closing(sqlite3.connect(path)) as connection, connection:
         last = Entry(*connection.execute(ALL).fetchall()[-1])
         entry = Entry.after(last, kind, request, {**content, "witnessed": True})
-        connection.execute(INSERT, entry.fields)
+        connection.execute(INSERT, entry)
 
 
 def test_entries_that_break_the_rules_are_found_though_their_hashes_are_right(path):
@@ -222,7 +222,7 @@ def test_an_entry_that_follows_another_chain_is_found(path):
     untie(path)
     stray = Entry.after(Entry(0, "cap", "", "", "{}", "", "f" * 64), "charge", "a", {})
     raw(path, "DELETE FROM entry WHERE seq = 1")
-    raw(path, INSERT, values=stray.fields)
+    raw(path, INSERT, values=stray)
     with pytest.raises(BudgetError, match="entry 1 .* does not follow entry 0"):
         ledger.verify()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ledgers import make
 
-from thresher import files
+from thresher import drafts
 from thresher.errors import InputError, ThresherError
 from thresher.privacy import chain as chain_module
 from thresher.privacy import witness as witness_module
@@ -46,7 +46,7 @@ def no_locks(monkeypatch):
     return lambda: monkeypatch.setattr(chain_module, "_connect", connect_without_locks)
 
 
-@pytest.mark.skipif(not hasattr(files.fcntl, "F_OFD_SETLK"), reason="Linux can tell")
+@pytest.mark.skipif(not hasattr(drafts.fcntl, "F_OFD_SETLK"), reason="Linux can tell")
 def test_no_ledger_is_made_where_locks_do_not_work(path, no_locks):
     no_locks()
     with pytest.raises(InputError, match="locks do not work in this folder.*use a local disk"):

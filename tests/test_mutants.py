@@ -44,9 +44,8 @@ def check_sampling_is_accounted_for(found):
 
 def check_own_point_is_subtracted_once(found):
     """A member with the label is priced beside same - 1, one without beside other - 1."""
-    posterior = found._design.posterior(found.table)
-    deviation = table_module.total_deviations(posterior.draws(32, np.random.default_rng(0)))
-    same, other = table_module.priceable(posterior.mean, deviation)
+    mean, draws = found._design.estimates(found.table)
+    same, other = table_module.priceable(mean, table_module.total_deviations(draws))
     rests = {CARRIES: (np.maximum(same - 1, 0), other), LACKS: (same, np.maximum(other - 1, 0))}
     for kind, rest in rests.items():
         gain, loss = prices_between(*rest, 2, "shapley")

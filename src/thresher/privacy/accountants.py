@@ -65,24 +65,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a ledger is charged: mu^2 for the Gaussian filter, epsilon and delta for the basic one.
-
-    Examples
-    --------
-    >>> Cost(epsilon=0.25) + Cost(epsilon=0.5, delta=1e-6)
-    Cost(mu_squared=0.0, epsilon=0.75, delta=1e-06)
-    """
+    """What a ledger is charged: mu^2 in the Gaussian filter, epsilon and delta in the basic one."""
 
     mu_squared: float = 0.0
     epsilon: float = 0.0
     delta: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.mu_squared + other.mu_squared,
-            self.epsilon + other.epsilon,
-            self.delta + other.delta,
-        )
 
 
 def check_adjacency(adjacency: object) -> Adjacency:
@@ -135,7 +122,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     if delta <= 0.0:
         raise InputError("delta must be > 0 for Gaussian noise, got 0: use mechanism='cells'")
     kept = delta * (1 - SLACK)
-    return _edge(lambda mu: gaussian_delta(epsilon, mu) <= kept, 1e-12, 200.0)
+    return last_that_holds(lambda mu: gaussian_delta(epsilon, mu) <= kept, 1e-12, 200.0)
 
 
 @lru_cache(maxsize=1024)
@@ -143,7 +130,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon at which the Gaussian mechanism with mu is DP, on the safe side."""
     kept = delta * (1 - SLACK)
     most = mu * (mu / 2 + math.sqrt(-2 * math.log(kept))) + 1.0
-    return -_edge(lambda e: gaussian_delta(-e, mu) <= kept, -most, 0.0)
+    return -last_that_holds(lambda e: gaussian_delta(-e, mu) <= kept, -most, 0.0)
 
 
 def discrete_sigma(length: float, mu: float) -> float:
@@ -226,7 +213,7 @@ def sampled_epsilon(
         most *= 2
         if most > LARGEST_EPSILON:
             return math.inf
-    return -_edge(lambda minus: holds(-minus), -most, 0.0, tolerance=1e-6)
+    return -last_that_holds(lambda minus: holds(-minus), -most, 0.0, tolerance=1e-6)
 
 
 def _interval(epsilon: float, steps: int) -> float:
@@ -249,7 +236,7 @@ def _sampled_losses(rate: float, multiplier: float, steps: int, interval: float)
     return accountant.compose(event, steps)
 
 
-def _edge(
+def last_that_holds(
     holds: Callable[[float], bool], lo: float, hi: float, *, tolerance: float = 1e-14
 ) -> float:
     """The largest number, to the last bits, from lo up to which `holds`; it holds at the answer."""

@@ -11,11 +11,11 @@ Which one a ledger keeps is fixed at its creation, for their bounds do not add u
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, Literal
 
 from thresher.checks import check_number
@@ -28,6 +28,7 @@ from thresher.privacy.accountants import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    last_that_holds,
 )
 
 Unit = Literal["point", "owner"]
@@ -35,7 +36,6 @@ Unit = Literal["point", "owner"]
 SCALE = 10**24  # units in 1: so fine that no cost a mechanism can have is rounded much
 LEAST = 1e-6  # the smallest epsilon of a release
 LARGEST_COST = 1e300
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Units:
         """The units of a cost."""
         if not isinstance(cost, Cost):
             raise InputError(f"cost must be a Cost, got {cost!r}")
-        parts = {}
-        for name, part in asdict(cost).items():
-            number = check_number(f"cost.{name}", part, least=0.0, most=LARGEST_COST)
-            parts[name] = math.ceil(_exact(number))
-        return cls(**parts)
+        parts = {
+            name: check_number(f"cost.{name}", part, least=0.0, most=LARGEST_COST)
+            for name, part in asdict(cost).items()
+        }
+        return cls(**{name: math.ceil(_exact(part)) for name, part in parts.items()})
 
     @classmethod
     def stored(cls, parts: Any) -> Units:
@@ -74,15 +74,11 @@ class Units:
         return Cost(self.mu_squared / SCALE, self.epsilon / SCALE, self.delta / SCALE)
 
     def __add__(self, other: Units) -> Units:
-        return Units(
-            self.mu_squared + other.mu_squared,
-            self.epsilon + other.epsilon,
-            self.delta + other.delta,
-        )
+        return Units(*map(operator.add, astuple(self), astuple(other)))
 
 
-@dataclass(frozen=True, slots=True)
-class Cap:
+@dataclass(frozen=True, eq=False)
+class Terms:
     """What a ledger was created with, forever."""
 
     epsilon: float
@@ -91,6 +87,10 @@ class Cap:
     unit: Unit
     data_set: str
     filter: Filter
+
+
+class Cap(Terms):
+    """The terms as a limit: what fits, what is left, and why something does not fit."""
 
     def fits(self, total: Units) -> bool:
         """Whether releases of this total cost are within the cap, however they were chosen."""
@@ -105,26 +105,19 @@ class Cap:
     def left(self, spent: Units) -> float:
         """The largest epsilon of one more release, at the cap's delta if Gaussian; rounded down."""
         if self.filter == "basic":
-            left = (_exact(self.epsilon) - spent.epsilon) / SCALE
-            return _round_down(left) if left > 0 else 0.0
+            rest = (_exact(self.epsilon) - spent.epsilon) / SCALE
+            return _round_down(rest) if rest > 0 else 0.0
 
         def holds(epsilon: float) -> bool:
             mu = gaussian_mu(epsilon, self.delta)
             return self.fits(spent + Units.of(Cost(mu_squared=mu**2)))
 
-        if holds(self.epsilon):
-            return self.epsilon
         if not holds(LEAST):
             return 0.0
-        low, high = LEAST, self.epsilon
-        while high - low > 1e-10 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        return max(LEAST, _round_down(Fraction(repr(low))))
+        left = last_that_holds(holds, LEAST, self.epsilon, tolerance=1e-10)
+        return left if left == self.epsilon else max(LEAST, _round_down(Fraction(repr(left))))
 
-    def refusal(
-        self, name: str, asked: Cost, spent: Units, about: Mapping[str, Any] = NOTHING
-    ) -> str:
+    def refusal(self, name: str, asked: Cost, spent: Units, about: Mapping[str, Any]) -> str:
         """Why a charge does not fit, what is left, and the ways out.
 
         `about` has the public facts of the release; they say why it costs more than asked.
@@ -153,10 +146,10 @@ class Cap:
         return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
 
 
-def why_other(terms: Any, about: Mapping[str, Any]) -> str:
+def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
     """Why a release counts for another epsilon than was asked for, and the way out; empty if not.
 
-    `terms` are those of a ledger; `about` is the record of the release.
+    `about` is the record of the release.
     """
     epsilon, delta = about.get("epsilon"), about.get("delta")
     if not (isinstance(epsilon, float) and isinstance(delta, float)):

@@ -7,7 +7,7 @@ and public data alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from thresher.errors import InputError
 from thresher.inputs import Validation
 from thresher.metrics import CHUNK, Rows, measure
 from thresher.neighbors.tiles import pair_table
-from thresher.precomputed import Distances
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
@@ -52,7 +51,7 @@ class Cells:
         if setting.validation.rows is None:
             raise InputError("mechanism='cells' needs features, not metric='precomputed'")
         count = self.cells or max(1, min(MOST_CELLS, len(setting.validation) // ROWS_A_CELL))
-        return CellsDesign(setting, min(count, len(setting.validation)))
+        return CellsDesign(setting, CellMap.of(setting.validation, setting.radius, count))
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,7 @@ class CellsDesign(Design):
     """Each unit has one vote in all, in one bin or shared among its points' bins."""
 
     setting: Setting
-    cells: int
-    map: CellMap = field(init=False)
-
-    def __post_init__(self) -> None:
-        setting = self.setting
-        found = CellMap.of(setting.validation, setting.radius, self.cells)
-        object.__setattr__(self, "map", found)
+    map: CellMap
 
     @property
     def votes(self) -> int:
@@ -94,7 +87,7 @@ class CellsDesign(Design):
             "bound": 1,
             "scale": self.votes,
             "scheme": "no sampling",
-            "cells": len(self.map),
+            "cells": len(self.map.centers),
         }
 
     def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
@@ -115,8 +108,8 @@ class CellsDesign(Design):
 
     def noise(self, source: Noise) -> Integers:
         """One discrete Laplace a bin."""
-        shape = (len(self.map), len(self.setting.validation.classes))
-        return source.laplace(self.laplace_scale, shape[0] * shape[1]).reshape(shape)
+        noise = source.laplace(self.laplace_scale, math.prod(self._shape))
+        return noise.reshape(self._shape)
 
     def footprint(self, contributions: Contributions) -> Integers:
         """The histogram of votes."""
@@ -124,24 +117,24 @@ class CellsDesign(Design):
         sizes = np.diff(units.starts)
         votes = np.empty(len(points), np.int64)
         votes[units.order] = np.repeat(self.votes // np.maximum(sizes, 1), sizes)
-        shape = (len(self.map), len(self.setting.validation.classes))
-        histogram = np.zeros(shape, np.int64)
-        if len(points):
-            np.add.at(histogram, (self.map.cells_of(points.rows), points.codes), votes)
+        histogram = np.zeros(self._shape, np.int64)
+        np.add.at(histogram, (self.map.cells_of(points.rows), points.codes), votes)
         return histogram
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts that the histogram implies."""
-        return self.setting.prices(
-            self.map.counts(self._points_a_vote * release.astype(np.float64))
-        )
+        return self.setting.prices(self.map.counts(release * self._points_a_vote))
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at other counts that the histogram leaves likely."""
         histogram, random = release * self._points_a_vote, np.random.default_rng(0)
         spread = self.laplace_scale * self._points_a_vote
         noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
-        return [self.setting.prices(self.map.drawn_counts(h, random)) for h in noisy]
+        return [self.setting.prices(self.map.counts(h, random)) for h in noisy]
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.map.centers), len(self.setting.validation.classes)
 
     @property
     def _points_a_vote(self) -> float:
@@ -162,8 +155,7 @@ class CellMap:
     """
 
     centers: Rows
-    cosine: bool
-    codes: NDArray[np.int32]
+    validation: Validation
     near: Floats
     size: Floats
 
@@ -172,52 +164,47 @@ class CellMap:
         """Cells by k-means on the validation rows (unit vectors for the cosine metric)."""
         from sklearn.cluster import KMeans
 
+        public = Public.of(validation, radius, least=1)
         assert validation.rows is not None  # noqa: S101 - the mechanism checked it
+        assert public is not None  # noqa: S101 - so it is
         cosine = validation.metric == "cosine"
         rows: Any = validation.rows.as_float64(slice(None))
         if cosine:
             rows = rows / np.sqrt(validation.rows.squares)[:, None]
         distinct = len(np.unique(rows, axis=0))
-        means = KMeans(min(cells, distinct), n_init=4, random_state=0).fit(rows)
-        centers = means.cluster_centers_
-        centers = centers[(centers**2).sum(axis=1) > 1e-20] if cosine else centers
-        centers = centers if len(centers) else rows[:1]
-        found = cls(
-            measure("centers", centers, cosine=cosine), cosine, validation.codes,
-            np.empty(0), np.empty(0),
-        )  # fmt: skip
-        member = np.eye(len(centers))[found.cells_of(validation.rows)]
-        public = Public.seen(validation, radius)
+        means = KMeans(min(cells, distinct), n_init=4, random_state=0).fit(rows).cluster_centers_
+        means = means[(means**2).sum(axis=1) > 1e-20] if cosine else means
+        centers = measure("centers", means if len(means) else rows[:1], cosine=cosine)
+        member = np.eye(len(centers))[_nearest(validation.rows, centers, cosine=cosine)]
         near = np.zeros((len(member), len(centers)))
         for lo, hi in cut(0, len(public.rows), CHUNK_ROWS):
             near += public.near[lo:hi].T @ member[public.rows[lo:hi]]
         size = np.tile(member[public.rows].sum(axis=0), (len(member), 1))
         size[public.rows] -= member[public.rows]
-        return cls(found.centers, cosine, validation.codes, near, size)
+        return cls(centers, validation, near, size)
 
-    def __len__(self) -> int:
-        return len(self.centers)
-
-    def cells_of(self, rows: Rows | Distances) -> NDArray[np.int64]:
+    def cells_of(self, rows: Any) -> NDArray[np.int64]:
         """The cell of each row, a function of that row alone; the first of equally near ones."""
-        assert isinstance(rows, Rows)  # noqa: S101 - the mechanism checked it
-        cells = np.zeros(len(rows), np.int64)
-        for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
-            keys = pair_table(rows.some(slice(lo, hi)), self.centers, cosine=self.cosine)
-            cells[lo:hi] = keys.argmin(axis=1)
-        return cells
+        return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
 
-    def counts(self, histogram: Floats) -> tuple[Floats, Floats]:
-        """The counts (same, other) that points spread like the validation set would give."""
-        share = np.divide(self.near, self.size, out=np.zeros_like(self.near), where=self.size > 0)
-        return self._counts(share, np.maximum(histogram, 0.0))
+    def counts(
+        self, histogram: NDArray[Any], random: np.random.Generator | None = None
+    ) -> tuple[Floats, Floats]:
+        """The counts (same, other) that points spread like the validation set would give.
 
-    def drawn_counts(self, histogram: Floats, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """The same with shares drawn from what the validation set leaves likely."""
-        share = random.beta(self.near + 0.5, self.size - self.near + 0.5)
-        return self._counts(share, np.maximum(histogram, 0.0))
-
-    def _counts(self, share: Floats, histogram: Floats) -> tuple[Floats, Floats]:
-        by_class = share @ histogram
-        same = by_class[np.arange(len(by_class)), self.codes]
+        With `random`, their shares are drawn from what the validation set leaves likely.
+        """
+        if random is None:
+            shares = np.divide(self.near, np.maximum(self.size, 1.0))
+        else:
+            shares = random.beta(self.near + 0.5, self.size - self.near + 0.5)
+        by_class = shares @ np.maximum(histogram, 0.0)
+        same = by_class[np.arange(len(by_class)), self.validation.codes]
         return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
+
+
+def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> NDArray[np.int64]:
+    cells = np.zeros(len(rows), np.int64)
+    for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
+        cells[lo:hi] = pair_table(rows.some(slice(lo, hi)), centers, cosine=cosine).argmin(axis=1)
+    return cells

@@ -72,7 +72,6 @@ class Page:
     """The checked entries of a chain inside a transaction, and those that it adds."""
 
     entries: list[Entry]
-    known: int
     witnessed: bool
 
     def append(self, kind: str, request: str, content: Mapping[str, Any]) -> Entry:
@@ -100,9 +99,6 @@ class Chain:
         chain = cls(path)
         try:
             chain._check_free()
-        except OSError as failure:  # a name that no file can have
-            raise InputError(f"cannot create {chain.path}: {failure}") from failure
-        try:
             with draft_file(chain.path.parent) as draft:
                 _write_first(draft, Entry.after(None, kind, "", content))
                 _check_locks(draft, chain.path)
@@ -112,7 +108,7 @@ class Chain:
         except FileExistsError:
             chain._check_free()
             raise
-        except (sqlite3.Error, OSError) as failure:
+        except (sqlite3.Error, OSError) as failure:  # such as a name that no file can have
             raise InputError(f"cannot create {chain.path}: {failure}") from failure
         with chain.appending() as page:
             chain.first = page.entries[0]
@@ -138,13 +134,12 @@ class Chain:
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             witness = self.witness.load()
-            entries = self._check(connection, witness)
-            self._check_pages(connection)
-            page = Page(entries, len(entries), witnessed=witness is not None)
+            page = Page(self._check(connection, witness, pages=True), witness is not None)
+            known = len(page.entries)
             yield page
-            if added := page.entries[page.known :]:
+            if added := page.entries[known:]:
                 self.witness.check_step()
-                connection.executemany(INSERT, [entry.fields for entry in added])
+                connection.executemany(INSERT, added)
                 connection.execute("COMMIT")
                 connection.execute("BEGIN IMMEDIATE")
             self._settle(page.entries[-1])
@@ -153,9 +148,7 @@ class Chain:
     def verify(self, head: str | None = None) -> tuple[list[Entry], bool]:
         """All entries, checked, and whether a witness vouches for them."""
         witness = self.witness.load()
-        with self._connected() as connection:
-            entries = self._check(connection, witness)
-            self._check_pages(connection)
+        entries = self._read(witness, pages=True)
         if head is not None and head not in {entry.hash for entry in entries}:
             raise BudgetError(
                 f"{self.path} does not hold the entry {head!r}: it was replaced by another ledger "
@@ -185,14 +178,17 @@ class Chain:
                 return
         raise InputError(f"the witness of {self.path} could not be renewed: try again")
 
-    def _read(self, witness: Witness | None) -> list[Entry]:
+    def _read(self, witness: Witness | None, *, pages: bool = False) -> list[Entry]:
         with self._connected() as connection:
-            return self._check(connection, witness)
+            return self._check(connection, witness, pages=pages)
 
-    def _check(self, connection: sqlite3.Connection, witness: Witness | None) -> list[Entry]:
+    def _check(
+        self, connection: sqlite3.Connection, witness: Witness | None, *, pages: bool
+    ) -> list[Entry]:
         """All entries; raise unless they are in order, ours, up to the witness, and in our table.
 
-        The schema comes last: what is wrong with an entry says more.
+        The schema comes after them: what is wrong with an entry says more. Damage to `pages` that
+        no entry shows comes last; the next write could spread it.
         """
         entries = [Entry(*row) for row in connection.execute(ALL)]
         check_links(entries, self.path)
@@ -207,14 +203,11 @@ class Chain:
             raise BudgetError(
                 f"the tables or triggers of {self.path} were changed: put back the newest copy"
             )
-        return entries
-
-    def _check_pages(self, connection: sqlite3.Connection) -> None:
-        """Raise on damage that no entry shows, which the next write could spread."""
-        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0] if pages else "ok"
         if found != "ok":
             problem = " ".join(str(found).split())
             raise BudgetError(f"{self.path} is damaged ({problem}): put back the newest copy")
+        return entries
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -282,7 +275,7 @@ def _write_first(path: Path, entry: Entry) -> None:
         _make_durable(connection)
         connection.executescript(SCHEMA)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(INSERT, entry.fields)
+        connection.execute(INSERT, entry)
         connection.execute("COMMIT")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from thresher.games.classes import ClassGame
 from thresher.inputs import Points, Validation
 from thresher.kernels.units import LONGEST, add_counts, add_squares
-from thresher.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import Advance
-from thresher.passes.walk import count, value, visit
+from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
 from thresher.threads import cut, run
@@ -88,7 +87,8 @@ class Contributions:
     def __init__(self, points: Points, validation: Validation, radius: float, units: Units) -> None:
         self.points, self.validation, self.units = points, validation, units
         self.near = KeptBall(Ball.around(validation, radius, "all"), len(points))
-        self.groups = ClassGame.of(validation).groups(points.codes)
+        self.game = ClassGame.of(validation)
+        self.groups = self.game.groups(points.codes)
         self._rows = self.groups.positions[units.order].astype(np.int64)
 
     def squares(self) -> Integers:
@@ -96,25 +96,29 @@ class Contributions:
         squares = np.zeros(len(self.units), np.int64)
 
         def add(block: Block) -> None:
-            self.add_units(block, add_squares, lambda lo, hi: (squares[lo:hi],))
+            self._add_units(block, add_squares, lambda lo, hi: (squares[lo:hi],))
 
         visit(self.points, self.near, self.groups, add)
         return squares
 
     def counts(self, weights: Integers) -> Integers:
-        """The table (same, other) x M with every unit's vector times its whole weight."""
-        return count(self.points, self.near, _Weighted(self, weights))
+        """The table (same, other) x M with every unit's vector times its whole weight.
 
-    def add_units(self, block: Block, kernel: Any, more: Callable[[int, int], Any]) -> None:
-        """Call a kernel of `kernels.units` for some units after the other, with `more` for each."""
-        masks, codes = self._masks(block), self.groups.codes
+        Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than
+        2^31 points.
+        """
+        table, jobs = np.zeros((2, len(self.validation)), np.int64), -(-len(weights) // JOB_UNITS)
 
-        def job(lo: int, hi: int) -> None:
-            starts = self.units.starts[lo : hi + 1]
-            kernel(block.words, masks, codes, self._rows, starts, *more(lo, hi))
+        def add(block: Block) -> None:
+            parts = np.zeros((jobs, 2, block.words.shape[1] * 32), np.int64)
+            self._add_units(
+                block, add_counts, lambda lo, hi: (weights[lo:hi], parts[lo // JOB_UNITS])
+            )
+            width = block.columns.stop - block.columns.start
+            table[:, block.columns] = parts.sum(axis=0)[:, :width]
 
-        parallel = len(self.points) * len(self.validation) >= PARALLEL_PAIRS
-        run(job, cut(0, len(self.units), JOB_UNITS), parallel=parallel)
+        visit(self.points, self.near, self.groups, add)
+        return table
 
     def sampled_counts(
         self, source: Noise, rate: float, *, shared: bool
@@ -128,59 +132,38 @@ class Contributions:
 
         def add(block: Block) -> None:
             lanes, width = block.words.shape[1] * 32, block.columns.stop - block.columns.start
-            masks, counts = self._masks(block), np.zeros((2, lanes), np.int64)
+            drawn = np.empty_like(block.words)
             for lo, hi in cut(0, n, max(1, SAMPLE_PAIRS // lanes)):
                 if common is None:
                     coins = source.sample(rate, (hi - lo) * lanes).reshape(hi - lo, lanes)
                 else:
                     coins = np.repeat(common[lo:hi, None], lanes, axis=1)
                 out[0, block.columns] += coins.sum(axis=0)[:width]
-                drawn = np.packbits(coins, axis=1, bitorder="little").view(np.uint32)
-                words, ends = block.words[lo:hi] & drawn, np.arange(hi - lo + 1)
-                codes, weights = self.groups.codes[lo:hi], np.ones(hi - lo, np.int64)
-                add_counts(words, masks, codes, ends[:-1], ends, weights, counts)
-            out[1:, block.columns] = counts[:, :width]
+                drawn[lo:hi] = np.packbits(coins, axis=1, bitorder="little").view(np.uint32)
+            sampled = replace(block, words=block.words & drawn)
+            out[1:, block.columns] = self.game.sums(sampled, self.groups)
 
         visit(self.points, self.near, self.groups, add)
         return out[0], out[1], out[2]
 
     def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
         """What each point is worth under each price list: one row a list."""
-        game = ClassGame.of(self.validation)
-        return np.array([value(self.points, self.near, game, each.member_prices) for each in lists])
+        prices = [each.member_prices for each in lists]
+        return np.array([value(self.points, self.near, self.game, each) for each in prices])
 
-    def _masks(self, block: Block) -> NDArray[np.uint32]:
-        """For every class one bit a validation point of the block: does it carry that label."""
-        codes = self.validation.codes[block.columns]
+    def _add_units(self, block: Block, kernel: Any, more: Callable[[int, int], Any]) -> None:
+        """Call a kernel of `kernels.units` for some units after the other, with `more` for each."""
+        labels = self.validation.codes[block.columns]
         bits = np.zeros((len(self.validation.classes), block.words.shape[1] * 32), np.uint8)
-        bits[codes, np.arange(len(codes))] = 1
-        return np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
+        bits[labels, np.arange(len(labels))] = 1  # for every class: who carries its label
+        masks = np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
 
+        def job(lo: int, hi: int) -> None:
+            starts = self.units.starts[lo : hi + 1]
+            kernel(block.words, masks, self.groups.codes, self._rows, starts, *more(lo, hi))
 
-@dataclass(frozen=True)
-class _Weighted:
-    """What units add to the two counts of each validation point, each times its weight.
-
-    Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than 2^31
-    points.
-    """
-
-    inside: Contributions
-    weights: Integers
-    entries: ClassVar[int] = 2
-
-    def groups(self, codes: Codes) -> Groups:  # noqa: ARG002
-        """Points sorted by class."""
-        return self.inside.groups
-
-    def sums(self, block: Any, groups: Groups) -> Integers:  # noqa: ARG002
-        """Near points with the label of each validation point, and with another."""
-        jobs = -(-len(self.weights) // JOB_UNITS)
-        parts = np.zeros((jobs, 2, block.words.shape[1] * 32), np.int64)
-        self.inside.add_units(
-            block, add_counts, lambda lo, hi: (self.weights[lo:hi], parts[lo // JOB_UNITS])
-        )
-        return parts.sum(axis=0)[:, : block.columns.stop - block.columns.start]
+        parallel = len(self.points) * len(self.validation) >= PARALLEL_PAIRS
+        run(job, cut(0, len(self.units), JOB_UNITS), parallel=parallel)
 
 
 def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:

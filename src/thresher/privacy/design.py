@@ -102,11 +102,12 @@ class Design(Protocol):
         return None
 
 
-def stated_epsilons(design: Design, unit: Unit) -> dict[str, float | None]:
+def stated_epsilons(design: Design) -> dict[str, float | None]:
     """What a record says of the epsilon, None where there is none, under both adjacencies.
 
     They are about one unit that is protected; for owners there are two more, about one point.
     """
+    unit = design.setting.unit
     names: dict[str, Unit] = {"": unit} | ({"_point": "point"} if unit == "owner" else {})
     found = {
         f"epsilon_{adjacency.replace('-', '_')}{name}": design.epsilon(adjacency, changed)

@@ -149,10 +149,10 @@ def dp_knn_shapley(
     )  # fmt: skip
     private = _within_range(read_points(X, y, validation), validation)
     noise = source.gaussian(design.sigma, len(private))
-    sums = value_steps(private.points, validation, design, source) if len(private) else noise
+    sums = value_steps(private.points, validation, design, source)
     kind = KNNRelease if seed is None else SeededKNNRelease
     record = design.record() | {"validation_digest": validation.digest()}
-    return kind(private, sums + noise if len(private) else noise, design.step, record)
+    return kind(private, sums + noise, design.step, record)
 
 
 @dataclass(frozen=True)
@@ -234,17 +234,14 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
         return private
     if 0 < validation.rows.largest_norm() ** 2 < SMALLEST_SQUARE:
         raise InputError("X_val has no value beyond 1e-72: rescale the features")
-    tiny = np.flatnonzero(rows.squares < SMALLEST_SQUARE)
-    wrong = tiny[[bool(np.any(rows.array[row])) for row in tiny]] if len(tiny) else tiny
-    if not len(wrong):
+    fine = (rows.squares >= SMALLEST_SQUARE) | ~rows.array.any(axis=1)
+    if fine.all():
         return private
-    kept = np.delete(np.arange(len(rows)), wrong)
-    ordered = np.ones(private.total, np.bool_)
-    ordered[private.where[wrong]] = False
+    kept, ordered = np.flatnonzero(fine), np.ones(private.total, np.bool_)
+    ordered[private.where] = fine
     passed = {**private.passed, FEATURES: private.passed[FEATURES] & ordered}
-    return PrivatePoints(
-        Points(rows.some(kept), private.points.codes[kept]), private.where[kept], passed
-    )
+    points = Points(rows.some(kept), private.points.codes[kept])
+    return PrivatePoints(points, private.where[kept], passed)
 
 
 def value_steps(
@@ -263,15 +260,11 @@ def value_steps(
 
     def jobs(table: Source) -> Iterator[tuple[Source, int, int, NDArray[np.bool_]]]:
         for lo, hi in cut(table.start, table.stop, JOB_ROWS):
-            yield table, lo, hi, _coins(design.rate, (hi - lo, n), source)
+            size = (hi - lo) * n
+            coins = np.ones(size, bool) if design.rate is None else source.sample(design.rate, size)
+            yield table, lo, hi, coins.reshape(hi - lo, n)
 
-    for table in sources(points, validation, "float64"):
+    for table in sources(points, validation, "float64") if n else ():
         for sums in in_order(job, jobs(table), parallel=n * len(validation) >= 1 << 20):
             total += sums
     return total
-
-
-def _coins(rate: float | None, shape: tuple[int, int], source: Noise) -> NDArray[np.bool_]:
-    if rate is None:
-        return np.ones(shape, np.bool_)
-    return source.sample(rate, shape[0] * shape[1]).reshape(shape)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -30,7 +30,7 @@ from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
-from thresher.privacy.private_points import PrivatePoints, read_points
+from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
 from thresher.version import __version__
 
@@ -129,13 +129,14 @@ def dp_tknn_shapley(
         check_points_per_owner(points_per_owner, owners=owners is not None),
     )  # fmt: skip
     design = design_release(mechanism, setting)
-    _check_foretold(design, setting, points, anyway=anyway)
+    _check_foretold(design, points, anyway=anyway)
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
-    units = Units.of(_owner_numbers(known_owners, private), len(private))
+    numbers = None if known_owners is None else number_owners(known_owners)[private.where]
+    units = Units.of(numbers, len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
-    record = _record(setting, design, version, seeded=seed is not None)
+    record = _record(design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
@@ -152,13 +153,13 @@ def dp_tknn_shapley(
         whole = record | {"ledger": entry, "table_digest": _digest(table)}
         return {"record": whole, "table": table.tolist()}
 
-    body, new = _through(ledger, setting, design, record, draw)
+    body, new = _through(ledger, design, record, draw)
     kind = Release if seed is None else SeededRelease
     table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
 
 
-def _check_foretold(design: Design, setting: Setting, points: object, *, anyway: object) -> None:
+def _check_foretold(design: Design, points: object, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
     anyway = check_flag("anyway", anyway)
     if anyway and points is None:
@@ -166,19 +167,12 @@ def _check_foretold(design: Design, setting: Setting, points: object, *, anyway:
     if points is not None:
         number = check_count("points", points)
         if not anyway:
-            check_more_than_noise(design, setting, number)
+            check_more_than_noise(design, number)
 
 
-def _owner_numbers(
-    owners: tuple[Hashable, ...] | None, private: PrivatePoints
-) -> NDArray[np.int64] | None:
-    if owners is None:
-        return None
-    return number_owners(owners)[private.where]  # None is left out there
-
-
-def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
+def _record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
     """What is known before the points are counted."""
+    setting = design.setting
     pure = design.record["mechanism"] == "cells"
     return {
         **design.record,
@@ -187,7 +181,7 @@ def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> 
         "unit": setting.unit,
         "epsilon": setting.budget.epsilon,
         "delta": 0.0 if pure else setting.budget.delta,
-        **stated_epsilons(design, setting.unit),
+        **stated_epsilons(design),
         "radius": setting.radius,
         "metric": setting.validation.metric,
         "semivalue": semivalue_name(setting.semivalue),
@@ -202,21 +196,17 @@ def _record(setting: Setting, design: Design, version: str, *, seeded: bool) -> 
 
 
 def _through(
-    ledger: str | Path | Ledger | None, setting: Setting, design: Design, record: dict[str, Any],
+    ledger: str | Path | Ledger | None, design: Design, record: dict[str, Any],
     draw: Callable[[Receipt | None], dict[str, Any]],
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """What `draw` gives, charged to the ledger if there is one, and whether it is new."""
     if ledger is None:
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    try:
-        if book.unit == "owner" and setting.unit == "point":
-            raise InputError("the ledger protects owners: pass owners=")
-        cost = design.cost(book.adjacency, book.unit, book.filter)
-        return book.release(_request(record), cost, record, draw)
-    finally:
-        if book is not ledger:
-            book.close()
+    if book.unit == "owner" and design.setting.unit == "point":
+        raise InputError("the ledger protects owners: pass owners=")
+    cost = design.cost(book.adjacency, book.unit, book.filter)
+    return book.release(_request(record), cost, record, draw)
 
 
 def _request(record: dict[str, Any]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.errors import BudgetError, InputError
 
@@ -16,8 +15,7 @@ START = "0" * 64  # what the first entry has for the hash of the one before
 HASHED = json.JSONEncoder(default=repr, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One row; `body` is JSON, `hash` is the SHA-256 of all the others."""
 
     seq: int
@@ -49,12 +47,7 @@ class Entry:
     @property
     def intact(self) -> bool:
         """Whether the hash is that of the other fields."""
-        return self.hash == _digest(self.fields[:-1])
-
-    @property
-    def fields(self) -> tuple[Any, ...]:
-        """The row, as the table holds it."""
-        return (self.seq, self.kind, self.time, self.request, self.body, self.previous, self.hash)
+        return self.hash == _digest(self[:-1])
 
 
 def check_links(entries: Sequence[Entry], path: Path) -> None:
@@ -63,16 +56,14 @@ def check_links(entries: Sequence[Entry], path: Path) -> None:
         raise BudgetError(f"entry 0 of {path} is missing: put back the newest copy")
     previous = START
     for seq, entry in enumerate(entries):
-        if entry.seq != seq:
-            raise BudgetError(f"entry {seq} of {path} is missing: put back the newest copy")
-        if not entry.intact:
-            raise BudgetError(
-                f"entry {seq} of {path} was changed after it was written: put back the newest copy"
-            )
-        if entry.previous != previous:
-            raise BudgetError(
-                f"entry {seq} of {path} does not follow entry {seq - 1}: put back the newest copy"
-            )
+        wrong = {
+            "is missing": entry.seq != seq,
+            "was changed after it was written": not entry.intact,
+            f"does not follow entry {seq - 1}": entry.previous != previous,
+        }
+        if any(wrong.values()):
+            first = next(what for what, found in wrong.items() if found)
+            raise BudgetError(f"entry {seq} of {path} {first}: put back the newest copy")
         previous = entry.hash
 
 

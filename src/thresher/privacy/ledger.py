@@ -26,7 +26,7 @@ from thresher.privacy.accountants import (
     check_filter,
 )
 from thresher.privacy.balance import Balance
-from thresher.privacy.cap import Cap, Unit, Units
+from thresher.privacy.cap import Cap, Terms, Unit, Units
 from thresher.privacy.chain import Chain
 from thresher.privacy.entries import Entry
 
@@ -50,11 +50,16 @@ class Verified:
     witnessed: bool
 
 
-class Ledger:
+class Ledger(Terms):
     """A file that holds a privacy budget for one data set and refuses what does not fit.
 
     Made by `Ledger.create`, once; used through `Ledger.open`, by any number of processes and
     threads at once. The file is never deleted or replaced: what was released cannot be taken back.
+
+    Attributes
+    ----------
+    epsilon, delta, adjacency, unit, data_set, filter
+        As in `create`; they never change.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class Ledger:
         self._kept: Chain | None = chain
         self._path = chain.path
         self._cap = _read_cap(chain)
+        super().__init__(**asdict(self._cap))
 
     @classmethod
     def create(
@@ -126,36 +132,6 @@ class Ledger:
     def path(self) -> Path:
         """The file."""
         return self._path
-
-    @property
-    def epsilon(self) -> float:
-        """The cap's epsilon."""
-        return self._cap.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The cap's delta."""
-        return self._cap.delta
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """In what adjacent data sets differ: `"add-remove"` or `"replace-one"`."""
-        return self._cap.adjacency
-
-    @property
-    def unit(self) -> Unit:
-        """What is protected: one `"point"`, or one `"owner"`."""
-        return self._cap.unit
-
-    @property
-    def data_set(self) -> str:
-        """What the ledger protects, in words."""
-        return self._cap.data_set
-
-    @property
-    def filter(self) -> Filter:
-        """How costs add up: `"gaussian"` or `"basic"`."""
-        return self._cap.filter
 
     def spent(self) -> Cost:
         """The total of all charges."""
@@ -260,8 +236,7 @@ class Ledger:
         return True  # a ledger without charges is a ledger, whatever its length
 
     def __repr__(self) -> str:
-        cap = self._cap
-        terms = f"epsilon={cap.epsilon:g}, delta={cap.delta:g}, {cap.adjacency}, {cap.unit}"
+        terms = f"epsilon={self.epsilon:g}, delta={self.delta:g}, {self.adjacency}, {self.unit}"
         return plain_text(f"Ledger({self.path.name}, {terms})")
 
     def _chain(self) -> Chain:
@@ -291,7 +266,7 @@ def _read_cap(chain: Chain) -> Cap:
     """The cap in the first entry, checked as when it was made."""
     try:
         terms = chain.first.content if chain.first and chain.first.kind == "cap" else {}
-        cap = [terms[name] for name in ("format", *Cap.__slots__)]
+        cap = [terms[name] for name in ("format", *Cap.__match_args__)]
     except (LookupError, RecursionError, TypeError, ValueError):
         cap = [None]
     if cap[0] != FORMAT:

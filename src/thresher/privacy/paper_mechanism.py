@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -172,7 +172,5 @@ class PaperDesign(Design):
         if self.options.rescale:
             return self.setting.prices((same / self.options.rate, other / self.options.rate))
         plain = self.setting.prices((same, other))
-        table = plain.table.copy()
-        table[:] = table[NEWCOMER]
-        setting = self.setting
-        return PriceList(setting.validation, setting.radius, plain.semivalue, table, scaled=False)
+        newcomer = np.repeat(plain.table[NEWCOMER][None], len(plain.table), axis=0)
+        return replace(plain, table=newcomer, scaled=False)

@@ -112,22 +112,22 @@ def plan_release(
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
     designs = [design_release(each, setting) for each in mechanisms]
-    plans = [_plan(design, setting, public, points) for design in designs]
+    plans = [_plan(design, public, points) for design in designs]
     return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
 
 
-def _plan(design: Design, setting: Setting, public: Public, n: int) -> Plan:
-    trials = [_trial(design, setting, public, n, trial) for trial in range(TRIALS)]
+def _plan(design: Design, public: Public, n: int) -> Plan:
+    trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
-    record = design.record | stated_epsilons(design, setting.unit)
-    noise = is_hidden(design.record, _usual_table(design, setting, n))
+    record = design.record | stated_epsilons(design)
+    noise = is_hidden(design.record, _usual_table(design, n))
     return Plan(str(design.record["mechanism"]), error, ranks, free, record, noise)
 
 
-def check_more_than_noise(design: Design, setting: Setting, points: int) -> None:
+def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
-    _check_rows("to judge a release by points=, it", setting.validation)
-    usual = _usual_table(design, setting, points)
+    _check_rows("to judge a release by points=, it", design.setting.validation)
+    usual = _usual_table(design, points)
     if is_hidden(design.record, usual):
         share = math.sqrt(over_noise(design.record, usual))
         raise InputError(
@@ -143,44 +143,35 @@ def _check_rows(what: str, validation: Validation) -> None:
         raise InputError(f"{what} needs features of at least {LEAST_ROWS} validation points")
 
 
-def _usual_table(design: Design, setting: Setting, n: int) -> Floats:
+def _usual_table(design: Design, n: int) -> Floats:
     """The table that so many points, spread like the validation set, are expected to give."""
-    size = setting.points_per_owner or 1
-    some = min(n, max(MOST_DRAWN, size))
-    units = Units.of(np.arange(some) // size, some)
-    drawn = _drawn(setting.validation, some, seed=0)
-    contributions = Contributions(drawn, setting.validation, setting.radius, units)
-    return np.multiply(design.measure(contributions, Seeded(0)), n / some, dtype=np.float64)
+    some = min(n, max(MOST_DRAWN, design.setting.points_per_owner or 1))
+    measured = design.measure(_drawn(design.setting, some, seed=0), Seeded(0))
+    return np.multiply(measured, n / some, dtype=np.float64)
 
 
-def _trial(
-    design: Design, setting: Setting, public: Public, n: int, seed: int
-) -> tuple[float, float, float]:
+def _trial(design: Design, public: Public, n: int, seed: int) -> tuple[float, float, float]:
     """Relative error, rank agreement, and that of the zero-budget score."""
-    source = Seeded(seed)
-    units = Units.of(np.arange(n) // (setting.points_per_owner or 1), n)
-    drawn = _drawn(setting.validation, n, seed)
-    contributions = Contributions(drawn, setting.validation, setting.radius, units)
-    counts = contributions.counts(np.ones(len(units), np.int64))
-    exact = setting.prices((counts[0].astype(float), counts[1].astype(float)))
+    source, setting = Seeded(seed), design.setting
+    drawn = _drawn(setting, n, seed)
+    same, other = drawn.counts(np.ones(len(drawn.units), np.int64)).astype(np.float64)
+    exact = setting.prices((same, other))
     noise = design.noise(source)
-    found = design.prices(design.measure(contributions, source) + noise)
-    share = 1 / len(setting.validation.classes)
-    free = np.full(len(setting.validation), 1 - share), np.full(len(setting.validation), -share)
+    found = design.prices(design.measure(drawn, source) + noise)
+    share, even = 1 / len(setting.validation.classes), np.ones(len(setting.validation))
     truth = public.values(exact.gain, exact.loss)
-    return (
-        _relative(public.values(found.gain, found.loss), truth),
-        _agreement(public.values(found.gain, found.loss), truth),
-        _agreement(public.values(*free), truth),
-    )
+    values = public.values(found.gain, found.loss)
+    free = public.values((1 - share) * even, -share * even)
+    return _relative(values, truth), _agreement(values, truth), _agreement(free, truth)
 
 
-def _drawn(validation: Validation, n: int, seed: int) -> Points:
-    """So many points drawn from the validation set with replacement."""
-    rows = validation.rows
-    assert rows is not None  # noqa: S101 - plan_release checked it
-    which = np.random.default_rng(seed).integers(0, len(rows), n)
-    return Points(rows.some(which), validation.codes[which])
+def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
+    """What so many points add that are drawn from the validation set with replacement."""
+    validation, size = setting.validation, setting.points_per_owner or 1
+    assert validation.rows is not None  # noqa: S101 - checked before
+    which = np.random.default_rng(seed).integers(0, len(validation), n)
+    points = Points(validation.rows.some(which), validation.codes[which])
+    return Contributions(points, validation, setting.radius, Units.of(np.arange(n) // size, n))
 
 
 def _relative(values: Floats, truth: Floats) -> float:

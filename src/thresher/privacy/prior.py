@@ -53,16 +53,13 @@ class Public:
     near: NDArray[np.bool_]  # R x M, each row itself left out
 
     @classmethod
-    def of(cls, validation: Validation, radius: float) -> Public | None:
-        """None where distances are precomputed, or rows are too few to say anything."""
-        if validation.rows is None or len(validation) < LEAST_ROWS:
-            return None
-        return cls.seen(validation, radius)
+    def of(cls, validation: Validation, radius: float, least: int = LEAST_ROWS) -> Public | None:
+        """All validation points, or some of them, evenly spaced, where there are many.
 
-    @classmethod
-    def seen(cls, validation: Validation, radius: float) -> Public:
-        """All validation points, or some of them, evenly spaced, where there are many."""
-        assert validation.rows is not None  # noqa: S101 - checked by those who call
+        None where distances are precomputed, or rows are too few to say anything.
+        """
+        if validation.rows is None or len(validation) < least:
+            return None
         rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
         points = Points(validation.rows.some(rows), validation.codes[rows])
         near = near_pairs(points, Ball.around(validation, radius, "all"))
@@ -85,22 +82,17 @@ class Public:
         return np.concatenate([near & same, near & ~same], axis=1).astype(np.float64)
 
     def total(self, weights: Floats) -> Floats:
-        """The sum of all vectors, each times its weight."""
-        total = np.zeros(2 * self.near.shape[1])
-        for lo, hi in cut(0, len(weights), CHUNK_ROWS):
-            total += weights[lo:hi] @ self.vectors(slice(lo, hi))
+        """The sum of all vectors, each times its weight; one sum for every row of weights."""
+        total = np.zeros((*weights.shape[:-1], 2 * self.near.shape[1]))
+        for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
+            total += weights[..., lo:hi] @ self.vectors(slice(lo, hi))
         return total
 
     def grouped(self, size: int) -> Floats:
         """The vectors of made-up owners of so many rows each, drawn at random."""
-        count = min(len(self.near), MOST_ROWS)
         random, rows = np.random.default_rng(0), len(self.near)
-        picked = [np.bincount(random.integers(0, rows, size), minlength=rows) for _ in range(count)]
-        times = np.array(picked, np.float64)
-        total = np.zeros((count, 2 * self.near.shape[1]))
-        for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
-            total += times[:, lo:hi] @ self.vectors(slice(lo, hi))
-        return total
+        picked = (random.integers(0, rows, size) for _ in range(min(rows, MOST_ROWS)))
+        return self.total(np.array([np.bincount(p, minlength=rows) for p in picked], np.float64))
 
     def values(self, gain: Floats, loss: Floats) -> Floats:
         """What each row would be worth at these prices; several price lists may be columns."""
@@ -289,17 +281,6 @@ def _strength(shares: Floats, seen: Floats, share: float) -> float:
     chance = share * (1 - share)
     true = max(float(shares.var() - (chance / seen).mean()), 1e-4)
     return max(chance / true - 1, 0.5)
-
-
-class Flat:
-    """The same without a prior: the release speaks for itself."""
-
-    def __init__(self, release: Floats, sigma: float) -> None:
-        self.mean, self.sigma = release, sigma
-
-    def draws(self, count: int, random: np.random.Generator) -> Floats:
-        """Tables that the release leaves possible, one a row."""
-        return self.mean + self.sigma * random.standard_normal((count, len(self.mean)))
 
 
 def total_deviations(draws: Floats) -> Floats:

@@ -25,7 +25,7 @@ from thresher.privacy.clip_bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, clipped_weights
 from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Flat, Posterior, Prior, Public, priceable, total_deviations
+from thresher.privacy.prior import Prior, Public, priceable, total_deviations
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
 MOVED: dict[tuple[Unit, Unit], dict[Adjacency, int]] = {
@@ -157,23 +157,21 @@ class TableDesign(Design):
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the posterior mean of the counts."""
-        mean, draws = self._estimates(release)
+        mean, draws = self.estimates(release)
         return self.setting.prices(priceable(mean, total_deviations(draws)))
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at tables drawn from the posterior."""
-        _, draws = self._estimates(release)
+        _, draws = self.estimates(release)
         deviation = total_deviations(draws)
         return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
 
-    def _estimates(self, release: Integers) -> tuple[Floats, Floats]:
-        posterior = self.posterior(release)
-        return posterior.mean, posterior.draws(DRAWS, np.random.default_rng(0))
-
-    def posterior(self, release: Integers) -> Posterior | Flat:
-        """The law of the counts given the release."""
+    def estimates(self, release: Integers) -> tuple[Floats, Floats]:
+        """The expected counts given the release, and tables drawn from their law, one a row."""
         table, sigma = release.ravel() / self.scale, self.sigma / self.scale
-        if self.public is None:
-            return Flat(table, sigma)
-        size = self.setting.points_per_owner or 1
-        return Prior(self.public, self.bound, self.scale, size).posterior(table, sigma)
+        random = np.random.default_rng(0)
+        if self.public is None:  # the release speaks for itself
+            return table, table + sigma * random.standard_normal((DRAWS, len(table)))
+        prior = Prior(self.public, self.bound, self.scale, self.setting.points_per_owner or 1)
+        posterior = prior.posterior(table, sigma)
+        return posterior.mean, posterior.draws(DRAWS, random)
