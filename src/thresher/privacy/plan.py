@@ -170,8 +170,8 @@ def _trial(
     truth = public.values(exact.gain, exact.loss)
     return (
         _relative(public.values(found.gain, found.loss), truth),
-        _agreement(public.values(found.gain, found.loss), truth),
-        _agreement(public.values(*free), truth),
+        rank_agreement(public.values(found.gain, found.loss), truth),
+        rank_agreement(public.values(*free), truth),
     )
 
 
@@ -188,8 +188,14 @@ def _relative(values: Floats, truth: Floats) -> float:
     return float(np.sqrt(((values - truth) ** 2).mean() / power)) if power > 0 else math.nan
 
 
-def _agreement(values: Floats, truth: Floats) -> float:
-    """Spearman's correlation, NaN where one side is constant."""
+def rank_agreement(values: Floats, truth: Floats) -> float:
+    """Spearman's correlation, NaN where one side is constant.
+
+    Examples
+    --------
+    >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
+    1.0
+    """
     from scipy.stats import rankdata
 
     ours, theirs = rankdata(values), rankdata(truth)

@@ -147,7 +147,7 @@ class Suggestions:
         """Whether there are enough validation points near for a label to be clearly wrong."""
         if not 0 < self.median_near < LEAST_CLEAR:
             return []
-        near = count_of(int(self.median_near), "validation point", "validation points")
+        near = count_of(int(self.median_near), "validation point")
         return [
             f"A typical row has {near} near, and fewer than {LEAST_CLEAR} cannot clearly speak "
             "against a label: wrong ones may only be marked inspect. More validation points would "
