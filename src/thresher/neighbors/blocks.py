@@ -8,8 +8,9 @@ Memory is one bit for each point and each validation point of the *current* bloc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, 
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import Advance
 from thresher.precomputed import Distances
-from thresher.threads import cut, one_blas_thread, run, thread_count
+from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
 SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
@@ -202,10 +203,7 @@ class _Task:
         spare: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
 
         def job(lo: int, hi: int) -> None:
-            try:
-                bench = spare.get_nowait()
-            except Empty:
-                bench = _Bench.of(step, words.shape[1], product=not direct)
+            bench = take(spare) or _Bench.of(step, words.shape[1], product=not direct)
             if direct:
                 count = self._direct(lo, hi, words, bench)
             else:
@@ -216,12 +214,8 @@ class _Task:
             if advance is not None:
                 advance((hi - lo) * len(V))
 
-        pieces = cut(0, len(self.points), step)
-        if direct:
-            run(job, pieces, parallel=parallel)
-        else:
-            with one_blas_thread():
-                run(job, pieces, parallel=parallel)
+        with nullcontext() if direct else one_blas_thread():
+            run(job, cut(0, len(self.points), step), parallel=parallel)
 
     def _direct(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
         tile = self.scaled.tile(lo, hi)

@@ -29,18 +29,12 @@ FEW = 64  # one in so many rows
 DIRECT_WIDTH = 24  # up to this many features distances are summed directly, above by a product
 
 
-class Tiles(Protocol):
-    """Distances of the points to the validation points start..stop, a tile at a time."""
+class Judge(Protocol):
+    """Which distances to the validation points start..stop are near ties, and who is nearer."""
 
     start: int
     stop: int
     factor: float  # a power of two that brings the numbers into the range of float32
-
-    def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
-        """Numbers that sort as the distances of points first..end do, one row a validation point.
-
-        `out` has the dtype of the precision; any number of threads may fill tiles at once.
-        """
 
     def error(self, v: int) -> float:
         """Numbers that differ by more than this are in the pair rule's order; 0 where all are.
@@ -50,6 +44,16 @@ class Tiles(Protocol):
 
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:
         """The pair rule's numbers of some of the points."""
+
+
+class Tiles(Judge, Protocol):
+    """Distances of the points to the validation points start..stop, a tile at a time."""
+
+    def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
+        """Numbers that sort as the distances of points first..end do, one row a validation point.
+
+        `out` has the dtype of the precision; any number of threads may fill tiles at once.
+        """
 
 
 def tiles(points: Points, validation: Validation, precision: str, most: int) -> Iterator[Tiles]:
@@ -130,7 +134,7 @@ class GivenTiles:
         return np.asarray(self.part[which, v - self.start], np.float64)
 
 
-class _Computed:
+class Computed:
     """What distances by sums and by products have in common."""
 
     def __init__(
@@ -153,6 +157,10 @@ class _Computed:
             buffer = np.empty(size, dtype)
         return buffer
 
+    def error(self, v: int) -> float:  # noqa: ARG002
+        """Nothing is in doubt where equal pairs have equal distances, wherever they stand."""
+        return 0.0
+
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:
         """The pair rule's numbers of some of the points."""
         exact = np.empty(len(which))
@@ -165,7 +173,7 @@ class _Computed:
         return exact
 
 
-class DirectTiles(_Computed):
+class DirectTiles(Computed):
     """Distances by summing over features in float64, in the same order for every pair."""
 
     def __init__(
@@ -189,12 +197,8 @@ class DirectTiles(_Computed):
         )  # fmt: skip
         self.buffers.put(buffer)
 
-    def error(self, v: int) -> float:  # noqa: ARG002
-        """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
-        return 0.0
 
-
-class ProductTiles(_Computed):
+class ProductTiles(Computed):
     """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
 
     def __init__(
