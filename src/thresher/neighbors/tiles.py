@@ -150,12 +150,14 @@ class Computed:
         self.longest = points.largest_norm()
         self.buffers: SimpleQueue[NDArray[Any]] = SimpleQueue()  # handed on from tile to tile
 
-    def _buffer(self, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-        size = shape[0] * shape[1]
-        buffer = take(self.buffers)
+    def _buffer(
+        self, queue: SimpleQueue[NDArray[Any]], shape: tuple[int, int], dtype: Any
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """A buffer, used before if possible, and its beginning in this shape."""
+        size, buffer = shape[0] * shape[1], take(queue)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
             buffer = np.empty(size, dtype)
-        return buffer
+        return buffer, buffer[:size].reshape(shape)
 
     def error(self, v: int) -> float:  # noqa: ARG002
         """Nothing is in doubt where equal pairs have equal distances, wherever they stand."""
@@ -186,10 +188,9 @@ class DirectTiles(Computed):
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
         """Transpose the tile, and sum column by column."""
-        array = self.points.array
+        array, shape = self.points.array, (self.points.width, end - first)
         wide = np.float64 if array.dtype == np.float64 else np.float32
-        buffer = self._buffer((self.points.width, end - first), wide)
-        columns = buffer[: self.points.width * (end - first)].reshape(self.points.width, -1)
+        buffer, columns = self._buffer(self.buffers, shape, wide)
         columns[...] = array[first:end].T
         direct_tile(
             columns, (0,) * self.points.width, self.points.squares[first:end], self.V, self.v2,
@@ -226,13 +227,9 @@ class ProductTiles(Computed):
         if self.precision == "float32":
             tile: NDArray[Any] = self.points.as_float32(first, end, self.scale)
         else:
-            buffer = self._buffer((height, width), np.float64)
-            tile = buffer[: height * width].reshape(height, width)
+            buffer, tile = self._buffer(self.buffers, (height, width), np.float64)
             tile[...] = self.points.array[first:end]
-        spare = take(self.products)
-        if spare is None or spare.size < height * count:
-            spare = np.empty(height * count, self.scaled.dtype)
-        product = spare[: height * count].reshape(count, height)
+        spare, product = self._buffer(self.products, (count, height), self.scaled.dtype)
         np.dot(self.scaled, tile.T, out=product)
         x2 = self.points.squares[first:end] * self.scale**2
         product_keys(product, x2, self.scaled_v2, self.cosine, out)

@@ -39,8 +39,23 @@ class Axis:
         return self.low <= number <= self.high
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers on the axis."""
-        return [t for t in ticks(self.low, self.high, about) if self.holds(t)]
+        """Round numbers on the axis.
+
+        Examples
+        --------
+        >>> Axis(-0.13, 1.02, 0, 1).ticks()
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+        """
+        span = self.high - self.low
+        if not span > 0 or not math.isfinite(span):
+            return [self.low] if self.holds(self.low) else []
+        raw = span / about
+        unit = 10.0 ** math.floor(math.log10(raw))
+        step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= raw * 0.8)
+        first = math.ceil(self.low / step - 1e-9)
+        count = math.floor(self.high / step + 1e-9) - first + 1
+        found = [round((first + i) * step, 12) + 0.0 for i in range(count)]
+        return [tick for tick in found if self.holds(tick)]
 
     def text(self, number: float) -> str:
         """A tick in words."""
@@ -56,25 +71,6 @@ class Line:
     y: Numbers
     style: str
     mark: str = ""
-
-
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two ends.
-
-    Examples
-    --------
-    >>> ticks(-0.13, 1.02)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
-    span = high - low
-    if not span > 0 or not math.isfinite(span):
-        return [low]
-    raw = span / about
-    unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= raw * 0.8)
-    first = math.ceil(low / step - 1e-9)
-    count = math.floor(high / step + 1e-9) - first + 1
-    return [round((first + i) * step, 12) + 0.0 for i in range(count)]
 
 
 def frame(x: Axis, y: Axis, *, height: float = HEIGHT, ticks_y: int = 5, bare: bool = False) -> str:

@@ -52,14 +52,14 @@ class Distribution:
 
     def charts(self) -> list[tuple[Part, str]]:
         """The values of each class in bars, or where there are no classes, of all."""
-        return [(part, self._chart(part)) for part in self.parts or (self.whole,)]
-
-    def _chart(self, part: Part) -> str:
-        label = (
-            f"Distribution of values, {part.label}: {part.points:,} rows, {part.negative:,} of "
-            f"them negative, median {short(part.numbers['median'])}"
-        )
-        return bars(self.edges, part.counts, label, "value")
+        found = []
+        for part in self.parts or (self.whole,):
+            label = (
+                f"Distribution of values, {part.label}: {part.points:,} rows, {part.negative:,} of "
+                f"them negative, median {short(part.numbers['median'])}"
+            )
+            found.append((part, bars(self.edges, part.counts, label, "value")))
+        return found
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
