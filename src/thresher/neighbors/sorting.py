@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.errors import InputError
 from thresher.inputs import Points, Validation
 from thresher.kernels.distances import direct_keys
 from thresher.kernels.order import fill_patterns, mixed_runs, order_points, run_points, sort_runs
@@ -124,8 +125,10 @@ class _Given(GivenTiles):
     precision: str = "float64"
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
-        column = slice(v - self.start, v - self.start + 1)
-        GivenTiles(v, v + 1, self.part[:, column]).fill(0, len(buffer), buffer[None])
+        buffer[:] = self.part[:, v - self.start]
+        if np.isnan(buffer).any():
+            row = int(np.argmax(np.isnan(buffer)))
+            raise InputError(f"X has NaN as the distance in row {row}, column {v}")
         return buffer
 
 
