@@ -54,7 +54,7 @@ def main() -> None:
     timed(kernels, "fill_patterns", "patterns")
     timed(kernels, "sort_keys", "sort")
     timed(kernels, "restore_order", "restore")
-    timed(order._Table, "settle", "settle")
+    timed(order, "settle_ties", "settle")
     timed(nearest, "add_values", "scan")
     random = np.random.default_rng(0)
     for n, m, d in SHAPES:

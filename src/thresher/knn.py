@@ -117,7 +117,7 @@ def knn_shapley(
             short = Truncation.of(sizes, k, kept, excess=plan.excess, empty=plan.empty)
             values, matches = _sum_of_nearest(points, validation, short, k, precision, advance)
     divisor = len(validation) if mean else 1
-    ends = plan.utility_ends(matches)
+    ends = float(matches.sum()) / plan.divisor, plan.empty * len(matches)
     params = {
         "k": k,
         "metric": validation.metric,
@@ -143,8 +143,8 @@ class Recursion:
     last_match: NDArray[np.float64]  # value of the farthest point if it matches, by class
     last_other: NDArray[np.float64]
     consulted: int
-    divisor: int
-    empty: float
+    divisor: int  # of the matches among them: their utility
+    empty: float  # utility of no points, for each validation point
     excess: float  # H_K - 1; 0 for jia2019
 
     @classmethod
@@ -162,10 +162,6 @@ class Recursion:
         last_other = (0 - 1 / classes) / n - sizes / others * excess / n
         steps = 1 / np.maximum(consulted, rank) + excess / others
         return cls(steps, last_match, last_other, consulted, consulted, 1 / classes, excess)
-
-    def utility_ends(self, matches: NDArray[np.int64]) -> tuple[float, float]:
-        """Utility of all points and of none, from the matches among the consulted neighbors."""
-        return float(matches.sum()) / self.divisor, self.empty * len(matches)
 
 
 def _sum_over_validation(

@@ -88,18 +88,13 @@ def squared_lengths(array: Features) -> NDArray[np.float64]:
     squares = np.empty(len(array), np.float64)
 
     def job(lo: int, hi: int) -> None:
-        squared_norms(_kernel_layout(array[lo:hi]), dims, squares[lo:hi])
+        squared_norms(np.ascontiguousarray(array[lo:hi], wanted), dims, squares[lo:hi])
 
+    wanted = np.float64 if array.dtype == np.float64 else np.float32  # without loss
     dims = (0,) * array.shape[1] if array.shape[1] <= DIRECT_WIDTH else ()
     step = max(1, CHUNK // array.shape[1])
     run(job, cut(0, len(array), step), parallel=array.size >= PARALLEL_NUMBERS)
     return squares
-
-
-def _kernel_layout(part: Features) -> NDArray[Any]:
-    """`part` as C-ordered float32 or float64, without loss."""
-    wanted = np.float64 if part.dtype == np.float64 else np.float32
-    return np.ascontiguousarray(part, wanted)
 
 
 def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64], first: int) -> None:

@@ -90,11 +90,8 @@ class RelabelGame(ClassGame):
 
     def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`, by class."""
-        judges = self.judges[block.columns]
-        segments = groups.segments(np.unique(judges))
-        carries, lacks = np.where(judges == self.label, prices[:, 0], prices[:, 1])
-        weights = [np.where(judges == code, carries, lacks) for _, _, code in segments]
-        block.add(segments, np.array(weights), out)
+        asked = self.judges[block.columns] == self.label
+        super().pay(block, groups, np.where(asked, prices[:, 0], prices[:, 1]), out)
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,7 @@ from thresher.threads import cut, run
 STRIP = 256  # validation points whose tables are held at once: at most 5 MB
 ROWS = 2048  # points of one job
 
-
-@dataclass(frozen=True)
-class _Strip:
-    """The bits of all points, sorted by class, against a few validation points of a block."""
-
-    columns: slice
-    words: NDArray[np.uint64]
-    first: int  # the word in which they begin
+_Bits = tuple[NDArray[np.uint64], int]  # words, and the one in which they begin
 
 
 @dataclass(frozen=True)
@@ -89,33 +82,31 @@ class LabelGame:
         """
         points, own, rows = len(groups.positions), groups.codes, groups.rows
         judges = self.judges[block.columns]
-        for strip in _strips(block, points):
-            labels = _Labels.of(judges[strip.columns], self.classes)
-            tables = labels.tables(prices[:, :, strip.columns])
+        for columns, bits in _strips(block, points):
+            labels = _Labels.of(judges[columns], self.classes)
+            tables = labels.tables(prices[:, :, columns])
 
             def job(
-                lo: int, hi: int, strip: _Strip = strip, labels: _Labels = labels,
+                lo: int, hi: int, bits: _Bits = bits, labels: _Labels = labels,
                 tables: NDArray[np.float64] = tables,
             ) -> None:  # fmt: skip
                 add_label_values(
-                    strip.words, strip.first, lo, hi, own, rows, labels.labels, labels.sizes,
-                    labels.slots, tables, values,
+                    *bits, lo, hi, own, rows, labels.labels, labels.sizes, labels.slots, tables,
+                    values,
                 )  # fmt: skip
                 if counts is not None:
-                    count_labels(
-                        strip.words, strip.first, lo, hi, rows, labels.labels, labels.masks, counts
-                    )
+                    count_labels(*bits, lo, hi, rows, labels.labels, labels.masks, counts)
 
             run(job, cut(0, points, ROWS), parallel=points > ROWS)
 
 
-def _strips(block: Block | TreeBlock, points: int) -> Iterator[_Strip]:
+def _strips(block: Block | TreeBlock, points: int) -> Iterator[tuple[slice, _Bits]]:
+    """A few validation points of a block, and the bits of all points, sorted by class."""
     for lo, hi in cut(0, block.columns.stop - block.columns.start, STRIP):
-        columns = slice(lo, hi)
         if isinstance(block, Block):
-            yield _Strip(columns, block.words.view(np.uint64), lo // 64)
+            yield slice(lo, hi), (block.words.view(np.uint64), lo // 64)
         else:
-            yield _Strip(columns, _words_of_tree(block, lo, hi, points), 0)
+            yield slice(lo, hi), (_words_of_tree(block, lo, hi, points), 0)
 
 
 def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> NDArray[np.uint64]:

@@ -8,8 +8,9 @@ Memory is one bit for each point and each validation point of the *current* bloc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, 
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import Advance
 from thresher.precomputed import Distances
-from thresher.threads import cut, one_blas_thread, run, thread_count
+from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
 SMALL_BLOCK = 1024  # the same for so few points that all bits are at most SMALL_BYTES
@@ -165,19 +166,6 @@ def _lanes(count: int, points: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Bench:
-    """The buffers of one thread: a tile of the product, and notes of the pairs in doubt."""
-
-    product: NDArray[np.float32]
-    notes: NDArray[np.uint32]
-
-    @classmethod
-    def of(cls, rows: int, words: int, *, product: bool) -> _Bench:
-        tile = aligned((rows * words * 32 if product else 0,), np.float32)
-        return cls(tile, np.empty((rows * words, 3), np.uint32))
-
-
-@dataclass(frozen=True)
 class _Task:
     """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
 
@@ -199,52 +187,29 @@ class _Task:
             step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
         V = self.validation.as_float64(slice(None))
         columns = np.ascontiguousarray(self.score.columns[:, : len(V)])  # without the padding
-        spare: SimpleQueue[_Bench] = SimpleQueue()  # buffers are handed on from job to job
+        dims, most = (0,) * self.points.width, step * words.shape[1]
+        spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
 
         def job(lo: int, hi: int) -> None:
-            try:
-                bench = spare.get_nowait()
-            except Empty:
-                bench = _Bench.of(step, words.shape[1], product=not direct)
+            buffer, notes = take(spare) or (
+                aligned((0 if direct else most * 32,), np.float32), np.empty((most, 3), np.uint32)
+            )  # fmt: skip
+            tile, norms, score = self.scaled.tile(lo, hi), self.scaled.norms[lo:hi], self.score
+            rest = score.level, score.numbers, self.positions[lo:hi], words, notes
             if direct:
-                count = self._direct(lo, hi, words, bench)
+                count = direct_words(tile, dims, norms, score.columns, *rest)
             else:
-                count = self._product(lo, hi, columns, words, bench)
+                product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
+                np.dot(tile, columns, out=product)
+                count = product_words(product, norms, *rest)
             if count:
-                self._settle(lo, hi, bench.notes[:count], V, words)
-            spare.put(bench)
+                self._settle(lo, hi, notes[:count], V, words)
+            spare.put((buffer, notes))
             if advance is not None:
                 advance((hi - lo) * len(V))
 
-        pieces = cut(0, len(self.points), step)
-        if direct:
-            run(job, pieces, parallel=parallel)
-        else:
-            with one_blas_thread():
-                run(job, pieces, parallel=parallel)
-
-    def _direct(self, lo: int, hi: int, words: NDArray[Any], bench: _Bench) -> int:
-        tile = self.scaled.tile(lo, hi)
-        dims = (0,) * self.points.width
-        return int(
-            direct_words(
-                tile, dims, self.scaled.norms[lo:hi], self.score.columns, self.score.level,
-                self.score.numbers, self.positions[lo:hi], words, bench.notes,
-            )
-        )  # fmt: skip
-
-    def _product(
-        self, lo: int, hi: int, columns: NDArray[Any], words: NDArray[Any], bench: _Bench
-    ) -> int:
-        count = columns.shape[1]
-        product = bench.product[: (hi - lo) * count].reshape(hi - lo, count)
-        np.dot(self.scaled.tile(lo, hi), columns, out=product)
-        return int(
-            product_words(
-                product, self.scaled.norms[lo:hi], self.score.level,
-                self.score.numbers, self.positions[lo:hi], words, bench.notes,
-            )
-        )  # fmt: skip
+        with nullcontext() if direct else one_blas_thread():
+            run(job, cut(0, len(self.points), step), parallel=parallel)
 
     def _settle(
         self, lo: int, hi: int, notes: NDArray[Any], V: NDArray[Any], words: NDArray[Any]

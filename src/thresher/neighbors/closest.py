@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.inputs import Points, Validation
-from thresher.kernels.order import mixed_runs, run_points, sort_runs
 from thresher.kernels.select import collect, merge, shrink, shrink_row
 from thresher.labels import Codes
+from thresher.neighbors.sorting import settle_ties
 from thresher.neighbors.tiles import Tiles, tiles
 from thresher.precomputed import Distances
 from thresher.threads import cut, in_order, one_blas_thread, take
@@ -140,19 +140,10 @@ class _Candidates:
         match = codes[points] == code
         keys = (order.astype(np.uint64) << np.uint64(1)) | match[order]
         if self.errors[r] > 0.0:
-            self._settle(r, keys, distances)
+            runs, v = np.empty((self.kept // 2 + 1, 2), np.int64), self.tiles.start + r
+            settle_ties(
+                keys, distances, float(self.errors[r]), ALL_PATTERNS, np.uint32(0), runs,
+                lambda ties: self.tiles.pair_keys(v, points[ties]),
+            )  # fmt: skip
         order = (keys >> np.uint64(1)).astype(np.int64)
         return (points[order].astype(np.uint64) << np.uint64(1)) | match[order]
-
-    def _settle(self, r: int, keys: NDArray[np.uint64], distances: NDArray[np.float64]) -> None:
-        """Put near ties of unlike match in the order of the pair rule; of others none can tell."""
-        runs = np.empty((self.kept // 2 + 1, 2), np.int64)
-        error = float(self.errors[r])
-        count, size = mixed_runs(keys, distances, error, ALL_PATTERNS, np.uint32(0), runs)
-        if not count:
-            return
-        near_ties = np.empty(size, np.int64)
-        run_points(keys, runs[:count], near_ties)
-        v = self.tiles.start + r
-        distances[near_ties] = self.tiles.pair_keys(v, self.points[r, near_ties])
-        sort_runs(keys, runs[:count], distances)

@@ -89,10 +89,6 @@ class Space:
             run(job, pieces, parallel=rows.array.size > CHUNK)
         return out, norms
 
-    def score_radius(self, farthest: float) -> float:
-        """The radius in coordinates, or a smaller one that takes in all within `farthest`."""
-        return min(self.radius * self.scale, 4 * farthest + 1)
-
     def limit(self, longest: float, longest_query: float) -> float:
         """The squared distance beyond which a box holds no point that the pair rule calls near.
 

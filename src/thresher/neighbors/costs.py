@@ -61,12 +61,6 @@ def costs_of(width: int) -> Costs:
     return NARROW if width <= DIRECT_WIDTH else WIDE
 
 
-def all_pairs_cost(points: int, validation: int, width: int) -> float:
-    """Nanoseconds to look at every pair."""
-    costs = costs_of(width)
-    return points * validation * (costs.all_pair + costs.all_feature * width)
-
-
 def tree_cost(points: int, validation: int, width: int, expected: Expected) -> float:
     """Nanoseconds to build a tree over the points and to find all near pairs by it."""
     costs = costs_of(width)
@@ -81,10 +75,11 @@ def tree_cost(points: int, validation: int, width: int, expected: Expected) -> f
 def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> bool:
     """Whether a tree is expected to be faster than looking at every pair."""
     sizes = len(points), len(validation), points.width
-    every = all_pairs_cost(*sizes)
+    costs = costs_of(points.width)
+    every = sizes[0] * sizes[1] * (costs.all_pair + costs.all_feature * points.width)
     if every < WORTH_ASKING or tree_cost(*sizes, Expected(1, 0)) > MARGIN * every:
         return False
-    most_near = every / (costs_of(points.width).near * len(points) * len(validation))
+    most_near = every / (costs.near * len(points) * len(validation))
     asking = ASKING + ASKING_FEATURE * points.width
     count = max(SMALL_LEAF, min(POINTS, int(ASKING_SHARE * every / asking)))
     found = expect(points, validation, metric, radius, most_near, count)

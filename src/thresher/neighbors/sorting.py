@@ -6,7 +6,7 @@ points they are summed directly from a transposed copy; or the caller computed t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from thresher.kernels.distances import direct_keys
 from thresher.kernels.order import fill_patterns, mixed_runs, order_points, run_points, sort_runs
 from thresher.labels import Codes
 from thresher.metrics import CHUNK, Rows
-from thresher.neighbors.tiles import DIRECT_WIDTH, Tiles, range_factor, tiles
+from thresher.neighbors.tiles import DIRECT_WIDTH, Computed, GivenTiles, Judge, Tiles, tiles
 from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run
 
@@ -55,23 +55,43 @@ def order(bench: Bench, source: Source, v: int, codes: Codes, code: int) -> None
         distances, source.factor, exact, codes, code,
         bench.patterns, bench.keys, bench.spare, bench.histogram,
     )  # fmt: skip
-    if exact:
-        source.settle(v, bench, distances, least)
+    error = source.error(v) if exact else 0.0
+    if error == 0.0:
+        return
+    spare = bench.spare.view(np.int64)
+    runs = spare[: len(spare) // 2 * 2].reshape(-1, 2)
+    # where a distance exceeds this, its float32 neighbors are more than the error away
+    band, widest = np.empty(2, np.uint32), 2.0**25 * error
+    fill_patterns(np.array([-widest, widest]), source.factor, band)
+    settle_ties(
+        bench.keys, distances, error, band, least, runs, lambda ties: source.pair_keys(v, ties)
+    )
 
 
-class Source(Protocol):
+def settle_ties(
+    keys: NDArray[np.uint64], distances: NDArray[Any], error: float, band: NDArray[np.uint32],
+    least: np.uint32, runs: NDArray[np.int64],
+    pair_keys: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+) -> None:  # fmt: skip
+    """Put near ties of unlike match in the order of the pair rule; of others none can tell.
+
+    `pair_keys` has the pair rule's numbers; see `kernels.order.mixed_runs` for all else.
+    """
+    count, size = mixed_runs(keys, distances, error, band, least, runs)
+    if count:
+        ties = np.empty(size, np.int64)
+        run_points(keys, runs[:count], ties)
+        distances[ties] = pair_keys(ties)
+        sort_runs(keys, runs[:count], distances)
+
+
+class Source(Judge, Protocol):
     """Distances of all points to the validation points start..stop, in turn."""
 
-    start: int
-    stop: int
     precision: str
-    factor: float  # a power of two that brings the distances into the range of float32
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         """Numbers that sort as the distances to validation point v; may use the buffer."""
-
-    def settle(self, v: int, bench: Bench, distances: NDArray[Any], least: np.uint32) -> None:
-        """Put near ties among the sorted keys in the order of the pair rule."""
 
 
 def sources(
@@ -84,9 +104,9 @@ def sources(
     rows = points.rows
     if isinstance(rows, Distances):
         for columns, part in rows.blocks(step):
-            yield _Given(columns.start, columns.stop, precision, part)
+            yield _Given(columns.start, columns.stop, part, precision=precision)
     elif rows.width <= DIRECT_WIDTH and _copy_bytes(rows) <= COPY_BYTES:
-        yield _Direct(0, len(validation), precision, rows, validation)
+        yield _Direct(rows, validation, precision)
     else:
         most = max(LEAST_ROWS, TABLE_BYTES // (np.dtype(precision).itemsize * len(rows)))
         table = np.empty((min(most, len(validation)), len(rows)), precision)  # new memory is dear
@@ -99,14 +119,10 @@ def _copy_bytes(rows: Rows) -> int:
 
 
 @dataclass
-class _Given:
+class _Given(GivenTiles):
     """Distances that the caller computed."""
 
-    start: int
-    stop: int
-    precision: str
-    part: NDArray[Any]
-    factor: float = 1.0
+    precision: str = "float64"
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         buffer[:] = self.part[:, v - self.start]
@@ -115,35 +131,22 @@ class _Given:
             raise InputError(f"X has NaN as the distance in row {row}, column {v}")
         return buffer
 
-    def settle(self, v: int, bench: Bench, distances: NDArray[Any], least: np.uint32) -> None:
-        """Nothing is in doubt."""
 
-
-class _Direct:
+class _Direct(Computed):
     """Distances by summing over features in float64, in the same order for every pair."""
 
-    def __init__(
-        self, start: int, stop: int, precision: str, points: Rows, validation: Validation
-    ) -> None:
-        self.start, self.stop, self.precision = start, stop, precision
-        assert validation.rows is not None  # noqa: S101 - check_pair made it
+    def __init__(self, points: Rows, validation: Validation, precision: str) -> None:
+        super().__init__(0, len(validation), precision, points, validation)
         wide = np.float64 if points.array.dtype == np.float64 else np.float32
         self.columns: NDArray[Any] = np.ascontiguousarray(points.array.T, wide)
         self.dims = (0,) * points.width
-        self.points, self.validation = points, validation.rows
-        self.V = self.validation.as_float64(slice(None))
-        self.cosine = validation.metric == "cosine"
-        self.factor = range_factor(points, self.validation, precision, cosine=self.cosine)
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         direct_keys(
-            self.columns, self.dims, self.points.squares, self.V[v],
-            float(self.validation.squares[v]), self.cosine, buffer,
+            self.columns, self.dims, self.points.squares, self.V[v], float(self.v2[v]),
+            self.cosine, buffer,
         )  # fmt: skip
         return buffer
-
-    def settle(self, v: int, bench: Bench, distances: NDArray[Any], least: np.uint32) -> None:
-        """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
 
 
 class _Table:
@@ -152,6 +155,7 @@ class _Table:
     def __init__(self, part: Tiles, precision: str, table: NDArray[Any], width: int) -> None:
         self.start, self.stop, self.precision = part.start, part.stop, precision
         self.tiles, self.factor, self.width = part, part.factor, width
+        self.error, self.pair_keys = part.error, part.pair_keys
         self.table = table[: part.stop - part.start]
         self._fill()
 
@@ -167,22 +171,3 @@ class _Table:
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:  # noqa: ARG002
         return self.table[v - self.start]
-
-    def settle(self, v: int, bench: Bench, distances: NDArray[Any], least: np.uint32) -> None:
-        """Put near ties among the sorted keys in the order of the pair rule."""
-        error = self.tiles.error(v)
-        if error == 0.0:
-            return
-        spare = bench.spare.view(np.int64)
-        runs = spare[: len(spare) // 2 * 2].reshape(-1, 2)
-        # where a distance exceeds this, its float32 neighbors are more than the error away
-        band = np.empty(2, np.uint32)
-        widest = 2.0**25 * error
-        fill_patterns(np.array([-widest, widest]), self.factor, band)
-        count, size = mixed_runs(bench.keys, distances, error, band, least, runs)
-        if not count:
-            return
-        near_ties = np.empty(size, np.int64)
-        run_points(bench.keys, runs[:count], near_ties)
-        distances[near_ties] = self.tiles.pair_keys(v, near_ties)
-        sort_runs(bench.keys, runs[:count], distances)

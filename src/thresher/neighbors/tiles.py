@@ -29,18 +29,12 @@ FEW = 64  # one in so many rows
 DIRECT_WIDTH = 24  # up to this many features distances are summed directly, above by a product
 
 
-class Tiles(Protocol):
-    """Distances of the points to the validation points start..stop, a tile at a time."""
+class Judge(Protocol):
+    """Which distances to the validation points start..stop are near ties, and who is nearer."""
 
     start: int
     stop: int
     factor: float  # a power of two that brings the numbers into the range of float32
-
-    def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
-        """Numbers that sort as the distances of points first..end do, one row a validation point.
-
-        `out` has the dtype of the precision; any number of threads may fill tiles at once.
-        """
 
     def error(self, v: int) -> float:
         """Numbers that differ by more than this are in the pair rule's order; 0 where all are.
@@ -50,6 +44,16 @@ class Tiles(Protocol):
 
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:
         """The pair rule's numbers of some of the points."""
+
+
+class Tiles(Judge, Protocol):
+    """Distances of the points to the validation points start..stop, a tile at a time."""
+
+    def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
+        """Numbers that sort as the distances of points first..end do, one row a validation point.
+
+        `out` has the dtype of the precision; any number of threads may fill tiles at once.
+        """
 
 
 def tiles(points: Points, validation: Validation, precision: str, most: int) -> Iterator[Tiles]:
@@ -130,7 +134,7 @@ class GivenTiles:
         return np.asarray(self.part[which, v - self.start], np.float64)
 
 
-class _Computed:
+class Computed:
     """What distances by sums and by products have in common."""
 
     def __init__(
@@ -146,12 +150,18 @@ class _Computed:
         self.longest = points.largest_norm()
         self.buffers: SimpleQueue[NDArray[Any]] = SimpleQueue()  # handed on from tile to tile
 
-    def _buffer(self, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-        size = shape[0] * shape[1]
-        buffer = take(self.buffers)
+    def _buffer(
+        self, queue: SimpleQueue[NDArray[Any]], shape: tuple[int, int], dtype: Any
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """A buffer, used before if possible, and its beginning in this shape."""
+        size, buffer = shape[0] * shape[1], take(queue)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
             buffer = np.empty(size, dtype)
-        return buffer
+        return buffer, buffer[:size].reshape(shape)
+
+    def error(self, v: int) -> float:  # noqa: ARG002
+        """Nothing is in doubt where equal pairs have equal distances, wherever they stand."""
+        return 0.0
 
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:
         """The pair rule's numbers of some of the points."""
@@ -165,7 +175,7 @@ class _Computed:
         return exact
 
 
-class DirectTiles(_Computed):
+class DirectTiles(Computed):
     """Distances by summing over features in float64, in the same order for every pair."""
 
     def __init__(
@@ -178,10 +188,9 @@ class DirectTiles(_Computed):
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
         """Transpose the tile, and sum column by column."""
-        array = self.points.array
+        array, shape = self.points.array, (self.points.width, end - first)
         wide = np.float64 if array.dtype == np.float64 else np.float32
-        buffer = self._buffer((self.points.width, end - first), wide)
-        columns = buffer[: self.points.width * (end - first)].reshape(self.points.width, -1)
+        buffer, columns = self._buffer(self.buffers, shape, wide)
         columns[...] = array[first:end].T
         direct_tile(
             columns, (0,) * self.points.width, self.points.squares[first:end], self.V, self.v2,
@@ -189,12 +198,8 @@ class DirectTiles(_Computed):
         )  # fmt: skip
         self.buffers.put(buffer)
 
-    def error(self, v: int) -> float:  # noqa: ARG002
-        """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
-        return 0.0
 
-
-class ProductTiles(_Computed):
+class ProductTiles(Computed):
     """Distances by a matrix product; in float64, near ties are settled by the pair rule."""
 
     def __init__(
@@ -222,13 +227,9 @@ class ProductTiles(_Computed):
         if self.precision == "float32":
             tile: NDArray[Any] = self.points.as_float32(first, end, self.scale)
         else:
-            buffer = self._buffer((height, width), np.float64)
-            tile = buffer[: height * width].reshape(height, width)
+            buffer, tile = self._buffer(self.buffers, (height, width), np.float64)
             tile[...] = self.points.array[first:end]
-        spare = take(self.products)
-        if spare is None or spare.size < height * count:
-            spare = np.empty(height * count, self.scaled.dtype)
-        product = spare[: height * count].reshape(count, height)
+        spare, product = self._buffer(self.products, (count, height), self.scaled.dtype)
         np.dot(self.scaled, tile.T, out=product)
         x2 = self.points.squares[first:end] * self.scale**2
         product_keys(product, x2, self.scaled_v2, self.cosine, out)

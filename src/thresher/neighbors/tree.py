@@ -272,8 +272,8 @@ class _Filler:
             ),
             default=0.0,
         )
-        radius = tree.space.score_radius(longest + longest_query)
-        level, numbers = _score(tree, radius)
+        most = 4 * (longest + longest_query) + 1  # a larger radius takes in nothing more
+        level, numbers = _score(tree, min(tree.space.radius * tree.space.scale, most))
         level.ravel()[: len(points)][tree.space.too_long(points, tree.order)] = np.inf
         return cls(tree, points, validation, longest, longest_query, level, numbers)
 

@@ -162,7 +162,7 @@ def _trial(design: Design, public: Public, n: int, seed: int) -> tuple[float, fl
     truth = public.values(exact.gain, exact.loss)
     values = public.values(found.gain, found.loss)
     free = public.values((1 - share) * even, -share * even)
-    return _relative(values, truth), _agreement(values, truth), _agreement(free, truth)
+    return _relative(values, truth), rank_agreement(values, truth), rank_agreement(free, truth)
 
 
 def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
@@ -179,8 +179,14 @@ def _relative(values: Floats, truth: Floats) -> float:
     return float(np.sqrt(((values - truth) ** 2).mean() / power)) if power > 0 else math.nan
 
 
-def _agreement(values: Floats, truth: Floats) -> float:
-    """Spearman's correlation, NaN where one side is constant."""
+def rank_agreement(values: Floats, truth: Floats) -> float:
+    """Spearman's correlation, NaN where one side is constant.
+
+    Examples
+    --------
+    >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
+    1.0
+    """
     from scipy.stats import rankdata
 
     ours, theirs = rankdata(values), rankdata(truth)

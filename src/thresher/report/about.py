@@ -12,12 +12,12 @@ from thresher.errors import InputError
 from thresher.report.phrases import brief, count_of, short
 from thresher.report.subject import Subject
 
-METHODS = {
-    "tknn-shapley": "Threshold KNN-Shapley",
-    "knn-shapley": "KNN-Shapley",
-    "zero-budget-score": "zero-budget score",
-    "dp-tknn-shapley": "private Threshold KNN-Shapley",
-    "dp-knn-shapley": "private KNN-Shapley",
+METHODS = {  # the name of each, and what kind of numbers it gives
+    "tknn-shapley": ("Threshold KNN-Shapley", "exact values"),
+    "knn-shapley": ("KNN-Shapley", "exact values"),
+    "zero-budget-score": ("zero-budget score", "a score"),
+    "dp-tknn-shapley": ("private Threshold KNN-Shapley", "private release"),
+    "dp-knn-shapley": ("private KNN-Shapley", "private release"),
 }
 
 
@@ -39,13 +39,9 @@ class About:
     title: ClassVar[str] = "How it was computed"
 
     @property
-    def kind(self) -> str:
-        """What kind of numbers these are."""
-        if self.private:
-            return "private release"
-        if self.method in {"tknn-shapley", "knn-shapley"}:
-            return "exact values"
-        return "a score" if self.method == "zero-budget-score" else "values by retraining"
+    def names(self) -> tuple[str, str]:
+        """The method, and the kind of its numbers, in words."""
+        return METHODS.get(self.method, (self.method, "values by retraining"))
 
     @property
     def heading(self) -> str:
@@ -54,15 +50,18 @@ class About:
 
     def lede(self) -> str:
         """What was computed, in a sentence."""
-        name = METHODS.get(self.method, self.method)
-        sizes = []
+        sizes, settings, params = [], [], self.params
         if self.points is not None:
-            sizes.append(f"of {count_of(self.points, 'row', 'rows')}")
+            sizes.append(f"of {count_of(self.points, 'row')}")
         if self.validation_points is not None:
-            count = count_of(self.validation_points, "validation point", "validation points")
-            sizes.append(f"judged by {count}")
-        settings = [self._setting(key) for key in ("radius", "k")]
-        semivalue = self.params.get("semivalue", "shapley")
+            sizes.append(f"judged by {count_of(self.validation_points, 'validation point')}")
+        if params.get("radius") is not None:
+            metric = params.get("metric")
+            prefix = f"{metric} " if metric in {"cosine", "euclidean"} else ""
+            settings.append(f"{prefix}radius {params['radius']:.4g}")
+        if params.get("k") is not None:
+            settings.append(f"k = {params['k']}")
+        semivalue = params.get("semivalue", "shapley")
         if semivalue != "shapley":
             settings.append(
                 f"semivalue {semivalue}, which does not add up to the utility of all rows"
@@ -70,16 +69,8 @@ class About:
         if len(self.classes) > 1:
             settings.append(f"{len(self.classes):,} classes")
         kind = "Prices" if self.private else "Values"
-        known = ", ".join(setting for setting in settings if setting)
-        said = f"{kind} by {name} {', '.join(sizes)}{'; ' if known else ''}{known}."
-        return said.replace("  ", " ")
-
-    def _setting(self, key: str) -> str:
-        found, metric = self.params.get(key), self.params.get("metric")
-        if found is None:
-            return ""
-        prefix = f"{metric} " if metric in {"cosine", "euclidean"} else ""
-        return f"{prefix}radius {found:.4g}" if key == "radius" else f"k = {found}"
+        said = f"{kind} by {self.names[0]} {', '.join(sizes)}".replace("  ", " ")
+        return f"{said}; {', '.join(settings)}." if settings else f"{said}."
 
     def text(self) -> str:
         """What a value is, and what all of them add up to."""

@@ -6,12 +6,12 @@ A chart is drawn in units of about one pixel of a phone, 360 wide, and scaled by
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thresher.report.phrases import escape
 
-WIDTH, HEIGHT = 360.0, 230.0
+WIDTH, HEIGHT, BAR_HEIGHT = 360.0, 230.0, 130.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 10.0, 36.0
 FAR = 20.0
 
@@ -39,8 +39,23 @@ class Axis:
         return self.low <= number <= self.high
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers on the axis."""
-        return [t for t in ticks(self.low, self.high, about) if self.holds(t)]
+        """Round numbers on the axis.
+
+        Examples
+        --------
+        >>> Axis(-0.13, 1.02, 0, 1).ticks()
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+        """
+        span = self.high - self.low
+        if not span > 0 or not math.isfinite(span):
+            return [self.low] if self.holds(self.low) else []
+        raw = span / about
+        unit = 10.0 ** math.floor(math.log10(raw))
+        step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= raw * 0.8)
+        first = math.ceil(self.low / step - 1e-9)
+        count = math.floor(self.high / step + 1e-9) - first + 1
+        found = [round((first + i) * step, 12) + 0.0 for i in range(count)]
+        return [tick for tick in found if self.holds(tick)]
 
     def text(self, number: float) -> str:
         """A tick in words."""
@@ -56,25 +71,6 @@ class Line:
     y: Numbers
     style: str
     mark: str = ""
-
-
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two ends.
-
-    Examples
-    --------
-    >>> ticks(-0.13, 1.02)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
-    span = high - low
-    if not span > 0 or not math.isfinite(span):
-        return [low]
-    raw = span / about
-    unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= raw * 0.8)
-    first = math.ceil(low / step - 1e-9)
-    count = math.floor(high / step + 1e-9) - first + 1
-    return [round((first + i) * step, 12) + 0.0 for i in range(count)]
 
 
 def frame(x: Axis, y: Axis, *, height: float = HEIGHT, ticks_y: int = 5, bare: bool = False) -> str:
@@ -111,13 +107,10 @@ def svg(content: str, label: str, *, height: float = HEIGHT, style: str = "") ->
     )
 
 
-def bars(
-    edges: Numbers, counts: Sequence[int], label: str,
-    *, title: str, unit: str = "rows", height: float = 130.0,
-) -> str:  # fmt: skip
+def bars(edges: Numbers, counts: Sequence[int], label: str, title: str, unit: str = "rows") -> str:
     """A histogram; bars left of zero have another pattern than those to the right."""
-    x = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT, title)
-    y = Axis(0.0, max(*counts, 1), height - BOTTOM, TOP, unit)
+    x = across(edges[0], edges[-1], title)
+    y = Axis(0.0, max(*counts, 1), BAR_HEIGHT - BOTTOM, TOP, unit)
     drawn = []
     for left, right, count in zip(edges, edges[1:], counts, strict=False):
         if count:
@@ -129,17 +122,12 @@ def bars(
                 f"<title>{left:.4g} to {right:.4g}: {count:,}</title></rect>"
             )
     zero = f'<path class="zero" d="M{x(0):.1f} {TOP - 4:.1f}V{y.start:.1f}"/>'
-    return svg(frame(x, y, height=height, ticks_y=2) + zero + "".join(drawn), label, height=height)
+    framed = frame(x, y, height=BAR_HEIGHT, ticks_y=2)
+    return svg(framed + zero + "".join(drawn), label, height=BAR_HEIGHT)
 
 
-def lines(
-    drawn: Sequence[Line], label: str, x: Axis, y: Axis,
-    *, uprights: Iterable[tuple[float, str, str]] = (),
-) -> str:  # fmt: skip
-    """Lines with marks; what leaves the axes is cut off.
-
-    Uprights are vertical lines: where, of which style, and what is written beside.
-    """
+def lines(drawn: Sequence[Line], label: str, x: Axis, y: Axis, used: float | None = None) -> str:
+    """Lines with marks; what leaves the axes is cut off. A vertical line marks what is `used`."""
     left, top, width, height = x.start, y.stop, x.stop - x.start, y.start - y.stop
     inside = "".join(_line(line, x, y) for line in drawn)
     cut = (
@@ -147,7 +135,7 @@ def lines(
         f'height="{height + 4:.1f}" viewBox="{left - 4:.1f} {top - 4:.1f} {width + 8:.1f} '
         f'{height + 4:.1f}">{inside}</svg>'
     )
-    beside = "".join(_upright(x, y, *upright) for upright in uprights if x.holds(upright[0]))
+    beside = "" if used is None or not x.holds(used) else _upright(x, y, used)
     return svg(frame(x, y) + beside + cut, label)
 
 
@@ -162,28 +150,25 @@ def upward(low: float, high: float, title: str, *, percent: bool = False) -> Axi
     return Axis(low - room, high + room, HEIGHT - BOTTOM, TOP, title, percent)
 
 
-def _upright(x: Axis, y: Axis, at: float, style: str, text: str) -> str:
-    place = x(at)
-    side = "end" if place > (x.start + x.stop) / 2 else "start"
-    shift = -4 if side == "end" else 4
+def _upright(x: Axis, y: Axis, used: float) -> str:
+    place = x(used)
+    side, shift = ("end", -4) if place > (x.start + x.stop) / 2 else ("start", 4)
     return (
-        f'<path class="upright {style}" d="M{place:.1f} {y.stop:.1f}V{y.start:.1f}"/>'
-        f'<text class="{side}" x="{place + shift:.1f}" y="{y.start - 6:.1f}">{escape(text)}</text>'
+        f'<path class="upright used" d="M{place:.1f} {y.stop:.1f}V{y.start:.1f}"/>'
+        f'<text class="{side}" x="{place + shift:.1f}" y="{y.start - 6:.1f}">used {used:.3g}</text>'
     )
 
 
 def _line(line: Line, x: Axis, y: Axis) -> str:
     spots = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
-    marks = ""
-    if line.mark:
-        marks = "".join(
-            f'<path class="mark {line.style}" d="{mark(line.mark, a, b, 3.2)}">'
-            f"<title>{escape(line.name)}, {x.text(u)}: {v:.4g}</title></path>"
-            for (a, b), u, v in zip(spots, line.x, line.y, strict=True)
-            if y.holds(v)
-        )
-    return f'<path class="line {line.style}" d="{path}"/>{marks}'
+    marks = [
+        f'<path class="mark {line.style}" d="{mark(line.mark, a, b, 3.2)}">'
+        f"<title>{escape(line.name)}, {x.text(u)}: {v:.4g}</title></path>"
+        for (a, b), u, v in zip(spots, line.x, line.y, strict=True)
+        if line.mark and y.holds(v)
+    ]
+    return f'<path class="line {line.style}" d="{path}"/>{"".join(marks)}'
 
 
 def mark(shape: str, x: float, y: float, size: float) -> str:

@@ -57,10 +57,9 @@ class RadiusCurve:
             f"Accuracy and coverage of the validation set over the radius. At {self.used:.4g}, the "
             f"radius used, accuracy {self.accuracy_used:.3f} and coverage {self.coverage_used:.3f}"
         )
-        uprights = [(self.used, "used", f"used {self.used:.3g}")]
         far = WIDE * max(self.suggested, self.used if math.isfinite(self.used) else 0.0)
         x = across(0.0, min(radii[-1], far) or 1.0, "radius")
-        return lines(drawn, label, x, upward(0.0, 1.0, "share", percent=True), uprights=uprights)
+        return lines(drawn, label, x, upward(0.0, 1.0, "share", percent=True), self.used)
 
     def legend(self) -> list[tuple[str, str]]:
         """A sample and a name for each line of the chart."""

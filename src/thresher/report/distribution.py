@@ -52,14 +52,14 @@ class Distribution:
 
     def charts(self) -> list[tuple[Part, str]]:
         """The values of each class in bars, or where there are no classes, of all."""
-        return [(part, self._chart(part)) for part in self.parts or (self.whole,)]
-
-    def _chart(self, part: Part) -> str:
-        label = (
-            f"Distribution of values, {part.label}: {part.points:,} rows, {part.negative:,} of "
-            f"them negative, median {short(part.numbers['median'])}"
-        )
-        return bars(self.edges, part.counts, label, title="value")
+        found = []
+        for part in self.parts or (self.whole,):
+            label = (
+                f"Distribution of values, {part.label}: {part.points:,} rows, {part.negative:,} of "
+                f"them negative, median {short(part.numbers['median'])}"
+            )
+            found.append((part, bars(self.edges, part.counts, label, "value")))
+        return found
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
@@ -103,5 +103,4 @@ def bar_edges(values: Floats, bins: int = BINS) -> Floats:
 
 def bar_counts(values: Floats, edges: Floats) -> NDArray[np.int64]:
     """How many values are in each bar; what is beyond the edges is in the outermost ones."""
-    places = np.searchsorted(edges, values, side="right") - 1
-    return np.bincount(np.clip(places, 0, len(edges) - 2), minlength=len(edges) - 1)
+    return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]

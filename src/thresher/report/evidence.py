@@ -173,61 +173,43 @@ def gather(
 
 
 def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
-    private = describe_release(release)
-    return Evidence(
-        about_release(release, record),
-        private.verdict(),
-        private.cautions(),
-        {"rows": "what a single row is worth is for its owner alone"},
-        private=private,
-    )
-
-
-class _Sections:
-    """Parts of a report, one after the other: those that cannot be made say why."""
-
-    def __init__(self, advance: Advance | None) -> None:
-        self.advance = advance
-        self.missing: dict[str, str] = {}
-
-    def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
-        """What `measure` finds, or None where it refuses."""
-        found = None
-        try:
-            found = measure(*arguments)
-        except InputError as refused:
-            self.missing[name] = str(refused)
-        if self.advance is not None:
-            self.advance(1)
-        return found
+    private, about = describe_release(release), about_release(release, record)
+    missing = {"rows": "what a single row is worth is for its owner alone"}
+    return Evidence(about, private.verdict(), private.cautions(), missing, private=private)
 
 
 def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | None) -> Evidence:
-    parts, removing = _Sections(advance), can_remove(subject)
-    findings = parts.make("suggestions", explain_subject, subject)
+    missing: dict[str, str] = {}
+
+    def make(name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
+        """What `measure` finds, or None where it refuses."""
+        try:
+            return measure(*arguments)
+        except InputError as refused:
+            missing[name] = str(refused)
+            return None
+        finally:
+            if advance is not None:
+                advance(1)
+
+    removing = can_remove(subject)
+    findings = make("suggestions", explain_subject, subject)
     suggestions = None if findings is None else count_suggestions(subject, findings)
     orders = removal_orders(subject) if removing else []
     halves = halve_validation(subject) if removing else None
     steps = [step_of_each(order) for order in orders]
-    pairs = parts.make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
-    radius = parts.make("radius", radius_curve, subject)
+    pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
+    radius = make("radius", radius_curve, subject)
     coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
-    removal = parts.make("removal", removal_curves, subject, orders, pairs, halves, advance)
-    points_map = parts.make("map", draw_map, subject, findings)
-    owners = parts.make("owners", share_payout, subject.valuation)
+    removal = make("removal", removal_curves, subject, orders, pairs, halves, advance)
+    points_map = make("map", draw_map, subject, findings)
+    owners = make("owners", share_payout, subject.valuation)
     distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
     checked = None if removal is None else removal.cross_check
     care = reasons_for_care(subject, coverage)
+    verdict = judge(distribution, suggestions, coverage, checked, care)
+    cautions = find_cautions(subject, suggestions, coverage, removal)
     return Evidence(
-        about_subject(subject, record),
-        judge(distribution, suggestions, coverage, checked, care),
-        find_cautions(subject, suggestions, coverage, removal),
-        parts.missing,
-        lowest,
-        points_map,
-        suggestions,
-        distribution,
-        removal,
-        coverage,
-        owners,
-    )
+        about_subject(subject, record), verdict, cautions, missing, lowest, points_map, suggestions,
+        distribution, removal, coverage, owners,
+    )  # fmt: skip

@@ -46,11 +46,7 @@ class Places:
     spots: Floats  # their places, one row each
     spots_val: Floats
     variance: float | None  # the share that the places show; None for a single feature
-
-    @property
-    def axes(self) -> tuple[str, str]:
-        """What the axes are."""
-        return NARROW_AXES if self.variance is None else AXES
+    axes: tuple[str, str]  # what they are
 
 
 @dataclass(frozen=True)
@@ -75,14 +71,13 @@ class Map:
 
     def text(self) -> str:
         """What the map shows."""
-        if self.variance is None:
-            text = "The only feature across, the value up."
-        else:
+        text = "The only feature across, the value up."
+        if self.variance is not None:
+            scaled = " of the rows scaled to length 1" if self.directions else ""
             text = (
                 "Rows that are alike lie close together, as far as two directions can show: they "
-                f"hold {percent(self.variance)} of the variance"
+                f"hold {percent(self.variance)} of the variance{scaled}."
             )
-            text += " of the rows scaled to length 1." if self.directions else "."
         if len(self.rows) < self.points:
             text += (
                 f" Drawn are the 1,000 rows of lowest value and {len(self.rows) - 1000:,} of the "
@@ -107,22 +102,20 @@ class Map:
             f"<title>validation point, label {escape(label)}</title></path>"
             for a, b, label in zip(self.x_val, self.y_val, self.labels_val, strict=True)
         ]
-        marks = [self._mark(i, x, y, scale) for i in range(len(self.rows))]
+        marks = []
+        for a, b, value, story in zip(self.x, self.y, self.values, self.stories, strict=True):
+            style, across, up = level(value, scale), x(a), y(b)
+            marks.append(
+                f'<path class="spot {style}" data-x="{across:.1f}" data-y="{up:.1f}" '
+                f'd="{mark(LEVELS[style][1], across, up, 1.9)}">'
+                f"<title>{escape(story)}</title></path>"
+            )
         label = (
             f"Map of {len(self.rows):,} of {self.points:,} rows and {len(self.x_val):,} validation "
             "points, marked by value; the worst rows are listed in the table"
         )
         titles = frame(x, y, height=HEIGHT, bare=True)
         return svg(titles + "".join(crosses + marks), label, height=HEIGHT, style="map")
-
-    def _mark(self, i: int, x: Axis, y: Axis, scale: float) -> str:
-        style = level(self.values[i], scale)
-        at = x(self.x[i]), y(self.y[i])
-        drawn = mark(LEVELS[style][1], *at, 1.9)
-        return (
-            f'<path class="spot {style}" data-x="{at[0]:.1f}" data-y="{at[1]:.1f}" d="{drawn}">'
-            f"<title>{escape(self.stories[i])}</title></path>"
-        )
 
 
 def draw_map(subject: Subject, findings: Findings | None) -> Map:
@@ -132,22 +125,16 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
     if len(data.rows) < needed:
         raise InputError(f"a map needs at least {needed} points")
     found = place_points(data.rows, subject.values, data.rows_val, cosine=cosine, seed=subject.seed)
-    rows = found.chosen.tolist()
-    return Map(
-        x=tuple(found.spots[:, 0].tolist()),
-        y=tuple(found.spots[:, 1].tolist()),
-        rows=tuple(subject.number(row) for row in rows),
-        values=tuple(subject.values[found.chosen].tolist()),
-        stories=tuple(_story(subject, findings, row) for row in rows),
-        x_val=tuple(found.spots_val[:, 0].tolist()),
-        y_val=tuple(found.spots_val[:, 1].tolist()),
-        labels_val=tuple(subject.classes[code] for code in data.codes_val[found.chosen_val]),
-        points=len(subject),
-        validation_points=len(data.rows_val),
-        variance=found.variance,
-        axes=found.axes,
-        directions=cosine,
+    rows, labels = found.chosen.tolist(), data.codes_val[found.chosen_val]
+    (x, y), (x_val, y_val) = (
+        map(tuple, each.T.tolist()) for each in (found.spots, found.spots_val)
     )
+    return Map(
+        x, y, tuple(map(subject.number, rows)), tuple(subject.values[found.chosen].tolist()),
+        tuple(_story(subject, findings, row) for row in rows), x_val, y_val,
+        tuple(subject.classes[code] for code in labels), len(subject), len(data.rows_val),
+        found.variance, found.axes, cosine,
+    )  # fmt: skip
 
 
 def _story(subject: Subject, findings: Findings | None, row: int) -> str:
@@ -167,7 +154,11 @@ def place_points(
     A few rows say where the components point. A single feature is drawn against the value.
     """
     random = np.random.default_rng([seed, PURPOSE])
-    chosen = _choose(np.argsort(values, kind="stable"), random)
+    order = np.argsort(values, kind="stable")
+    worst, rest = order[:MOST_LOWEST], order[MOST_LOWEST:]
+    if len(order) > MOST_POINTS:
+        rest = np.sort(random.choice(rest, MOST_POINTS - MOST_LOWEST, replace=False))
+    chosen = np.concatenate([rest, worst[::-1]])  # the worst last: they are drawn on top
     chosen_val = sample(0 if rows_val is None else len(rows_val), MOST_VALIDATION, random)
     fitted = read_rows(rows, sample(len(rows), MOST_FITTED, random), cosine=cosine, seed=seed)
     drawn = read_rows(rows, chosen, cosine=cosine, seed=seed)
@@ -178,10 +169,11 @@ def place_points(
     seen, spots[:, :count] = project_on_components(fitted, drawn, count)
     total = float(fitted.var(axis=0).sum())
     share = float(seen.var(axis=0, dtype=np.float64).sum()) / total if total > 0 else 0.0
-    if count == 1:
-        spots[: len(chosen), 1] = values[chosen]
-    variance = None if count == 1 else min(share, 1.0)
-    return Places(chosen, chosen_val, spots[: len(chosen)], spots[len(chosen) :], variance)
+    both = spots[: len(chosen)], spots[len(chosen) :]
+    if count > 1:
+        return Places(chosen, chosen_val, *both, min(share, 1.0), AXES)
+    both[0][:, 1] = values[chosen]
+    return Places(chosen, chosen_val, *both, None, NARROW_AXES)
 
 
 def read_rows(table: Rows, which: Indices, *, cosine: bool = False, seed: int = 0) -> Floats:
@@ -223,14 +215,6 @@ def level(value: float, scale: float) -> str:
         return "z"
     strong = 2 if abs(value) >= STRONG * scale else 1
     return f"{'n' if value < 0 else 'p'}{strong}"
-
-
-def _choose(order: Indices, random: np.random.Generator) -> Indices:
-    """The worst points and a random rest, the worst last so that they are drawn on top."""
-    worst, rest = order[:MOST_LOWEST], order[MOST_LOWEST:]
-    if len(order) > MOST_POINTS:
-        rest = np.sort(random.choice(rest, MOST_POINTS - MOST_LOWEST, replace=False))
-    return np.concatenate([rest, worst[::-1]])
 
 
 def _axis(numbers: list[float], start: float, stop: float, title: str) -> Axis:

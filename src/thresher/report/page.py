@@ -17,6 +17,10 @@ from thresher.report.phrases import fixed, percent, short, visible
 from thresher.version import __version__
 
 FORMAT = "thresher.report/1"
+SETTINGS = (  # that the document inside the page repeats
+    "method", "params", "points", "validation_points", "total", "utility_all", "utility_none",
+    "record",
+)  # fmt: skip
 
 
 def render(evidence: Evidence) -> str:
@@ -46,14 +50,9 @@ def render(evidence: Evidence) -> str:
     page.filters |= {"short": short, "percent": percent, "fixed": fixed}
     css, js = _file("page.css"), _file("page.js")
     return page.get_template("page.html.jinja").render(
-        e=evidence,
-        version=__version__,
-        css=css,
-        js=js,
-        css_digest=_digest(css),
-        js_digest=_digest(js),
-        document=_document(evidence),
-    )
+        e=evidence, version=__version__, css=css, js=js, css_digest=_digest(css),
+        js_digest=_digest(js), document=_document(evidence),
+    )  # fmt: skip
 
 
 def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -> None:
@@ -92,23 +91,15 @@ def _finalize(entry: Any) -> Any:
 
 def _document(evidence: Evidence) -> Any:
     """What a program may want to read from the page: settings, record and main numbers."""
-    about, suggestions = evidence.about, evidence.suggestions
+    suggestions = evidence.suggestions
     document = {
         "format": FORMAT,
         "version": __version__,
-        "method": about.method,
-        "params": about.params,
-        "points": about.points,
-        "validation_points": about.validation_points,
-        "total": about.total,
-        "utility_all": about.utility_all,
-        "utility_none": about.utility_none,
         "verdict": evidence.verdict.sentence,
         "cautions": evidence.cautions,
         "suggestions": None if suggestions is None else suggestions.total,
-        "record": about.record,
     }
-    return _finite(document)
+    return _finite(document | {name: getattr(evidence.about, name) for name in SETTINGS})
 
 
 def _finite(entry: Any) -> Any:

@@ -35,15 +35,15 @@ def brief(entry: object) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
-def count_of(number: int, one: str, many: str) -> str:
-    """A count with its noun.
+def count_of(number: int, one: str, many: str = "") -> str:
+    """A count with its noun, whose plural ends in s if not given.
 
     Examples
     --------
-    >>> count_of(1, "row", "rows"), count_of(2000, "row", "rows")
+    >>> count_of(1, "row"), count_of(2000, "row")
     ('1 row', '2,000 rows')
     """
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def of_all(number: int, total: int, one: str, many: str) -> str:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
+from thresher.privacy.plan import rank_agreement
 from thresher.privacy.prior import Public
 from thresher.privacy.release import is_noise
 from thresher.report.charts import bars
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
-from thresher.report.subject import Floats, shortlist
+from thresher.report.subject import shortlist
 from thresher.report.verdict import Verdict
 
 MOST_CLASSES = 30
@@ -59,17 +59,14 @@ class PriceSpread:
 
     def charts(self) -> list[tuple[str, str]]:
         """The released prices in bars."""
-        return [
-            (f"Paid to a point with {label}", self._chart(counts, f"a row with {whom}"))
-            for counts, label, whom in (
-                (self.gains, "the same label", "their label"),
-                (self.losses, "another label", "another label"),
-            )
-        ]
-
-    def _chart(self, counts: tuple[int, ...], whom: str) -> str:
-        label = f"Distribution of what validation points pay {whom}"
-        return bars(self.edges, counts, label, title="price", unit="validation points")
+        found, said = [], "Distribution of what validation points pay a row with"
+        for counts, label, whom in (
+            (self.gains, "the same label", "their label"),
+            (self.losses, "another label", "another label"),
+        ):
+            chart = bars(self.edges, counts, f"{said} {whom}", "price", "validation points")
+            found.append((f"Paid to a point with {label}", chart))
+        return found
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,7 @@ class PrivateRelease:
         """What it comes to, and what to do."""
         about = self.record
         budget = f"epsilon = {about['epsilon']:g}, delta = {about['delta']:g}"
+        said = f"A release at {budget}, {about['adjacency']}, that protects each {about['unit']}"
         steps: tuple[str, ...] = (
             "Publish the price list: it is what was released, and anyone may hold it.",
             "Let each owner value its own points with it (thresher appraise); a list of "
@@ -122,21 +120,17 @@ class PrivateRelease:
         )
         if self.prices is None:
             steps = ("Tell each owner the values of its own points, and nobody else.",)
-        protects = (
-            f"A release at {budget}, {about['adjacency']}, that protects each {about['unit']}"
-        )
         if about["seeded"]:
-            protects = f"A trial release at {budget} that protects nobody, since a seed was given"
+            said = f"A trial release at {budget} that protects nobody, since a seed was given"
             steps = ("Release again without a seed before anything leaves your hands.",)
-        if self.bought is None:
-            return Verdict(f"{protects}; how good its values are cannot be told.", steps)
         bought = self.bought
-        better = bought.rank_agreement > bought.zero_budget
-        against = "better than" if better else "no better than"
+        if bought is None:
+            return Verdict(f"{said}; how good its values are cannot be told.", steps)
+        against = "better" if bought.rank_agreement > bought.zero_budget else "no better"
         return Verdict(
-            f"{protects}: values are expected to be off by {percent(bought.relative_error)} and to "
+            f"{said}: values are expected to be off by {percent(bought.relative_error)} and to "
             f"rank points with an agreement of {fixed(bought.rank_agreement)} with the exact ones, "
-            f"{against} the {fixed(bought.zero_budget)} that costs no budget at all.",
+            f"{against} than the {fixed(bought.zero_budget)} that costs no budget at all.",
             steps,
         )
 
@@ -179,27 +173,11 @@ def _agreements(drawn: list[PriceList], prices: PriceList, public: Public) -> tu
     free = public.values((1 - share) * even, -share * even)
     possible = [public.values(each.gain, each.loss) for each in drawn]
     with np.errstate(invalid="ignore"):
-        found = [
+        told, costless = (
             float(np.mean([rank_agreement(ours, truth) for truth in possible]))
             for ours in (released, free)
-        ]
-    return found[0], found[1]
-
-
-def rank_agreement(ours: Floats, theirs: Floats) -> float:
-    """Spearman's correlation, NaN where one side is constant.
-
-    Examples
-    --------
-    >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
-    1.0
-    """
-    from scipy.stats import rankdata
-
-    ranks, others = rankdata(ours), rankdata(theirs)
-    if ranks.std() == 0 or others.std() == 0:
-        return math.nan
-    return float(np.corrcoef(ranks, others)[0, 1])
+        )
+    return told, costless
 
 
 def _spread_prices(prices: PriceList) -> PriceSpread:
@@ -207,16 +185,11 @@ def _spread_prices(prices: PriceList) -> PriceSpread:
     sizes = np.bincount(codes, minlength=len(labels))
     present = np.flatnonzero(sizes)
     shown = shortlist(present, sizes[present], MOST_CLASSES)
-    edges = bar_edges(np.concatenate([prices.gain, prices.loss]))
-    return PriceSpread(
-        tuple(_priced(brief(labels[code]), prices, codes == code) for code in shown.tolist()),
-        len(present) - len(shown),
-        tuple(edges.tolist()),
-        tuple(bar_counts(prices.gain, edges).tolist()),
-        tuple(bar_counts(prices.loss, edges).tolist()),
-    )
-
-
-def _priced(label: str, prices: PriceList, which: NDArray[np.bool_]) -> Priced:
-    gain, loss = (float(side[which].mean()) for side in (prices.gain, prices.loss))
-    return Priced(label, int(which.sum()), gain, loss)
+    lines, sides = [], (prices.gain, prices.loss)
+    for code in shown.tolist():
+        means = (float(side[codes == code].mean()) for side in sides)
+        lines.append(Priced(brief(labels[code]), int(sizes[code]), *means))
+    edges = bar_edges(np.concatenate(sides))
+    gains, losses = (tuple(bar_counts(side, edges).tolist()) for side in sides)
+    left_out = len(present) - len(shown)
+    return PriceSpread(tuple(lines), left_out, tuple(edges.tolist()), gains, losses)

@@ -75,23 +75,19 @@ def predict(tables: Tables, kept: Indices, last: Solution) -> tuple[Codes, Solut
         found = present[0] if len(present) else -1
         return np.full(len(tables.codes_val), found, np.int32), last
     now = last.moved_to(present, len(tables.rows))
-    if now.weights.size > MOST_WEIGHTS or not _train(tables, kept, now):
+    if now.weights.size > MOST_WEIGHTS:
+        return _predict_by_sklearn(tables, kept, codes), last
+    places, penalties = np.full(int(tables.codes.max()) + 1, -1), np.ones(len(tables.rows) - 1)
+    places[present] = np.arange(len(present))
+    now.known = train(
+        tables.rows, places[tables.codes], kept, penalties, now.weights, now.factor, now.known
+    )
+    if not now.known:
         return _predict_by_sklearn(tables, kept, codes), last
     scores = np.empty((len(now.weights), len(tables.codes_val)))
     fill_scores(tables.rows_val, now.weights, scores)
     best = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
     return present[best].astype(np.int32), now
-
-
-def _train(tables: Tables, kept: Indices, now: Solution) -> bool:
-    """Move to the optimum for the `kept` points, if that works."""
-    places = np.full(int(tables.codes.max()) + 1, -1)
-    places[now.present] = np.arange(len(now.present))
-    penalties = np.ones(len(tables.rows) - 1)
-    now.known = train(
-        tables.rows, places[tables.codes], kept, penalties, now.weights, now.factor, now.known
-    )
-    return now.known
 
 
 def _predict_by_sklearn(tables: Tables, kept: Indices, codes: Codes) -> Codes:

@@ -31,7 +31,8 @@ from thresher.report.subject import Floats, Indices, Subject
 from thresher.retrain.newton import Solution
 from thresher.threads import run
 
-STEP, STEPS = 0.05, 11  # 0, 5, ..., 50 percent
+STEPS = 11
+FRACTIONS = tuple(round(0.05 * step, 10) for step in range(STEPS))  # 0, 0.05, ..., 0.5
 DRAWS = 5
 LEAST_POINTS = 20  # fewer points have no twentieth
 DEEP = 0.15  # how far below the accuracy with all rows a chart goes
@@ -105,14 +106,15 @@ class Removal:
 
     def text(self) -> str:
         """What the models are."""
-        text = ""
+        text = (
+            "The logistic regression has standardized columns; of more than "
+            f"{MOST_FEATURES} columns, as many leading components. "
+        )
         if THRESHOLD in self.models:
             text = (
                 "The threshold classifier has the radius of the valuation, and guesses evenly "
-                "where labels lead together or nobody is near. "
+                f"where labels lead together or nobody is near. {text}"
             )
-        text += "The logistic regression has standardized columns"
-        text += f"; of more than {MOST_FEATURES} columns, as many leading components. "
         if self.logistic_points < self.points:
             text += (
                 f"To save time it was trained on {self.logistic_points:,} of {self.points:,} "
@@ -136,11 +138,6 @@ class Removal:
         ]
 
 
-def fractions() -> tuple[float, ...]:
-    """0, 0.05, ..., 0.5."""
-    return tuple(round(STEP * step, 10) for step in range(STEPS))
-
-
 def removed_counts(points: int) -> list[int]:
     """How many of so many points each fraction takes away, rounded down.
 
@@ -149,7 +146,7 @@ def removed_counts(points: int) -> list[int]:
     >>> removed_counts(100)
     [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50]
     """
-    return [math.floor(share * points + 1e-9) for share in fractions()]
+    return [math.floor(share * points + 1e-9) for share in FRACTIONS]
 
 
 def removal_orders(subject: Subject) -> list[Indices]:
@@ -196,10 +193,8 @@ def removal_curves(
     every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
     found = _logistic(tables, _among(orders, chosen), every, last, advance)
     curves |= _curves(LOGISTIC, list(found))
-    checked = None
-    if halves is not None:
-        checked = cross_check(subject, tables, chosen, every, last, halves, pairs)
-    return Removal(fractions(), curves, len(chosen), len(subject), checked)
+    checked = halves and cross_check(subject, tables, chosen, every, last, halves, pairs)
+    return Removal(FRACTIONS, curves, len(chosen), len(subject), checked)
 
 
 def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:

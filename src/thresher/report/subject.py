@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -115,13 +115,6 @@ class Subject:
         """The id of a point as text; empty where there are none."""
         return "" if self.ids is None else brief(self.ids[row])
 
-    def with_labels(
-        self, classes: Classes, codes: Codes, codes_val: Codes | None, data: Data | None = None
-    ) -> Subject:
-        """The same with the labels of both sides, and their features where these are at hand."""
-        names = _texts(classes.labels)
-        return replace(self, classes=names, codes=codes, codes_val=codes_val, given=data)
-
 
 def sample(count: int, most: int, random: np.random.Generator) -> Indices:
     """All of so many, or as many as allowed at random; in order."""
@@ -155,25 +148,22 @@ def check_subject(
     numbers = None if rows is None else _entries("rows", rows, n)
     array = None if X is None or precomputed else check_features("X", X)
     shown = _frame_columns(X, array, n) if show is None else _shown_columns(show, n)
-    subject = Subject(
-        valuation, ids=known, numbers=numbers, shown=shown, held_out=held_out, seed=seed,
-        findings=findings,
-    )  # fmt: skip
+    classes, codes, codes_val, data = None, None, None, None
     if checked is not None:
         points, validation = checked
-        data = None
+        classes, codes, codes_val = validation.classes, points.codes, validation.codes
         if isinstance(points.rows, Rows) and validation.rows is not None:
-            data = Data(points.rows, points.codes, validation.rows, validation.codes)
-        return subject.with_labels(validation.classes, points.codes, validation.codes, data)
-    if y is None:
-        return subject
-    classes, codes, codes_val = _codes(valuation, y, y_val)
-    _check_sizes(valuation, codes, codes_val)
-    data = None
-    if array is not None:
-        check_columns("X", column_names(X), "X_val", column_names(X_val))
-        data = _data(array, codes, X_val, codes_val, cosine=subject.metric == "cosine")
-    return subject.with_labels(classes, codes, codes_val, data)
+            data = Data(points.rows, codes, validation.rows, codes_val)
+    elif y is not None:
+        classes, codes, codes_val = _codes(valuation, y, y_val)
+        if array is not None:
+            check_columns("X", column_names(X), "X_val", column_names(X_val))
+            cosine = valuation.params.get("metric") == "cosine"
+            data = _data(array, codes, X_val, codes_val, cosine=cosine)
+    return Subject(
+        valuation, () if classes is None else _texts(classes.labels), codes, codes_val, data, known,
+        numbers, shown, held_out, seed, findings,
+    )  # fmt: skip
 
 
 def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -> None:
@@ -189,7 +179,7 @@ def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -
 
 
 def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, Any]:
-    """The classes, and the codes of both sides' labels."""
+    """The classes, and the codes of both sides' labels, as many as the valuation has."""
     labels = check_labels("y", y)
     labels_val = None if y_val is None else check_labels("y_val", y_val)
     stored = valuation.params.get("classes")
@@ -198,7 +188,15 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, An
     else:
         classes = class_list(None, *(part for part in (labels, labels_val) if part is not None))
     codes = _encode(classes, "y", labels)
-    return classes, codes, None if labels_val is None else _encode(classes, "y_val", labels_val)
+    codes_val = None if labels_val is None else _encode(classes, "y_val", labels_val)
+    if len(codes) != len(valuation):
+        raise InputError(f"the valuation has {len(valuation)} points but y {len(codes)} labels")
+    wanted = valuation.params.get("validation_points")
+    if codes_val is not None and wanted is not None and len(codes_val) != wanted:
+        raise InputError(
+            f"the valuation was made with {wanted} validation points but y_val has {len(codes_val)}"
+        )
+    return classes, codes, codes_val
 
 
 def _encode(classes: Classes, name: str, labels: Any) -> Codes:
@@ -229,16 +227,6 @@ def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: boo
             raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
     rows, rows_val = measure("X", array, cosine=cosine), measure("X_val", array_val, cosine=cosine)
     return Data(rows, codes, rows_val, codes_val)
-
-
-def _check_sizes(valuation: Valuation, codes: Codes, codes_val: Codes | None) -> None:
-    if len(codes) != len(valuation):
-        raise InputError(f"the valuation has {len(valuation)} points but y {len(codes)} labels")
-    wanted = valuation.params.get("validation_points")
-    if codes_val is not None and wanted is not None and len(codes_val) != wanted:
-        raise InputError(
-            f"the valuation was made with {wanted} validation points but y_val has {len(codes_val)}"
-        )
 
 
 def _frame_columns(X: Any, array: Any, n: int) -> dict[str, Any]:

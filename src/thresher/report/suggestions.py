@@ -110,15 +110,14 @@ class Suggestions:
         return self.total["relabel"] + self.total["drop"]
 
     @property
-    def wide(self) -> bool:
-        """Whether there are too many labels for a column each."""
-        return len(self.labels) > MOST_LABELS
+    def columns(self) -> tuple[str, ...]:
+        """The labels that have a column of the matrix each: none where they are too many."""
+        return () if len(self.labels) > MOST_LABELS else self.labels
 
     def heads(self) -> list[tuple[str, str]]:
         """The columns of the matrix: a suggestion, and the label to change to if there is one."""
-        others = () if self.wide else self.labels
-        found = [("keep", ""), *((f"relabel to {label}", label) for label in others)]
-        return found + [(name, "") for name in (GRAVEST if self.wide else GRAVEST[1:])]
+        found = [("keep", ""), *((f"relabel to {label}", label) for label in self.columns)]
+        return found + [(name, "") for name in (GRAVEST[1:] if self.columns else GRAVEST)]
 
     def matrix(self) -> list[tuple[str, list[tuple[int | None, int]]]]:
         """A row for each label: how many points, None where there can be none, and how dark."""
@@ -126,8 +125,7 @@ class Suggestions:
         rows = []
         for tally in self.classes:
             own, points = tally.label, sum(tally.counts.values())
-            others = () if self.wide else self.labels
-            counts = [None if x == own else moved.get((own, x), 0) for x in others]
+            counts = [None if x == own else moved.get((own, x), 0) for x in self.columns]
             counts = counts or [tally.counts["relabel"]]
             counts += [tally.counts[name] for name in GRAVEST[1:]]
             cells = [(each, _heat((each or 0) / points)) for each in counts]
@@ -136,7 +134,7 @@ class Suggestions:
 
     def moves_shown(self) -> tuple[Move, ...]:
         """The moves that are listed, where the matrix would be too wide."""
-        return self.moves[:MOST_SHOWN] if self.wide else ()
+        return () if self.columns else self.moves[:MOST_SHOWN]
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
@@ -147,7 +145,7 @@ class Suggestions:
         """Whether there are enough validation points near for a label to be clearly wrong."""
         if not 0 < self.median_near < LEAST_CLEAR:
             return []
-        near = count_of(int(self.median_near), "validation point", "validation points")
+        near = count_of(int(self.median_near), "validation point")
         return [
             f"A typical row has {near} near, and fewer than {LEAST_CLEAR} cannot clearly speak "
             "against a label: wrong ones may only be marked inspect. More validation points would "
@@ -211,10 +209,10 @@ def _heat(share: float) -> int:
 def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tuple[Move, ...]:
     both = np.column_stack([subject.data.codes[moved], findings.best_codes[moved]])
     pairs, counts = np.unique(both, axis=0, return_counts=True)
-    often = np.argsort(-counts, kind="stable")[:MOST_MOVES].tolist()
+    often = np.argsort(-counts, kind="stable")[:MOST_MOVES]
     return tuple(
-        Move(subject.classes[pairs[i, 0]], subject.classes[pairs[i, 1]], int(counts[i]))
-        for i in often
+        Move(subject.classes[own], subject.classes[other], points)
+        for (own, other), points in zip(pairs[often], counts[often].tolist(), strict=True)
     )
 
 

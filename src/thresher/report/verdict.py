@@ -143,7 +143,7 @@ def _steps(suggestions: Suggestions) -> tuple[str, ...]:
         "outlier": "Do not judge the {rows} marked outlier by this: no validation point is near. "
         "Validation points like them, or a larger radius, would tell.",
     }
-    counts = {name: count_of(suggestions.total[name], "row", "rows") for name in said}
+    counts = {name: count_of(suggestions.total[name], "row") for name in said}
     steps = [said[name].format(rows=counts[name]) for name in said if suggestions.total[name]]
     if steps:
         steps.append("Change the data, then value again: values depend on the other rows.")
@@ -192,7 +192,7 @@ def reasons_for_care(subject: Subject, coverage: Coverage | None) -> tuple[str, 
         found.append(f"{percent(1 - coverage.share)} of the validation points have no row near")
     count = subject.validation_points
     if count is not None and count < FEW_VALIDATION:
-        found.append(f"only {count_of(count, 'validation point', 'validation points')}")
+        found.append(f"only {count_of(count, 'validation point')}")
     unseen, _ = _classes_apart(subject)
     if unseen:
         found.append(f"no validation point has the {_labels(unseen)}")
@@ -203,9 +203,8 @@ def _about_validation(subject: Subject) -> list[str]:
     count, found = subject.validation_points, []
     if count is not None and count < FEW_VALIDATION:
         found.append(
-            f"There {'is' if count == 1 else 'are'} only "
-            f"{count_of(count, 'validation point', 'validation points')}: a single wrong one can "
-            "decide over many rows."
+            f"There {'is' if count == 1 else 'are'} only {count_of(count, 'validation point')}: a "
+            "single wrong one can decide over many rows."
         )
     if subject.held_out:
         found.append(
