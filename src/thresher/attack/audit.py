@@ -38,7 +38,7 @@ from thresher.attack.bounds import (
 from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
 from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.checks import check_choice, check_count, check_flag, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
@@ -182,7 +182,7 @@ def _plan(
             budget, adjacency, sizes[0] or NEIGHBORS, USUAL_K if k is None else k, subsample
         )
     if k is not None or subsample is not None:
-        raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
+        raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     bound = mechanism.bound if isinstance(mechanism, Table) else "usual"

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.attack.roc import Roc
 from thresher.checks import check_count, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.privacy.accountants import gaussian_delta
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ def epsilon_from_runs(
         level(confidence) / 2,
         (read_scores("inside", inside), read_scores("outside", outside)),
     )
-    delta = check_number("delta", delta, least=0.0, most=1.0)
+    delta = check_number(option("delta"), delta, least=0.0, most=1.0)
 
     def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
         return _log_ratio(_least(hits, runs, alpha) - delta, _most(others, other_runs, alpha))
@@ -176,7 +176,7 @@ def epsilon_from_one_run(
     if not (np.isin(made, (-1, 0, 1)).all() and np.isin(true, (-1, 1)).all()):
         raise InputError("guesses must be -1, 0 or 1 and truth -1 or 1, got other numbers")
     m = len(made) if canaries is None else check_count("canaries", canaries, least=len(made))
-    delta = check_number("delta", delta, least=0.0, most=1.0)
+    delta = check_number(option("delta"), delta, least=0.0, most=1.0)
     right, tried, most = int((made * true > 0).sum()), int((made != 0).sum()), level(confidence)
     lo, hi = 0.0, LARGEST
     for _ in range(50):

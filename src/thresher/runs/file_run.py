@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.checks import check_radius, rows_text
+from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import portable
 from thresher.findings import SUGGESTIONS, Judged
@@ -28,8 +28,9 @@ from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
 from thresher.runs.hints import label_hints, reach_hints, row_hints
+from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
-from thresher.runs.settings import AUTO, Settings
+from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
 from thresher.runs.valued import versions
@@ -91,8 +92,11 @@ class FileRun:
         settings, y_val = self.settings, list(self.validation.labels)
         X_val = self.encoder.transform(self.validation)
         check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
+        radius = radius_of(
+            settings, len(y_val), lambda: suggest_radius(X_val, y_val, metric=settings.metric)
+        )
         return Problem.check(
-            X_val, y_val, radius=_radius(settings, X_val, y_val), metric=settings.metric,
+            X_val, y_val, radius=radius, metric=settings.metric,
             semivalue=check_semivalue(settings.semivalue), mean=settings.mean,
         )  # fmt: skip
 
@@ -144,18 +148,6 @@ class FileRun:
             have = "validation point has" if count == 1 else "validation points have"
             found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
         return found
-
-
-def _radius(settings: Settings, X_val: Any, y_val: Any) -> float:
-    """The radius of the settings, or the one that the validation set suggests."""
-    if settings.radius != AUTO:
-        return check_radius(settings.radius)
-    if len(y_val) < 2:
-        raise InputError(
-            "--radius auto needs two validation points at least, there is one: give more, or a "
-            "number"
-        )
-    return float(suggest_radius(X_val, y_val, metric=settings.metric))
 
 
 def result_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.coded import Coded
+from thresher.errors import option
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.encoder import Encoder
@@ -72,7 +72,8 @@ def doubtful_labels(
     if words and not keep_na:
         found.append(
             f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
-            "where they mean that the label is missing, or confirm them as classes by --keep-na"
+            "where they mean that the label is missing, or confirm them as classes by "
+            f"{option('keep_na', value=True)}"
         )
     return found
 
@@ -80,7 +81,7 @@ def doubtful_labels(
 def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
-        return ["one feature has two directions only: use --metric euclidean"]
+        return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
     found = id_hints(X, encoder, settings)
     others = [place for place in range(len(encoder.names)) if place not in found]
     unlike = None if settings.standardize else _unlike_columns(X, others)
@@ -90,7 +91,7 @@ def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     return [
         *found.values(),
         f"columns differ in scale, from {low!r} to {high!r}: a few of them make up all distances; "
-        "--standardize brings them to one scale",
+        f"{option('standardize', value=True)} brings them to one scale",
     ]
 
 
@@ -114,11 +115,10 @@ def id_hints(X: Numbers, encoder: Encoder, settings: Settings) -> dict[int, str]
 
 def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
     rules = f" and makes up {100 * share:.0f} % of the variance" if share > RULING else ""
-    option = shlex.quote(name)
-    named_so = "" if settings.id else f"name it by --id {option}, or "
+    named_so = "" if settings.id else f"name it by {option('id', name)}, or "
     return (
         f"column {name!r} looks like an id ({why}), yet it is a feature{rules}: {named_so}leave it "
-        f"out by --ignore {option}"
+        f"out by {option('ignore', [name])}"
     )
 
 
@@ -146,7 +146,7 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
             f"radius {radius:.4g} is right for the validation set and reaches no point: are both "
             "from one source, and in the same units?"
         ]
-    return [f"radius {radius:.4g} reaches no point: use a larger --radius, or auto"]
+    return [f"radius {radius:.4g} reaches no point: use a larger {option('radius')}, or auto"]
 
 
 def _unlike_columns(X: Numbers, places: list[int]) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from thresher.coded import Coded
-from thresher.errors import InputError, printing
+from thresher.errors import InputError, option, printing
 from thresher.files import (
     KEY,
     arrow_table,
@@ -34,7 +34,7 @@ def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) ->
     """Raise unless results can be written there, before they are computed."""
     if path.suffix.lower() not in SUFFIXES:
         *most, last = SUFFIXES
-        raise InputError(f"--out must be a {', '.join(most)} or {last} file, got {path}")
+        raise InputError(f"{option('out')} must be a {', '.join(most)} or {last} file, got {path}")
     check_apart(path, inputs)
     check_free(path, force=force)
     if path.suffix.lower() in TEXT:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import LabelWarning
+from thresher.errors import LabelWarning, in_options, option
 from thresher.findings import Findings
 from thresher.runs.hints import doubtful_labels, id_hints, label_hints, reach_hints, row_hints
 from thresher.runs.methods import Checked, Data, value_data
@@ -85,7 +85,7 @@ class Valued:
         if copies > MANY_COPIES * rows:
             found.append(
                 f"{copies} of {rows} rows have copies, and none of these was held out: the rows "
-                "held out may be odd ones; drop the copies, or use --validation"
+                f"held out may be odd ones; drop the copies, or use {option('validation')}"
             )
         for name, count in self.encoder.unseen(self.validation).items():
             have = "validation point has" if count == 1 else "validation points have"
@@ -97,7 +97,7 @@ class Valued:
         labels = self.points.labels, self.validation.labels
         found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
         found += id_hints(self.data[0], self.encoder, self.settings).values()
-        return [f"{hint[0].upper()}{hint[1:]}." for hint in found]
+        return [in_options(f"{hint[0].upper()}{hint[1:]}.") for hint in found]
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
         """Write the page that shows it."""
