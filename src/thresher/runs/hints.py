@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,12 @@ from thresher.coded import Coded
 from thresher.errors import option
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
+from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
+MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 LOOKED = 1 << 16  # rows that ids are looked for in
 LEAST_IDS = 20  # rows; fewer may well have different numbers
 DISTINCT = 0.95  # share of ids that are different, though rows may have copies
@@ -24,6 +27,26 @@ ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z
 RULING = 0.5  # share of the variance
 
 Numbers = NDArray[np.float64]
+
+
+def run_hints(
+    settings: Settings, encoder: Encoder, X: Numbers, labels: Sequence[Hashable],
+    validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
+) -> list[str]:  # fmt: skip
+    """What would have made for better values; `X` are rows of the points, maybe the first only."""
+    found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
+    found += row_hints(X, encoder, settings) or reach_hints(radius, settings, reached=reached)
+    copies = record["validation"].get("rows_with_copies", 0)
+    rows = record["points"]["rows"]
+    if copies > MANY_COPIES * rows:
+        found.append(
+            f"{copies} of {rows} rows have copies, and none of these was held out: the rows held "
+            f"out may be odd ones; drop the copies, or use {option('validation')}"
+        )
+    for name, count in encoder.unseen(validation).items():
+        have = "validation point has" if count == 1 else "validation points have"
+        found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
+    return found
 
 
 def label_hints(

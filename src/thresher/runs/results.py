@@ -21,7 +21,7 @@ from thresher.files import (
     write_table,
     write_whole,
 )
-from thresher.runs.valued import Valued
+from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
 from thresher.tables.reader import record_path
@@ -57,13 +57,13 @@ def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> 
         harmless(table)
 
 
-def write_results(path: Path | None, valued: Valued, *, force: bool = False) -> list[Path]:
+def write_results(path: Path | None, run: MemoryRun, *, force: bool = False) -> list[Path]:
     """Write the table, as .csv to standard output without a path; the files that were written.
 
     A .parquet file is also one that `Valuation.load` reads.
     """
-    record = {**valued.record, **about_cells(path)}
-    columns, about = valued.valuation.stored(valued.columns(), record)
+    record = {**run.record, **about_cells(path)}
+    columns, about = run.valuation.stored(run.columns(), record)
     return write_columns(path, columns, about, force=force)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from thresher.checks import check_choice, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
@@ -13,6 +15,7 @@ from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
 from thresher.passes.memory import check_memory
 from thresher.tables.feature import check_streaming_fill
+from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
 METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
@@ -166,6 +169,11 @@ class Settings:
         """Those that are not the default."""
         pairs = ((each, getattr(self, each.name)) for each in fields(self))
         return {each.name: entry for each, entry in pairs if entry != each.default}
+
+    def record(self) -> dict[str, Any]:
+        """What makes the same run again: versions, the command and the settings."""
+        versions = {"thresher": __version__, "numpy": np.__version__}
+        return {**versions, "command": self.command(), "settings": asdict(self)}
 
     def command(self) -> str:
         """The command that makes the same run."""
