@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import thresher as th
+from thresher.errors import in_options, message_of
 
 
 def put(name, content):
@@ -19,13 +21,14 @@ def put(name, content):
 
 
 def check_refused(call, *words):
-    """That a call is refused in one line that has these words."""
+    """That a call is refused in one line that has these words, options as the command has them."""
     with pytest.raises(th.InputError) as caught:
         call()
-    said = str(caught.value)
+    said, shown = str(caught.value), in_options(message_of(caught.value))
     for word in words:
-        assert word in said, said
+        assert word in (shown if "--" in word else said), shown
     assert "\n" not in said
+    assert not re.search("--[a-z]", said), said
     return said
 
 

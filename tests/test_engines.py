@@ -345,17 +345,16 @@ def test_labels_of_a_scan_are_those_that_are_written(written, read, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a,b,y\n1,,0\n1,2,0\n", "row 0: leave it out by ignore=b, or drop those rows"),
+        ("a,b,y\n1,,0\n1,2,0\n", "row 0: leave it out by ignore=['b'], or drop those rows"),
         ("a,b,y\n1,red,0\n", "clean it"),
         ("a;b;y\n1;2;0\n", "delimiter="),
-        ("a,b,z\n1,2,0\n", "label="),
-        ("a,b,y\n1,2,0.5\n", "name another label="),
+        ("a,b,z\n1,2,0\n", "(label)"),
+        ("a,b,y\n1,2,0.5\n", "name another label,"),
     ],
 )
 def test_a_scan_advises_its_own_arguments(content, words, tmp_path):
     path = put(tmp_path / "a.csv", content)
-    said = check_refused(lambda: th.tknn_shapley(th.Scan(path), None, [[1.0, 2.0]], [0]), words)
-    assert "--" not in said
+    check_refused(lambda: th.tknn_shapley(th.Scan(path), None, [[1.0, 2.0]], [0]), words)
 
 
 @pytest.mark.parametrize("label", [None, ["y"], 3])

@@ -12,6 +12,7 @@ from pages import Page
 from tabular import put, thresher
 
 import thresher as th
+from thresher.errors import in_options
 from thresher.runs import Settings, value_files
 from thresher.runs.hints import label_hints
 
@@ -32,6 +33,11 @@ def write(name, *, rows=ROWS, labels=("cat", "dog"), seed=0, **columns):
     table |= {"a": X[:, 0].tolist(), "b": X[:, 1].tolist(), "y": [labels[x] for x in codes]}
     lines = [",".join(map(str, row)) for row in zip(*table.values(), strict=True)]
     put(name, "\n".join([",".join(table), *lines]) + "\n")
+
+
+def hints_of(file, **options):
+    """The hints about a run, as the command says them."""
+    return [in_options(hint) for hint in value_files(Settings(file, **options)).hints()]
 
 
 RANDOM = np.random.default_rng(3)
@@ -58,13 +64,13 @@ def test_a_column_of_ids_is_pointed_out_with_the_way_out(kind, standardize):
     write("p.csv", **{name: ids})
     write("v.csv", seed=1, **{name: [x + 10**6 for x in ids]})
     options = {"validation": "v.csv", "metric": "euclidean", "radius": 1e9}
-    hints = value_files(Settings("p.csv", standardize=standardize, **options)).hints()
+    hints = hints_of("p.csv", standardize=standardize, **options)
     assert len(hints) == 1
     assert hints[0].startswith(f"column '{name}' looks like an id")
     assert hints[0].endswith(f"name it by --id {name}, or leave it out by --ignore {name}")
     for way in ({"id": name}, {"ignore": (name,)}):
         if kind != "copied" or "ignore" in way:  # ids are distinct
-            assert not value_files(Settings("p.csv", **options, **way)).hints()
+            assert not hints_of("p.csv", **options, **way)
 
 
 @pytest.mark.parametrize("kind", FEATURES)
@@ -100,14 +106,14 @@ def test_a_radius_that_reaches_nobody_is_told_by_what_was_given():
     write("v.csv", seed=1)
     options = {"validation": "v.csv", "metric": "euclidean"}
     with pytest.warns(th.ReachWarning):
-        hints = value_files(Settings("p.csv", radius=1e-9, **options)).hints()
+        hints = hints_of("p.csv", radius=1e-9, **options)
     assert hints == ["radius 1e-09 reaches no point: use a larger --radius, or auto"]
     lines = Path("v.csv").read_text().splitlines()
     moved = [",".join([*(str(float(x) + 1e6) for x in line.split(",")[:2]), line.split(",")[2]])
              for line in lines[1:]]  # fmt: skip
     put("far.csv", "\n".join([lines[0], *moved]) + "\n")
     with pytest.warns(th.ReachWarning):
-        hints = value_files(Settings("p.csv", **(options | {"validation": "far.csv"}))).hints()
+        hints = hints_of("p.csv", **(options | {"validation": "far.csv"}))
     assert len(hints) == 1
     assert "are both from one source" in hints[0]
     assert "auto" not in hints[0]
@@ -119,12 +125,12 @@ def test_a_radius_that_reaches_nobody_is_told_by_what_was_given():
 def test_a_label_that_may_be_missing_is_pointed_out_and_may_be_confirmed(word):
     write("p.csv", labels=("cat", word))
     write("v.csv", labels=("cat", word), seed=1)
-    hints = value_files(Settings("p.csv", validation="v.csv")).hints()
+    hints = hints_of("p.csv", validation="v.csv")
     assert len(hints) == 1
     assert repr(word.strip('"')) in hints[0]
     assert "fill in or drop the rows" in hints[0]
     assert "--keep-na" in hints[0]
-    assert not value_files(Settings("p.csv", validation="v.csv", keep_na=True)).hints()
+    assert not hints_of("p.csv", validation="v.csv", keep_na=True)
 
 
 def test_missing_labels_are_told_by_every_way_of_running_and_in_the_report():

@@ -14,7 +14,7 @@ from pages import Page
 from tabular import put, thresher
 
 import thresher as th
-from thresher.errors import plain_text
+from thresher.errors import either, in_options, message_of, option, plain_text
 from thresher.report import gather, render
 from thresher.spelling import missing
 from thresher.tables.reader import read_table
@@ -78,6 +78,30 @@ def test_results_that_know_files_are_printable(nasty, tmp_path):
     check_plain(repr(th.Scan(str(table), label="y")))
     with th.Ledger.create(tmp_path / f"{nasty}.db", epsilon=1, delta=0) as ledger:
         check_plain(repr(ledger))
+
+
+@pytest.mark.parametrize(
+    ("message", "python", "command"),
+    [
+        (option("held_out"), "held_out", "--held-out"),
+        (option("radius", 0.5), "radius=0.5", "--radius 0.5"),
+        (option("force", value=True), "force=True", "--force"),
+        (option("metric", "euclidean"), "metric='euclidean'", "--metric euclidean"),
+        (option("id", "row id"), "id='row id'", "--id 'row id'"),
+        (option("ignore", ["row id", "x"]), "ignore=['row id', 'x']", "--ignore 'row id,x'"),
+        (option("ignore", [""]), "ignore=['']", "--ignore ''"),
+        (either("owners=", option("owner")), "owners=", "--owner"),
+        (option("label", "caf\u00e9\ue002\n"), "label='caf\u00e9\\ue002\\n'", None),
+    ],
+)
+def test_a_message_names_arguments_in_python_and_options_in_the_command(message, python, command):
+    for kind in (th.InputError, th.BudgetError, th.LabelWarning):
+        refused = kind(f"a.csv is there: use {message}, please")
+        again = th.InputError(f"partition 3: {message_of(refused)}")
+        assert str(again) == f"partition 3: a.csv is there: use {python}, please"
+        if command is not None:
+            shown = in_options(message_of(again))
+            assert shown == f"partition 3: a.csv is there: use {command}, please"
 
 
 def nasty_table(name, labels, *, header="x1,x2,y", rows=60, seed=0):

@@ -98,6 +98,19 @@ def test_only_the_walk_goes_over_near_pairs():
             assert keeps or ".blocks" not in called, path
 
 
+def test_messages_below_the_command_name_arguments_not_options():
+    """They do so by `option`; in docstrings, a whole command line is no message."""
+    found = []
+    for path, package in modules():
+        if package in {"cli", "errors", "report"}:  # a page is for readers of both
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said = re.sub(r"(thresher [a-z]+|\.py)\b[^`]* --[a-z]", "", node.value)
+                found += [(path.name, node.lineno)] * bool(re.search(r"(?<![\w-])--[a-z]", said))
+    assert not found
+
+
 def test_numba_is_used_in_kernels_only():
     for path, module in modules():
         if module != "kernels":

@@ -16,10 +16,10 @@ import pytest
 
 import thresher as th
 from thresher.labels import check_labels
+from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
-from thresher.runs.valued import value_files
 
 NANOSECONDS = np.array([0, 1, 999, 1000, 1001, -1, -1000, 10**18, 10**18 + 7])
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 
 Metric = Literal["cosine", "euclidean", "precomputed"]
 Features = NDArray[Any]  # two-dimensional; float16, float32 or float64; any strides
@@ -61,7 +61,7 @@ def check_count(name: str, value: object, *, least: int = 1) -> int:
 
 def check_radius(radius: object) -> float:
     """`radius` as a float, if it is a number >= 0 (infinity takes in every point)."""
-    message = f"radius must be a number >= 0, got {radius!r}"
+    message = f"{option('radius')} must be a number >= 0, got {radius!r}"
     if isinstance(radius, bool | str | bytes) or not hasattr(radius, "__float__"):
         raise InputError(message)
     try:
@@ -71,7 +71,9 @@ def check_radius(radius: object) -> float:
     if math.isnan(number) or number < 0:
         raise InputError(message)
     if 0 < number < SMALLEST_RADIUS:
-        raise InputError(f"radius must be 0 or at least {SMALLEST_RADIUS:g}, got {radius!r}")
+        raise InputError(
+            f"{option('radius')} must be 0 or at least {SMALLEST_RADIUS:g}, got {radius!r}"
+        )
     return number
 
 

@@ -14,7 +14,8 @@ ThresherWarning (a UserWarning)
 
 Messages may quote files and arguments. They are read on terminals and in logs, so `plain_text`
 makes one line of each that has no control characters and is not too long. A message names an
-argument by `option`: Python reads `radius=0.5` where the command reads `--radius 0.5`.
+argument by `option`: Python reads `radius=0.5` where the command reads `--radius 0.5`. Where the
+two have other words for a thing, it has `either`.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def plain_text(text: str) -> str:
 
 
 NAMED = re.compile("\ue000(\\w+)(?:\ue001([^\ue002]*))?\ue002")  # what `option` makes
+EITHER = re.compile("\ue003([^\ue004]*)\ue004([^\ue005]*)\ue005")  # what `either` makes
 
 
 def option(name: str, value: object = None) -> str:
@@ -77,25 +79,39 @@ def option(name: str, value: object = None) -> str:
 
     Examples
     --------
-    >>> raise InputError(f"the file is there: pass {option('force', True)}")
+    >>> raise InputError(f"the file is there: pass {option('force', value=True)}")
     Traceback (most recent call last):
     thresher.errors.InputError: the file is there: pass force=True
     >>> in_options(f"use {option('metric', 'euclidean')} or another {option('points_per_owner')}")
     'use --metric euclidean or another --points-per-owner'
+    >>> advice = f"leave it out by {option('ignore', ['row id'])}"
+    >>> in_python(advice), in_options(advice)
+    ("leave it out by ignore=['row id']", "leave it out by --ignore 'row id'")
     """
     import json
 
     return f"\ue000{name}{'' if value is None else chr(0xE001) + json.dumps(value)}\ue002"
 
 
+def either(python: str, command: str) -> str:
+    """Words of a message that Python shows, and those that the command shows instead.
+
+    Examples
+    --------
+    >>> in_options(f"{either('Ledger.create', 'thresher ledger create')} makes a new one")
+    'thresher ledger create makes a new one'
+    """
+    return f"\ue003{python}\ue004{command}\ue005"
+
+
 def in_python(message: str) -> str:
     """A message with its options as arguments of Python."""
-    return NAMED.sub(lambda found: _argument(*found.groups()), message)
+    return NAMED.sub(lambda found: _argument(*found.groups()), EITHER.sub(r"\1", message))
 
 
 def in_options(message: str) -> str:
     """A message with its options as the command has them."""
-    return NAMED.sub(lambda found: _switch(*found.groups()), message)
+    return NAMED.sub(lambda found: _switch(*found.groups()), EITHER.sub(r"\2", message))
 
 
 def _argument(name: str, value: str | None) -> str:
@@ -109,11 +125,10 @@ def _switch(name: str, value: str | None) -> str:
     import shlex
 
     switch = f"--{name.replace('_', '-')}"
-    return (
-        switch
-        if value in {None, "true"}
-        else f"{switch} {shlex.quote(str(json.loads(value or '')))}"
-    )
+    if value is None or value == "true":
+        return switch
+    given = json.loads(value)
+    return f"{switch} {shlex.quote(','.join(given) if isinstance(given, list) else str(given))}"
 
 
 def message_of(told: BaseException) -> str:

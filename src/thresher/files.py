@@ -19,7 +19,7 @@ import numpy as np
 
 from thresher.coded import Coded
 from thresher.drafts import draft_file
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.threads import cut
 
 KEY = b"thresher"
@@ -92,7 +92,9 @@ def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) 
     if path.exists() and not path.is_dir() and not force:
         same = any(path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "is there already"
-        raise InputError(f"{path} {what}: name another file, or replace it by --force")
+        raise InputError(
+            f"{path} {what}: name another file, or replace it by {option('force', value=True)}"
+        )
     check_writable(path)
 
 

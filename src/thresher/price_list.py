@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_features, check_flag, check_metric, check_radius
-from thresher.errors import InputError, ScaleWarning
+from thresher.errors import InputError, ScaleWarning, option
 from thresher.files import check_sealed, portable, reading, sealed, write_whole
 from thresher.games.classes import ClassGame, RelabelGame
 from thresher.games.label_sums import LabelGame
@@ -35,7 +35,8 @@ FORMAT = "thresher.games.semivalues/1"
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
 UNSCALED = (
     "values by this price list have the right order but are too large: it is of a private release "
-    "that did not know how many points an owner has (points_per_owner=), or that counted a sample"
+    f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
+    "counted a sample"
 )
 NOISE = (
     "this price list is of a private release that cannot be told from noise: it says nothing of "

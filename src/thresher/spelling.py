@@ -103,20 +103,23 @@ def named(labels: Iterable[Hashable]) -> str:
     return ", ".join(shortened(text, LONGEST_LABEL) for text in shown) + more
 
 
-def missing(where: str, what: str, name: str, names: Iterable[str], option: str = "") -> InputError:
+def missing(where: str, what: str, name: str, names: Iterable[str], role: str = "") -> InputError:
     """An error that says that there is no `name`, with the nearest names that there are.
+
+    The `role` is what the name was given for, such as an argument.
 
     Examples
     --------
-    >>> print(missing("a.csv", "column", "lable", ["x", "label"], "--label"))
-    a.csv has no column 'lable' (--label): did you mean 'label'? It has 'x', 'label'
+    >>> from thresher.errors import option
+    >>> print(missing("a.csv", "column", "lable", ["x", "label"], option("label")))
+    a.csv has no column 'lable' (label): did you mean 'label'? It has 'x', 'label'
     """
     known = list(names)
     near = nearest(name, known)
     said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     listed = ", ".join(map(repr, known[:MOST_NAMES])) + more
-    place = f" ({option})" if option else ""
+    place = f" ({role})" if role else ""
     return InputError(f"{where} has no {what} {name!r}{place}{said}{listed}")
 
 

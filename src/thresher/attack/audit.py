@@ -27,7 +27,7 @@ from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
 from thresher.attack.roc import Roc
 from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.checks import check_choice, check_count, check_flag, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
@@ -106,7 +106,7 @@ def audit_mechanism(
         notes.append(NO_ONE_RUN)
         claim, pair = _knn_claim(budget, known, near, k, subsample)
     elif k is not None or subsample is not None:
-        raise InputError(f"k and subsample go with mechanism='knn', got {mechanism!r}")
+        raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
         claim, pair, crowd = _claim(mechanism, budget, known, near, canaries)
     with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
 from thresher.checks import check_count, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.privacy.accountants import gaussian_delta
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def epsilon_from_runs(
     """
     alpha = level(confidence) / 2
     P, p_rest, Q, q_rest = parts(inside, outside, 2)
-    delta = check_number("delta", delta, least=0.0, most=1.0)
+    delta = check_number(option("delta"), delta, least=0.0, most=1.0)
 
     def bound(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
         likely = least_share(hits, runs, alpha) - delta
@@ -167,7 +167,7 @@ def epsilon_from_one_run(
     if not (np.isin(made, (-1, 0, 1)).all() and np.isin(true, (-1, 1)).all()):
         raise InputError("guesses must be -1, 0 or 1 and truth -1 or 1, got other numbers")
     m = len(made) if canaries is None else check_count("canaries", canaries, least=len(made))
-    delta = check_number("delta", delta, least=0.0, most=1.0)
+    delta = check_number(option("delta"), delta, least=0.0, most=1.0)
     right, tried, most = int((made * true > 0).sum()), int((made != 0).sum()), level(confidence)
 
     def refuted(epsilon: float) -> bool:

@@ -119,7 +119,7 @@ def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
         return label
     if label is None and not needed and "y" not in table.data.column_names:
         return None
-    column_of(table, label or "y", "--label")
+    column_of(table, label or "y", "label")
     return label or "y"
 
 

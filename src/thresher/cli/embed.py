@@ -154,10 +154,8 @@ def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
     from thresher.tables.reader import read_table
 
     table = read_table(path)
-    texts = check_texts(f"{table.name} column {text!r}", entries_of(table, text, "--text"))
-    labels = list(
-        check_labels(f"{table.name} column {label!r}", entries_of(table, label, "--label"))
-    )
+    texts = check_texts(f"{table.name} column {text!r}", entries_of(table, text, "text"))
+    labels = list(check_labels(f"{table.name} column {label!r}", entries_of(table, label, "label")))
     return texts, list(plain_labels(labels)) if table.is_text else labels
 
 
@@ -169,7 +167,7 @@ def _split(
 
     _, place, count = np.unique(texts, return_inverse=True, return_counts=True)
     twins = np.asarray(count[place] > 1)
-    out = hold_out(labels, share, seed, twins=twins, option="--held-out")
+    out = hold_out(labels, share, seed, twins=twins, name="held_out")
     X, y, X_val, y_val = (
         list(compress(column, which)) for which in (~out, out) for column in (texts, labels)
     )

@@ -11,8 +11,8 @@ import typer
 
 from thresher.cli.options import Delimiter, Force, Ignore
 from thresher.cli.streams import STREAM, spooled
-from thresher.cli.words import in_command, price, say, show_json, split_names
-from thresher.errors import InputError, require
+from thresher.cli.words import price, say, show_json, split_names
+from thresher.errors import InputError, in_options, message_of, require
 
 
 def release(
@@ -122,7 +122,7 @@ def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
         entry = ledger.entries()[record["ledger"]["entry"]]
         why = why_other(ledger, record)
     if why:
-        say(f"charged {price(entry['cost'], ledger.delta)}: {in_command(why)}")
+        say(f"charged {price(entry['cost'], ledger.delta)}: {in_options(why)}")
 
 
 def _check_targets(
@@ -147,7 +147,7 @@ def _check_targets(
             check_apart(path, inputs)
             check_free(path, force=force)
         except InputError as refused:
-            raise InputError(f"{option}: {refused}; nothing was charged") from None
+            raise InputError(f"{option}: {message_of(refused)}; nothing was charged") from None
         inputs = [*inputs, path]
     if report is not None:
         check_target(report, force=force)

@@ -11,7 +11,7 @@ from typing import Any
 
 from thresher.cli.streams import as_typed
 from thresher.cli.words import say
-from thresher.errors import InputError, shortened
+from thresher.errors import InputError, in_options, shortened
 
 LONGEST_CELL = 60  # characters of a label or an id in words
 
@@ -79,7 +79,8 @@ def value_on_cluster(
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
     """Say what came out of a run in words; returns it for programs."""
     say(_headline(done))
-    for hint in done.hints:
+    hints = [in_options(hint) for hint in done.hints]
+    for hint in hints:
         say(f"hint: {hint}")
     _say_suggestions(done.suggestions, done.worst)
     if out is not None and out.is_dir():
@@ -99,7 +100,7 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
-        "hints": done.hints,
+        "hints": hints,
         "wrote": [str(path) for path in done.wrote],
         "record": dict(done.record),
     }

@@ -7,20 +7,12 @@ import dataclasses
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 from thresher.cli.streams import as_given
-from thresher.errors import (
-    ReachWarning,
-    ThresherWarning,
-    in_options,
-    message_of,
-    plain_text,
-    printing,
-)
+from thresher.errors import ThresherWarning, in_options, message_of, plain_text, printing
 
 
 def say(line: str) -> None:
@@ -55,15 +47,7 @@ def in_words(failure: BaseException) -> str:
     if isinstance(failure, OSError) and failure.errno is not None:
         what, where = str(failure.strerror), str(failure.filename or "")
         return what if what.startswith(where) else f"{where}: {what}"
-    return in_command(message_of(failure))
-
-
-def in_command(text: str) -> str:
-    """A message of the library as the command says it: options for arguments."""
-    text = in_options(text)
-    for argument, switch in OPTIONS.items():
-        text = re.sub(argument, switch, text)
-    return text
+    return in_options(message_of(failure))
 
 
 def show_json(document: Any) -> None:
@@ -76,34 +60,13 @@ def _in_json(entry: Any) -> Any:
     return vars(entry) if dataclasses.is_dataclass(entry) else str(entry)
 
 
-OPTIONS = {  # how the library calls things, and how the command does
-    r"\bLedger\.create\b": "thresher ledger create",
-    r"\bLedger\.open\b": "it by --ledger",
-    r" \(plan_release compares them\)": "",
-    r"\banyway=True, --anyway\b": "--anyway",
-    r"^anyway goes": "--anyway goes",
-    r"\bpoints_per_owner\b=?": "--points-per-owner",
-    r"\bowners=": "--owner",
-    r"(?<!\S)points=": "--points",
-    r"\bmechanism='(\w+)' (or|and) '(\w+)'": r"--mechanism \1 \2 \3",
-    r"\b(mechanism|filter|unit)='(\w+)'": r"--\1 \2",
-    r"^data_set must": "--data-set must",
-    r"^(epsilon|delta|radius|points|version|adjacency|unit|filter) must": r"--\1 must",
-}
-IN_OPTIONS: dict[type[Warning], str] = {
-    ReachWarning: "no point is within the radius of any validation point, so every value is 0: "
-    "the --radius is too small, or a column such as an id makes up the distances",
-}
 _said = set[str]()
-
-
-def _text(message: Warning | str) -> str:
-    return message if isinstance(message, str) else message_of(message)
 
 
 def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning, once: of ours in words, of others with its kind."""
-    message = " ".join(IN_OPTIONS.get(category, in_command(_text(message))).split())
+    text = message if isinstance(message, str) else message_of(message)
+    message = " ".join(in_options(text).split())
     if message in _said:
         return
     _said.add(message)

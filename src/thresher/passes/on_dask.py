@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_columns, column_names
-from thresher.errors import InputError, require
+from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Points, Validation
 from thresher.labels import check_labels, check_owners
@@ -208,7 +208,7 @@ def _read(
         part = Part(0, X, labels, Place(len(labels), number, len(labels)))
         return part, named(part, meaning).points(validation, strangers=strangers)
     except InputError as refused:
-        raise InputError(f"partition {number}: {refused}") from None
+        raise InputError(f"partition {number}: {message_of(refused)}") from None
 
 
 def _blocks(validation: Validation) -> list[slice]:

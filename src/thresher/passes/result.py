@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import ReachWarning
+from thresher.errors import ReachWarning, either, option
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.inputs import Validation
 from thresher.valuation import Valuation
@@ -32,8 +32,12 @@ def valuation_of(
 def warn_of_reach(radius: float, *, stacklevel: int) -> None:
     """Warn that nobody is near."""
     warnings.warn(
-        f"no point is within radius {radius:g} of any validation point, so every value is 0: "
-        "suggest_radius finds a radius that fits the data",
+        either(
+            f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+            "suggest_radius finds a radius that fits the data",
+            "no point is within the radius of any validation point, so every value is 0: the "
+            f"{option('radius')} is too small, or a column such as an id makes up the distances",
+        ),
         ReachWarning,
         stacklevel=stacklevel,
     )

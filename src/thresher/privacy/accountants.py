@@ -28,7 +28,7 @@ from typing import Any, Literal, get_args
 from scipy.special import log_ndtr, ndtri
 
 from thresher.checks import check_choice, check_number
-from thresher.errors import InputError, require
+from thresher.errors import InputError, either, option, require
 
 Adjacency = Literal["add-remove", "replace-one"]
 Filter = Literal["gaussian", "basic"]
@@ -57,8 +57,8 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        epsilon = check_number("epsilon", self.epsilon, least=1e-6, most=LARGEST_EPSILON)
-        delta = check_number("delta", self.delta, least=0.0, most=0.5)
+        epsilon = check_number(option("epsilon"), self.epsilon, least=1e-6, most=LARGEST_EPSILON)
+        delta = check_number(option("delta"), self.delta, least=0.0, most=0.5)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
 
@@ -74,16 +74,17 @@ class Cost:
 
 def check_adjacency(adjacency: object) -> Adjacency:
     """`adjacency`, if it is one of the two."""
-    return check_choice("adjacency", adjacency, get_args(Adjacency))  # type: ignore[return-value]
+    choices = get_args(Adjacency)
+    return check_choice(option("adjacency"), adjacency, choices)  # type: ignore[return-value]
 
 
 def check_filter(filter: object, delta: float) -> Filter:  # noqa: A002 - the word of the field
     """`filter`, or the one that suits this delta."""
     if filter is None:
         return "gaussian" if delta > 0 else "basic"
-    known = check_choice("filter", filter, get_args(Filter))
+    known = check_choice(option("filter"), filter, get_args(Filter))
     if known == "gaussian" and delta == 0:
-        raise InputError("filter must be 'basic' where delta is 0, got 'gaussian'")
+        raise InputError(f"{option('filter')} must be 'basic' where delta is 0, got 'gaussian'")
     return known  # type: ignore[return-value]
 
 
@@ -120,7 +121,8 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     3.1857
     """
     if delta <= 0.0:
-        raise InputError("delta must be > 0 for Gaussian noise, got 0: use mechanism='cells'")
+        cells = option("mechanism", "cells")
+        raise InputError(f"{option('delta')} must be > 0 for Gaussian noise, got 0: use {cells}")
     kept = delta * (1 - SLACK)
     return last_that_holds(lambda mu: gaussian_delta(epsilon, mu) <= kept, 1e-12, 200.0)
 
@@ -165,9 +167,10 @@ def sampled_multiplier(budget: Budget, rate: float, steps: int, adjacency: Adjac
     Each step draws a fresh sample at this rate. Bisection; the answer is on the safe side.
     """
     if budget.delta < LEAST_SAMPLED_DELTA:
+        others = f"{option('mechanism', 'table')} or {either(repr('cells'), 'cells')}"
         raise InputError(
-            f"delta must be at least {LEAST_SAMPLED_DELTA:g} for a sampled release, "
-            f"got {budget.delta:g}: use mechanism='table' or 'cells'"
+            f"{option('delta')} must be at least {LEAST_SAMPLED_DELTA:g} for a sampled release, "
+            f"got {budget.delta:g}: use {others}"
         )
 
     def enough(multiplier: float) -> bool:

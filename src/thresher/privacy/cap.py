@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from thresher.checks import check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.privacy.accountants import (
     SLACK,
     Adjacency,
@@ -130,7 +130,8 @@ class Cap(Terms):
             if asked.epsilon or asked.delta:
                 return (
                     f"a sampled release does not fit a ledger of Gaussian releases: {left}; use "
-                    "another mechanism, or a ledger created with filter='basic' for new data"
+                    f"another mechanism, or a ledger created with {option('filter', 'basic')} for "
+                    "new data"
                 )
             epsilon = gaussian_epsilon(math.sqrt(asked.mu_squared), self.delta)
             what = f"a release of epsilon={epsilon:.5g} does not fit"
@@ -141,7 +142,9 @@ class Cap(Terms):
             )
         own = f" and delta={asked.delta:.6g}" if asked.delta else ""
         if asked.delta * SCALE > _exact(self.delta) - spent.delta:
-            ways = "ask for a smaller delta, or use mechanism='cells', which needs none"
+            ways = (
+                f"ask for a smaller delta, or use {option('mechanism', 'cells')}, which needs none"
+            )
         part = f", delta={float((_exact(self.delta) - spent.delta) / SCALE):g} of {self.delta:g}"
         return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
 
@@ -157,13 +160,14 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
     pure, gaussian = about.get("mechanism") == "cells", terms.filter == "gaussian"
     ours, theirs = terms.adjacency, about.get("adjacency")
     reasons = {
-        "a release without delta, of mechanism='cells', counts as more in a ledger with "
-        "filter='gaussian': use one with filter='basic'": gaussian and pure,
+        f"a release without delta, of {option('mechanism', 'cells')}, counts as more in a ledger "
+        f"with {option('filter', 'gaussian')}: use one with {option('filter', 'basic')}": gaussian
+        and pure,
         f"that is at delta={delta:g}, and the ledger counts at {terms.delta:g}": gaussian
         and not pure
         and delta != terms.delta,
         "one point can move a release of owners more than one owner can, so a ledger of points is "
-        "charged more (T9 of docs/privacy.md): use one with unit='owner'": not pure
+        f"charged more (T9 of docs/privacy.md): use one with {option('unit', 'owner')}": not pure
         and (terms.unit, about.get("unit")) == ("point", "owner"),
         f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
     }

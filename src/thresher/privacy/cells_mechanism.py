@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_count
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.inputs import Validation
 from thresher.metrics import CHUNK, Rows, measure
 from thresher.neighbors.tiles import pair_table
@@ -49,7 +49,8 @@ class Cells:
     def design(self, setting: Setting) -> CellsDesign:
         """The mechanism fitted to a setting."""
         if setting.validation.rows is None:
-            raise InputError("mechanism='cells' needs features, not metric='precomputed'")
+            cells = option("mechanism", "cells")
+            raise InputError(f"{cells} needs features, not metric='precomputed'")
         count = self.cells or max(1, min(MOST_CELLS, len(setting.validation) // ROWS_A_CELL))
         return CellsDesign(setting, CellMap.of(setting.validation, setting.radius, count))
 

@@ -29,13 +29,14 @@ from pathlib import Path
 from typing import Any
 
 from thresher.drafts import draft_file, fcntl
-from thresher.errors import BudgetError, InputError
+from thresher.errors import BudgetError, InputError, either, option
 from thresher.files import resolved, sync_folder, usual_mode
 from thresher.privacy.entries import Entry, check_links
 from thresher.privacy.witness import Witness, WitnessFile
 
 APPLICATION = int.from_bytes(b"THRL", "big")  # SQLite's mark of whose file this is
 TIMEOUT = 60.0  # seconds to wait for other writers
+OPENED = either("Ledger.open", f"it by {option('ledger')}")
 ATTEMPTS = 100  # at a witness that other writers keep moving
 LOCK_BYTES = 0x40000000, 512  # where SQLite locks a file, and how much of it
 
@@ -231,22 +232,23 @@ class Chain:
                 f"there is no ledger {self.path}, but its witness {self.witness.path.name} says "
                 "that there was one: put it back"
             )
-        raise InputError(f"there is no ledger {self.path}: Ledger.create makes a new one")
+        make = either("Ledger.create", "thresher ledger create")
+        raise InputError(f"there is no ledger {self.path}: {make} makes a new one")
 
     def _check_free(self) -> None:
         if not self.path.parent.is_dir():
             raise InputError(f"cannot create {self.path}: the folder does not exist")
         if self.path.exists():
             raise InputError(
-                f"{self.path} exists already, and a cap is fixed forever: use Ledger.open, or "
-                "another path for other data"
+                f"{self.path} exists already, and a cap is fixed forever: use {OPENED}, or another "
+                "path for other data"
             )
         journal = self.path.with_name(f"{self.path.name}-journal")
         for left in (self.witness.path, journal, *self.witness.steps()):
             if left.exists():
                 raise InputError(
                     f"cannot create {self.path}: {left.name} says that there was a ledger here; "
-                    "put it back and use Ledger.open, or choose another path for other data"
+                    f"put it back and use {OPENED}, or choose another path for other data"
                 )
 
 

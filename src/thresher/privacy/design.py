@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_count
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Validation
 from thresher.price_list import PriceList
@@ -58,8 +58,9 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
     if number is None:
         return None
     if not owners:
-        raise InputError("points_per_owner goes with owners=")
-    return check_count("points_per_owner", number)
+        owners_given = either("owners", option("owner"))
+        raise InputError(f"{option('points_per_owner')} goes with {owners_given}")
+    return check_count(option("points_per_owner"), number)
 
 
 class Design(Protocol):

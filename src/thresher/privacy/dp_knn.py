@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.inputs import Points, Validation, check_validation
 from thresher.kernels.recursion import add_sampled_values
 from thresher.metrics import SMALLEST_SQUARE, Rows
@@ -139,7 +139,8 @@ def dp_knn_shapley(
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     k = check_count("k", k)
     if delta == 0:
-        raise InputError("delta must be > 0, got 0: this mechanism has Gaussian noise")
+        delta_given = f"{option('delta')} must be > 0, got 0"
+        raise InputError(f"{delta_given}: this mechanism has Gaussian noise")
     if k > LARGEST_K:
         raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
-from thresher.errors import InputError, ScaleWarning
+from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import check_validation, kept
@@ -140,8 +140,8 @@ def dp_tknn_shapley(
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
-            f"a release of owners without points_per_owner= {UNKNOWN_SIZE}: pass about how many "
-            "points an owner has (1 if one each) before anyone is paid",
+            f"a release of owners without {option('points_per_owner')} {UNKNOWN_SIZE}: pass about "
+            "how many points an owner has (1 if one each) before anyone is paid",
             ScaleWarning,
             stacklevel=2,
         )
@@ -163,9 +163,10 @@ def _check_foretold(design: Design, points: object, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
     anyway = check_flag("anyway", anyway)
     if anyway and points is None:
-        raise InputError("anyway goes with points=: without it no release is judged")
+        both = f"{option('anyway')} goes with {option('points')}"
+        raise InputError(f"{both}: without it no release is judged")
     if points is not None:
-        number = check_count("points", points)
+        number = check_count(option("points"), points)
         if not anyway:
             check_more_than_noise(design, number)
 
@@ -188,7 +189,7 @@ def _record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
         "classes": len(setting.validation.classes),
         "validation_points": len(setting.validation),
         "validation_digest": setting.validation.digest(),
-        "data_version": check_text("version", version),
+        "data_version": check_text(option("version"), version),
         "points_per_owner": setting.points_per_owner,
         "seeded": seeded,
         "version": __version__,
@@ -204,7 +205,8 @@ def _through(
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if book.unit == "owner" and design.setting.unit == "point":
-        raise InputError("the ledger protects owners: pass owners=")
+        owners = either("owners=", option("owner"))
+        raise InputError(f"the ledger protects owners: pass {owners}")
     cost = design.cost(book.adjacency, book.unit, book.filter)
     return book.release(_request(record), cost, record, draw)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from thresher.checks import check_choice, check_text
-from thresher.errors import BudgetError, InputError, plain_text
+from thresher.errors import BudgetError, InputError, option, plain_text
 from thresher.privacy.accountants import (
     Adjacency,
     Budget,
@@ -251,13 +251,13 @@ class Ledger(Terms):
 def _check_terms(
     epsilon: Any, delta: Any, adjacency: Any, unit: Any, data_set: Any, kept: Any
 ) -> Cap:
-    budget, choice = Budget(epsilon, delta), check_choice("unit", unit, get_args(Unit))
+    budget, choice = Budget(epsilon, delta), check_choice(option("unit"), unit, get_args(Unit))
     return Cap(
         budget.epsilon,
         budget.delta,
         check_adjacency(adjacency),
         "owner" if choice == "owner" else "point",
-        check_text("data_set", data_set),
+        check_text(option("data_set"), data_set),
         check_filter(kept, budget.delta),
     )
 

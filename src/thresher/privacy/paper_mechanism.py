@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from thresher.checks import check_choice, check_flag, check_number
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.price_list import NEWCOMER, PriceList
 from thresher.privacy.accountants import (
     Adjacency,
@@ -61,9 +61,8 @@ class Paper:
     def design(self, setting: Setting) -> PaperDesign:
         """The mechanism fitted to a setting."""
         if setting.unit == "owner":
-            raise InputError(
-                "owners are protected as a whole by mechanism='table' and 'cells' only"
-            )
+            ours = f"{option('mechanism', 'table')} and {either(repr('cells'), 'cells')}"
+            raise InputError(f"owners are protected as a whole by {ours} only")
         return PaperDesign(setting, self)
 
 

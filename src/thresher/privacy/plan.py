@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_radius
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation, check_validation
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
@@ -106,7 +106,7 @@ def plan_release(
         "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
     )  # fmt: skip
-    points = check_count("points", points)
+    points = check_count(option("points"), points)
     public = Public.of(validation, setting.radius)
     assert public is not None  # noqa: S101 - its rows were counted above
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
@@ -126,15 +126,15 @@ def _plan(design: Design, public: Public, n: int) -> Plan:
 
 def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
-    _check_rows("to judge a release by points=, it", design.setting.validation)
+    _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
     usual = _usual_table(design, points)
     if is_hidden(design.record, usual):
         share = math.sqrt(over_noise(design.record, usual))
         raise InputError(
             f"the release would be noise: {points} points like those of the validation set move "
             f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "
-            "epsilon, another mechanism (plan_release compares them) or more points, or release "
-            "it anyway (anyway=True, --anyway)"
+            f"epsilon, another mechanism{either(' (plan_release compares them)', '')} or more "
+            f"points, or release it anyway ({option('anyway', value=True)})"
         )
 
 

@@ -1,23 +1,24 @@
 """From files to values: read, hold out, encode, value, explain, write.
 
 `settings` says what is wanted, `sources` reads the points and the validation set, `methods` calls
-the valuation, `valued` puts it together, and `results` writes a table that tells how it was made.
-`appraisal` values points by a price list. For points that may exceed memory, `point_files` names
-their files and columns, `file_run` is the run, and the table of results is one file (`table_file`)
-or a folder that a cluster writes (`table_folder`). `summary` is what any of them says in the end.
+the valuation, `memory_run` puts it together, and `results` writes a table that tells how it was
+made. For points that may exceed memory, `point_files` names their files and columns, `file_run` is
+the run, and the table of results is one file (`table_file`) or a folder that a cluster writes
+(`table_folder`). `hints` and `summary` are what any of them says in the end. `appraisal` values
+points by a price list.
 """
 
 from __future__ import annotations
 
 from thresher.runs.appraisal import Appraisal, appraise_files
+from thresher.runs.memory_run import MemoryRun, value_files
 from thresher.runs.results import check_columns, check_results, write_results
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Summary
 from thresher.runs.table_file import value_to_file
 from thresher.runs.table_folder import value_to_folder
-from thresher.runs.valued import Valued, value_files
 
 __all__ = [
-    "Appraisal", "Settings", "Summary", "Valued", "appraise_files", "check_columns",
+    "Appraisal", "MemoryRun", "Settings", "Summary", "appraise_files", "check_columns",
     "check_results", "value_files", "value_to_file", "value_to_folder", "write_results",
 ]  # fmt: skip

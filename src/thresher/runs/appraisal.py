@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
-from thresher.errors import InputError, ScaleWarning, ThresherWarning
+from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
 from thresher.price_list import NOISE, UNSCALED, PriceList
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
@@ -101,7 +101,9 @@ def appraise_files(
 def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bool) -> None:
     """Refuse, or with `anyway` warn of, values that would have the wrong size."""
     if not listed.scaled and not anyway:  # with it, the list warns by itself
-        raise InputError(f"{UNSCALED}: ask for another list, or pass --anyway")
+        raise InputError(
+            f"{UNSCALED}: ask for another list, or pass {option('anyway', value=True)}"
+        )
     mismatch = scale_mismatch(X, listed.validation)
     if not mismatch:
         return
@@ -112,7 +114,7 @@ def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bo
     harmless = " or differ by a common factor" if listed.validation.metric == "cosine" else ""
     raise InputError(
         f"{told}; scale its columns by the same public numbers as the validation set, or pass "
-        f"--anyway if the rows are right{harmless}"
+        f"{option('anyway', value=True)} if the rows are right{harmless}"
     )
 
 

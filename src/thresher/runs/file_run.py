@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.checks import check_radius, rows_text
+from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import portable
 from thresher.findings import SUGGESTIONS, Judged
@@ -27,12 +27,12 @@ from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
-from thresher.runs.hints import label_hints, reach_hints, row_hints
+from thresher.runs.hints import run_hints
+from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
-from thresher.runs.settings import AUTO, Settings
+from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
-from thresher.runs.valued import versions
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
@@ -91,8 +91,11 @@ class FileRun:
         settings, y_val = self.settings, list(self.validation.labels)
         X_val = self.encoder.transform(self.validation)
         check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
+        radius = radius_of(
+            settings, len(y_val), lambda: suggest_radius(X_val, y_val, metric=settings.metric)
+        )
         return Problem.check(
-            X_val, y_val, radius=_radius(settings, X_val, y_val), metric=settings.metric,
+            X_val, y_val, radius=radius, metric=settings.metric,
             semivalue=check_semivalue(settings.semivalue), mean=settings.mean,
         )  # fmt: skip
 
@@ -113,9 +116,7 @@ class FileRun:
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = priced.rows
         return {
-            **versions(),
-            "command": self.settings.command(),
-            "settings": dataclasses.asdict(self.settings),
+            **self.settings.record(),
             "input_digest": points["digest"],
             "points": points,
             "validation": dict(self.validation_files),
@@ -130,32 +131,16 @@ class FileRun:
         """What the run says in the end, with some more hints."""
         return Summary(
             self.settings, priced.valuation(), priced.rows, len(self.validation), told.counts(),
-            told.worst, told.by_owner, [*self._hints(priced), *hints], record, wrote,
+            told.worst, told.by_owner, [*self._hints(priced, record), *hints], record, wrote,
         )  # fmt: skip
 
-    def _hints(self, priced: Priced) -> list[str]:
-        ours, theirs = list(priced.meaning.values()), priced.public_labels
-        found = label_hints(ours, theirs, keep_na=self.settings.keep_na)
+    def _hints(self, priced: Priced, record: Mapping[str, Any]) -> list[str]:
+        validation = dataclasses.replace(self.validation, labels=tuple(priced.public_labels))
         first = next(self.source.read(Place(), FIRST))
-        odd = row_hints(first.X, self.encoder, self.settings)
-        reached = bool(priced.tally.counts.any())
-        found += odd or reach_hints(self.problem.radius, self.settings, reached=reached)
-        for name, count in self.encoder.unseen(self.validation).items():
-            have = "validation point has" if count == 1 else "validation points have"
-            found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
-        return found
-
-
-def _radius(settings: Settings, X_val: Any, y_val: Any) -> float:
-    """The radius of the settings, or the one that the validation set suggests."""
-    if settings.radius != AUTO:
-        return check_radius(settings.radius)
-    if len(y_val) < 2:
-        raise InputError(
-            "--radius auto needs two validation points at least, there is one: give more, or a "
-            "number"
-        )
-    return float(suggest_radius(X_val, y_val, metric=settings.metric))
+        return run_hints(
+            self.settings, self.encoder, first.X, list(priced.meaning.values()), validation,
+            radius=self.problem.radius, reached=bool(priced.tally.counts.any()), record=record,
+        )  # fmt: skip
 
 
 def result_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.coded import Coded
+from thresher.errors import option
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
+from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
+MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 LOOKED = 1 << 16  # rows that ids are looked for in
 LEAST_IDS = 20  # rows; fewer may well have different numbers
 DISTINCT = 0.95  # share of ids that are different, though rows may have copies
@@ -24,6 +27,26 @@ ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z
 RULING = 0.5  # share of the variance
 
 Numbers = NDArray[np.float64]
+
+
+def run_hints(
+    settings: Settings, encoder: Encoder, X: Numbers, labels: Sequence[Hashable],
+    validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
+) -> list[str]:  # fmt: skip
+    """What would have made for better values; `X` are rows of the points, maybe the first only."""
+    found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
+    found += row_hints(X, encoder, settings) or reach_hints(radius, settings, reached=reached)
+    copies = record["validation"].get("rows_with_copies", 0)
+    rows = record["points"]["rows"]
+    if copies > MANY_COPIES * rows:
+        found.append(
+            f"{copies} of {rows} rows have copies, and none of these was held out: the rows held "
+            f"out may be odd ones; drop the copies, or use {option('validation')}"
+        )
+    for name, count in encoder.unseen(validation).items():
+        have = "validation point has" if count == 1 else "validation points have"
+        found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
+    return found
 
 
 def label_hints(
@@ -72,7 +95,8 @@ def doubtful_labels(
     if words and not keep_na:
         found.append(
             f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
-            "where they mean that the label is missing, or confirm them as classes by --keep-na"
+            "where they mean that the label is missing, or confirm them as classes by "
+            f"{option('keep_na', value=True)}"
         )
     return found
 
@@ -80,7 +104,7 @@ def doubtful_labels(
 def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
-        return ["one feature has two directions only: use --metric euclidean"]
+        return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
     found = id_hints(X, encoder, settings)
     others = [place for place in range(len(encoder.names)) if place not in found]
     unlike = None if settings.standardize else _unlike_columns(X, others)
@@ -90,7 +114,7 @@ def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     return [
         *found.values(),
         f"columns differ in scale, from {low!r} to {high!r}: a few of them make up all distances; "
-        "--standardize brings them to one scale",
+        f"{option('standardize', value=True)} brings them to one scale",
     ]
 
 
@@ -114,11 +138,10 @@ def id_hints(X: Numbers, encoder: Encoder, settings: Settings) -> dict[int, str]
 
 def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
     rules = f" and makes up {100 * share:.0f} % of the variance" if share > RULING else ""
-    option = shlex.quote(name)
-    named_so = "" if settings.id else f"name it by --id {option}, or "
+    named_so = "" if settings.id else f"name it by {option('id', name)}, or "
     return (
         f"column {name!r} looks like an id ({why}), yet it is a feature{rules}: {named_so}leave it "
-        f"out by --ignore {option}"
+        f"out by {option('ignore', [name])}"
     )
 
 
@@ -146,7 +169,7 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
             f"radius {radius:.4g} is right for the validation set and reaches no point: are both "
             "from one source, and in the same units?"
         ]
-    return [f"radius {radius:.4g} reaches no point: use a larger --radius, or auto"]
+    return [f"radius {radius:.4g} reaches no point: use a larger {option('radius')}, or auto"]
 
 
 def _unlike_columns(X: Numbers, places: list[int]) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import Points, Validation, check_pair
@@ -30,7 +30,7 @@ def value_data(
         return _values(settings, data, owners=owners, progress=progress), None, None
     semivalue = check_semivalue(settings.semivalue)
     points, validation = check_pair(*data, metric=settings.metric, classes=None)
-    radius = _radius(settings, len(validation), lambda: suggest_for(validation))
+    radius = radius_of(settings, len(validation), lambda: suggest_for(validation))
     found = value_and_explain(
         points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
         progress=progress,
@@ -45,19 +45,21 @@ def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> V
     if settings.method == "knn":
         common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
         return knn_shapley(*data, progress=progress, **common)
-    radius = _radius(
+    radius = radius_of(
         settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
     )
     return zero_budget_score(*data, radius=radius, **common)
 
 
-def _radius(settings: Settings, validation_points: int, suggest: Callable[[], float]) -> float:
+def radius_of(settings: Settings, validation_points: int, suggest: Callable[[], float]) -> float:
+    """The radius of the settings, or the one that the validation set suggests."""
     if settings.radius != AUTO:
         return float(settings.radius)
     if validation_points < 2:
+        more = "hold out more rows, or give" if settings.validation is None else "give more, or"
         raise InputError(
-            "--radius auto needs two validation points at least, there is one: hold out more rows, "
-            "or give a number"
+            f"{option('radius', AUTO)} needs two validation points at least, there is one: {more} "
+            "a number"
         )
     return float(suggest())
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from thresher.coded import Coded
-from thresher.errors import InputError, printing
+from thresher.errors import InputError, option, printing
 from thresher.files import (
     KEY,
     arrow_table,
@@ -21,7 +21,7 @@ from thresher.files import (
     write_table,
     write_whole,
 )
-from thresher.runs.valued import Valued
+from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
 from thresher.tables.reader import record_path
@@ -34,7 +34,7 @@ def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) ->
     """Raise unless results can be written there, before they are computed."""
     if path.suffix.lower() not in SUFFIXES:
         *most, last = SUFFIXES
-        raise InputError(f"--out must be a {', '.join(most)} or {last} file, got {path}")
+        raise InputError(f"{option('out')} must be a {', '.join(most)} or {last} file, got {path}")
     check_apart(path, inputs)
     check_free(path, force=force)
     if path.suffix.lower() in TEXT:
@@ -57,13 +57,13 @@ def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> 
         harmless(table)
 
 
-def write_results(path: Path | None, valued: Valued, *, force: bool = False) -> list[Path]:
+def write_results(path: Path | None, run: MemoryRun, *, force: bool = False) -> list[Path]:
     """Write the table, as .csv to standard output without a path; the files that were written.
 
     A .parquet file is also one that `Valuation.load` reads.
     """
-    record = {**valued.record, **about_cells(path)}
-    columns, about = valued.valuation.stored(valued.columns(), record)
+    record = {**run.record, **about_cells(path)}
+    columns, about = run.valuation.stored(run.columns(), record)
     return write_columns(path, columns, about, force=force)
 
 

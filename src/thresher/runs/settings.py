@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from thresher.checks import check_choice, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
 from thresher.passes.memory import check_memory
 from thresher.tables.feature import check_streaming_fill
+from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
 METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
@@ -81,44 +84,54 @@ class Settings:
     engine: str = "local"
 
     def __post_init__(self) -> None:
-        check_choice("--method", self.method, METHODS)
-        check_choice("--utility", self.utility, UTILITIES)
+        check_choice(option("method"), self.method, METHODS)
+        check_choice(option("utility"), self.utility, UTILITIES)
         if check_metric(self.metric) == "precomputed":
-            raise InputError("--metric must be cosine or euclidean: a table has features")
+            raise InputError(
+                f"{option('metric')} must be cosine or euclidean: a table has features"
+            )
         self._check_semivalue()
-        check_number("--error", self.error, least=0, most=1)
+        check_number(option("error"), self.error, least=0, most=1)
         if self.radius != AUTO:
-            object.__setattr__(self, "radius", check_radius(_number("--radius", self.radius)))
+            object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
         if self.holdout is not None:
             if self.validation is not None:
-                raise InputError("--holdout goes without --validation: choose one of the two")
-            if not 0 < check_number("--holdout", self.holdout, least=0, most=1) < 1:
-                raise InputError(f"--holdout must be between 0 and 1, got {self.holdout:g}")
+                both = f"{option('holdout')} goes without {option('validation')}"
+                raise InputError(f"{both}: choose one of the two")
+            if not 0 < check_number(option("holdout"), self.holdout, least=0, most=1) < 1:
+                raise InputError(
+                    f"{option('holdout')} must be between 0 and 1, got {self.holdout:g}"
+                )
         self._check_fitting()
         self._check_engine()
 
     def _check_engine(self) -> None:
-        if check_choice("--engine", self.engine, ENGINES) == "dask":
+        if check_choice(option("engine"), self.engine, ENGINES) == "dask":
+            cluster = option("engine", "dask")
             if self.memory is not None:
-                raise InputError("--memory goes without --engine dask: workers have their own")
-            self._check_streaming("--engine dask")
+                raise InputError(
+                    f"{option('memory')} goes without {cluster}: workers have their own"
+                )
+            self._check_streaming(cluster)
         if self.memory is not None:
             check_memory(self.memory)
-            self._check_streaming("--memory")
+            self._check_streaming(option("memory"))
 
-    def _check_streaming(self, option: str) -> None:
+    def _check_streaming(self, wanted: str) -> None:
         """Refuse what needs the whole table."""
         check_streaming_fill(self.fill)
         if self.method != "tknn":
-            raise InputError(f"{option} goes with --method tknn, and the method is {self.method}")
+            raise InputError(
+                f"{wanted} goes with {option('method', 'tknn')}, and the method is {self.method}"
+            )
         if self.validation is None:
             raise InputError(
-                f"{option} needs --validation: rows held out are chosen among all, so split some "
-                "off beforehand"
+                f"{wanted} needs {option('validation')}: rows held out are chosen among all, so "
+                "split some off beforehand"
             )
         if self.text is not None:
             raise InputError(
-                f"{option} goes without --text: embed the texts first, by thresher embed"
+                f"{wanted} goes without {option('text')}: embed the texts first, by thresher embed"
             )
 
     def _check_semivalue(self) -> None:
@@ -127,8 +140,8 @@ class Settings:
             check_semivalue(spaced)
         except InputError:
             raise InputError(
-                "--semivalue must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' with two "
-                f"positive numbers, got {self.semivalue!r}"
+                f"{option('semivalue')} must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' "
+                f"with two positive numbers, got {self.semivalue!r}"
             ) from None
         object.__setattr__(self, "semivalue", spaced)
 
@@ -148,13 +161,19 @@ class Settings:
             if name in self.given() and self.method not in methods:
                 listed = " or ".join(methods)
                 raise InputError(
-                    f"--{name} goes with --method {listed}, and the method is {self.method}"
+                    f"{option(name)} goes with {option('method')} {listed}, and the method is "
+                    f"{self.method}"
                 )
 
     def given(self) -> dict[str, Any]:
         """Those that are not the default."""
         pairs = ((each, getattr(self, each.name)) for each in fields(self))
         return {each.name: entry for each, entry in pairs if entry != each.default}
+
+    def record(self) -> dict[str, Any]:
+        """What makes the same run again: versions, the command and the settings."""
+        versions = {"thresher": __version__, "numpy": np.__version__}
+        return {**versions, "command": self.command(), "settings": asdict(self)}
 
     def command(self) -> str:
         """The command that makes the same run."""
@@ -171,8 +190,8 @@ def _written(entry: Any) -> list[str]:
     return [",".join(entry) if isinstance(entry, tuple) else str(entry)]
 
 
-def _number(option: str, text: object) -> float:
+def _number(name: str, text: object) -> float:
     try:
         return float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InputError(f"{option} must be auto or a number, got {text!r}") from None
+        raise InputError(f"{option(name)} must be auto or a number, got {text!r}") from None

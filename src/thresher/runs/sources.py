@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_MAGNITUDE, rows_text
 from thresher.coded import Coded
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.spelling import nearest, told_apart
@@ -57,14 +57,14 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
     if len(huge):
         raise InputError(
             f"{columns.source} has numbers beyond 1e72 in {rows_text(columns.rows[huge])}: rescale "
-            "the column, or use --standardize"
+            f"the column, or use {option('standardize', value=True)}"
         )
     short = np.flatnonzero(squares < SMALLEST_SQUARE)
     if cosine and len(short):
         raise InputError(
             f"{columns.source} has nothing but zeros in {rows_text(columns.rows[short])}, which "
-            "then have no direction and no cosine distance: drop these rows, or use --metric "
-            "euclidean"
+            "then have no direction and no cosine distance: drop these rows, or use "
+            f"{option('metric', 'euclidean')}"
         )
 
 
@@ -75,7 +75,7 @@ def check_shared(points: Columns, validation: Columns) -> None:
         shown = [", ".join(map(repr, each[:5])) for each in (ours, theirs)]
         raise InputError(
             f"{points.source} and {validation.source} have no label in common: {shown[0]} and "
-            f"{shown[1]}; write them alike, or name another --label"
+            f"{shown[1]}; write them alike, or name another {option('label')}"
         )
 
 
@@ -85,11 +85,13 @@ def _validation_table(settings: Settings, table: Table) -> Table | None:
         found = read_table(settings.validation, delimiter=settings.delimiter)
         if found.kind == "npy" and settings.validation_label is None:
             raise InputError(
-                f"{found.name} has no labels: name the file of them by --validation-label"
+                f"{found.name} has no labels: name the file of them by {option('validation_label')}"
             )
         return found
     if settings.validation_label is not None:
-        raise InputError("--validation-label goes with --validation, which was not given")
+        raise InputError(
+            f"{option('validation_label')} goes with {option('validation')}, which was not given"
+        )
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 
 
@@ -114,7 +116,7 @@ def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[
     """The validation set that the settings name, with the features of the points; and its files."""
     table = _validation_table(settings, Table(points.features, (), ""))
     if table is None:
-        raise InputError("--validation must name a table")
+        raise InputError(f"{option('validation')} must name a table")
     label = settings.validation_label or settings.label
     return _like(settings, points, table), describe_files(table, label)
 
@@ -129,7 +131,8 @@ def _like(settings: Settings, points: Columns, table: Table) -> Columns:
         like = f" (it has {told_apart(near[0], name)})" if near else ""
         raise InputError(
             f"{table.name} has no column {name!r}{like}, which is a feature of {points.source}: "
-            f"leave it out by --ignore {name}, or name it by --id {name} or --owner {name}"
+            f"leave it out by {option('ignore', [name])}, or name it by {option('id', name)} or "
+            f"{option('owner', name)}"
         )
     return choose_columns(
         table, label=settings.validation_label or settings.label, features=names,

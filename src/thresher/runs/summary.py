@@ -1,4 +1,4 @@
-"""What a run says when it is through, wherever its points were valued."""
+"""What a run says when it is through, wherever its points were run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.findings import SUGGESTIONS
+from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
-from thresher.runs.valued import Valued
 from thresher.valuation import Valuation
 
 WORST = 5  # rows that are told in words
@@ -57,14 +57,14 @@ class Summary:
     wrote: list[Path]
 
     @classmethod
-    def of(cls, valued: Valued, wrote: list[Path]) -> Summary:
+    def of(cls, run: MemoryRun, wrote: list[Path]) -> Summary:
         """What came out of a run in memory."""
-        valuation, findings = valued.valuation, valued.findings
+        valuation, findings = run.valuation, run.findings
         return cls(
-            valued.settings, valuation, len(valued.points), len(valued.validation),
-            None if findings is None else findings.counts(), _worst(valued),
+            run.settings, valuation, len(run.points), len(run.validation),
+            None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
-            valued.hints(), valued.record, wrote,
+            run.hints(), run.record, wrote,
         )  # fmt: skip
 
 
@@ -105,11 +105,11 @@ class Highlights:
         return {word: self.suggestions[word] for word in SUGGESTIONS}
 
 
-def _worst(valued: Valued) -> list[dict[str, Any]]:
-    points, findings, found = valued.points, valued.findings, []
-    for place in valued.valuation.suspects(min(WORST, len(points))):
+def _worst(run: MemoryRun) -> list[dict[str, Any]]:
+    points, findings, found = run.points, run.findings, []
+    for place in run.valuation.suspects(min(WORST, len(points))):
         row = {"row": points.rows[place], "label": points.labels[place]}
-        row["value"] = valued.valuation.values[place]
+        row["value"] = run.valuation.values[place]
         if points.ids is not None:
             row["id"] = points.ids[place]
         if findings is not None:

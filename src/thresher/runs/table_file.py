@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thresher.checks import rows_text
 from thresher.drafts import draft_folder
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.files import portable, resolved, sealed_stream
 from thresher.findings import judge
 from thresher.inputs import Points
@@ -70,11 +70,11 @@ def value_to_file(
     targets = [resolved(out), resolved(record_path(out))]
     if checkpoint is not None and resolved(Path(checkpoint)) in targets:
         raise InputError(
-            f"--out {out} would write to --checkpoint {checkpoint}, which is removed at the end: "
-            "choose another name"
+            f"{option('out', str(out))} would write to {option('checkpoint', checkpoint)}, which "
+            "is removed at the end: choose another name"
         )
     points = open_points(settings)
-    check_kept(points.table, settings.label, "label", ", or leave out --memory")
+    check_kept(points.table, settings.label, "label", f", or leave out {option('memory')}")
     run = FileRun.of(settings, points)
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, require
+from thresher.errors import InputError, option, require
 from thresher.files import resolved, write_table, write_whole
 from thresher.findings import Worth, classes_present, judge_worth
 from thresher.inputs import Points
@@ -63,10 +63,13 @@ def value_to_folder(
     """
     run = FileRun.of(settings, open_points(settings))
     if out.suffix:
-        raise InputError(f"--out must be a folder with --engine dask, such as values, got {out}")
+        raise InputError(
+            f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
+            f"got {out}"
+        )
     for path in (*run.points.table.files, *find_files(str(settings.validation))):
         if resolved(path).parent == resolved(out):
-            raise InputError(f"--out {out} is the folder of {path}: name another one")
+            raise InputError(f"{option('out', str(out))} is the folder of {path}: name another one")
     check_parts(out, force=force)
     run = run.fit(Checkpoint(None, {}), None)
     problem = run.problem
@@ -87,15 +90,15 @@ def value_to_folder(
 @contextlib.contextmanager
 def cluster(scheduler: str | None) -> Iterator[Any]:
     """A client of the scheduler at this address; without one, of a cluster of this machine."""
-    require("distributed", purpose="--engine dask", extra="dask")
+    require("distributed", purpose=option("engine", "dask"), extra="dask")
     if scheduler == "":
-        raise InputError("--scheduler is empty: give an address such as tcp://host:8786")
+        raise InputError(f"{option('scheduler')} is empty: give an address such as tcp://host:8786")
     from distributed import Client
 
     try:
         client = Client(scheduler, timeout=10) if scheduler else Client(dashboard_address=None)
     except (OSError, ValueError) as refused:
-        raise InputError(f"--scheduler {scheduler} does not answer: {refused}") from None
+        raise InputError(f"{option('scheduler', scheduler)} does not answer: {refused}") from None
     with client:
         yield client
 

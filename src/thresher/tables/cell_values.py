@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import MAX_INTEGER, rows_text
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.spelling import MISSING
 from thresher.tables.columns import Columns
 
@@ -181,12 +180,12 @@ def _no_numbers(
     said = f"has cells that are {what}: {shown}{more}"
     if odd and all(COMMA.fullmatch(cell) for _, cell in odd):
         return _refused(columns, name, said, "write numbers with a point, not a comma")
-    way_out = f"encode it by --categorical {shlex.quote(name)}, or clean it"
-    return _refused(columns, name, said, way_out)
+    way_out = either("", f"encode it by {option('categorical', [name])}, or ")
+    return _refused(columns, name, said, f"{way_out}clean it")
 
 
 def _refused(columns: Columns, name: str, said: str, way_out: str) -> InputError:
     return InputError(
-        f"{columns.source} column {name!r} {said}: leave it out by --ignore "
-        f"{shlex.quote(name)}, or {way_out}"
+        f"{columns.source} column {name!r} {said}: leave it out by {option('ignore', [name])}, or "
+        f"{way_out}"
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.checks import rows_text
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.files import reading
 from thresher.findings import SUGGESTIONS
 from thresher.labels import is_missing
@@ -57,8 +57,8 @@ def rows_to_drop(
     [1]
     """
     if _is_outright(text):
-        return sorted({row for rows, _ in _outright("--drop", text, count, ids) for row in rows})
-    return sorted(_need(suggested, "--drop", text).chosen(_words("--drop", text)))
+        return sorted({row for rows, _ in _outright("drop", text, count, ids) for row in rows})
+    return sorted(_need(suggested, "drop", text).chosen(_words("drop", text)))
 
 
 def rows_to_relabel(
@@ -73,17 +73,18 @@ def rows_to_relabel(
     {3: 'cat', 4: 'dog'}
     """
     if not _is_outright(text):
-        found = _need(suggested, "--relabel", text)
-        chosen = found.chosen(_words("--relabel", text))
+        found = _need(suggested, "relabel", text)
+        chosen = found.chosen(_words("relabel", text))
         empty = sorted(row for row, best in chosen.items() if is_missing(best))
         if empty:
             raise InputError(f"{found.name} has no best_label for {rows_text(empty)}")
         return chosen
     labels: dict[int, Any] = {}
-    for rows, label in _outright("--relabel", text, count, ids):
+    for rows, label in _outright("relabel", text, count, ids):
         for row in rows:
             if labels.setdefault(row, label) != label:
-                raise InputError(f"--relabel has two labels for row {row}: {labels[row]}, {label}")
+                both = f"{labels[row]}, {label}"
+                raise InputError(f"{option('relabel')} has two labels for row {row}: {both}")
     return labels
 
 
@@ -115,7 +116,7 @@ def read_suggestions(
 
 def _column(findings: Table, name: str) -> list[Any]:
     """The entries of a column; in a file of text, as they were before it was made harmless."""
-    entries = entries_of(findings, name, "--values")
+    entries = entries_of(findings, name, "values")
     return [meant(entry) for entry in entries] if findings.is_text else entries
 
 
@@ -146,7 +147,7 @@ def _row_numbers(
     if not proven and len(numbers) != len(table):
         raise InputError(
             f"{findings.name} has {len(numbers)} rows but {table.name} has {len(table)}: match "
-            "them by --id, or use findings in a .parquet file, which know their input"
+            f"them by {option('id')}, or use findings in a .parquet file, which know their input"
         )
     rows = []
     for number in numbers:
@@ -182,7 +183,7 @@ def _check_labels(
     if unlike:
         raise InputError(
             f"{findings.name} has other labels than {table.name} in {rows_text(sorted(unlike))}: "
-            "it was made from other data, or by another --label"
+            f"it was made from other data, or by another {option('label')}"
         )
 
 
@@ -200,24 +201,24 @@ def _is_outright(text: str) -> bool:
     return text.startswith(("rows:", "ids:", "@"))
 
 
-def _need(suggested: Suggested | None, option: str, text: str) -> Suggested:
+def _need(suggested: Suggested | None, verb: str, text: str) -> Suggested:
     if suggested is None:
         raise InputError(
-            f"{option} {text} needs findings: name them by --values, or name rows, such as "
-            f"{option} rows:3,17"
+            f"{option(verb, text)} needs findings: name them by {option('values')}, or name rows, "
+            f"such as {option(verb, 'rows:3,17')}"
         )
     return suggested
 
 
-def _words(option: str, text: str) -> list[str]:
+def _words(verb: str, text: str) -> list[str]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if word not in SUGGESTIONS:
             near = nearest(word, SUGGESTIONS)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise InputError(f"{option} has no suggestion {word!r}: {hint}{_known_words()}")
+            raise InputError(f"{option(verb)} has no suggestion {word!r}: {hint}{_known_words()}")
     if not words:
-        raise InputError(f"{option} is empty: {_known_words()}")
+        raise InputError(f"{option(verb)} is empty: {_known_words()}")
     return words
 
 
@@ -226,7 +227,7 @@ def _known_words() -> str:
 
 
 def _outright(
-    option: str, text: str, count: int, ids: Sequence[Hashable] | None
+    verb: str, text: str, count: int, ids: Sequence[Hashable] | None
 ) -> Iterator[tuple[Sequence[int], str]]:
     """What is given outright, entry by entry: some rows, and where they get one their new label."""
     kind, _, rest = text.partition(":")
@@ -237,27 +238,29 @@ def _outright(
             entries = path.read_text(encoding="utf-8-sig").splitlines()
     found = [entry.strip() for entry in entries if entry.strip()]
     if not found:
-        raise InputError(f"{option} {text} names no rows")
+        raise InputError(f"{option(verb, text)} names no rows")
     places = _places(ids)
     for entry in found:
         key, label = entry, ""
-        if option == "--relabel":
+        if verb == "relabel":
             key, _, label = (part.strip() for part in entry.partition("="))
             if not label:
-                raise InputError(f"--relabel needs a new label after {entry!r}, such as {key}=cat")
-        rows = [_row_of_id(option, key, places)] if kind == "ids" else _span(option, key, count)
+                raise InputError(
+                    f"{option(verb)} needs a new label after {entry!r}, such as {key}=cat"
+                )
+        rows = [_row_of_id(verb, key, places)] if kind == "ids" else _span(verb, key, count)
         yield rows, label
 
 
-def _span(option: str, entry: str, count: int) -> Sequence[int]:
+def _span(verb: str, entry: str, count: int) -> Sequence[int]:
     span = SPAN.fullmatch(entry)
     if not span:
-        raise InputError(f"{option} must name rows as in rows:3,17,20-29, got {entry!r}")
+        raise InputError(f"{option(verb)} must name rows as in rows:3,17,20-29, got {entry!r}")
     first, last = int(span[1]), int(span[2] or span[1])
     if first > last:
-        raise InputError(f"{option} names rows {entry}, but {entry} runs backwards")
+        raise InputError(f"{option(verb)} names rows {entry}, but {entry} runs backwards")
     if last >= count:
-        raise InputError(f"{option} names rows {entry}, but there are rows 0 to {count - 1}")
+        raise InputError(f"{option(verb)} names rows {entry}, but there are rows 0 to {count - 1}")
     return range(first, last + 1)
 
 
@@ -265,11 +268,11 @@ def _places(ids: Sequence[Hashable] | None) -> dict[str, int] | None:
     return None if ids is None else {str(entry): row for row, entry in enumerate(ids)}
 
 
-def _row_of_id(option: str, entry: str, places: Mapping[str, int] | None) -> int:
+def _row_of_id(verb: str, entry: str, places: Mapping[str, int] | None) -> int:
     if places is None:
-        raise InputError(f"{option} names ids: name their column by --id")
+        raise InputError(f"{option(verb)} names ids: name their column by {option('id')}")
     if entry not in places:
         near = nearest(entry, places)
         hint = f": did you mean {told_apart(near[0], entry)}?" if near else ""
-        raise InputError(f"{option} names the id {entry!r}, which no row has{hint}")
+        raise InputError(f"{option(verb)} names the id {entry!r}, which no row has{hint}")
     return places[entry]

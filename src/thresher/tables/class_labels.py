@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from thresher.coded import Coded
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.labels import check_labels
 
 FEW_ROWS = 20  # up to so many, labels may well be all different
@@ -35,10 +35,12 @@ def check_distinct(what: str, distinct: Mapping[Hashable, int], rows: int) -> No
     >>> check_distinct("y", {0.5: 0, 1.5: 1}, 2)
     Traceback (most recent call last):
     thresher.errors.InputError: y has numbers that are not whole, such as 0.5 in row 0: it looks \
-like the target of a regression; classes are needed: name another --label, or group its entries \
+like the target of a regression; classes are needed: name another label, or group its entries \
 into classes
     """
-    way_out = "classes are needed: name another --label, or group its entries into classes"
+    way_out = (
+        f"classes are needed: name another {option('label')}, or group its entries into classes"
+    )
     broken = _broken_number(distinct)
     if broken is not None:
         raise InputError(

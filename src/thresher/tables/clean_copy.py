@@ -42,7 +42,7 @@ class OldLabels:
             return cls([None] * len(table))
         if table.kind != "npy":
             kind = None if table.is_text else table.data.schema.field(label).type
-            return cls(entries_of(table, label, "--label"), kind, label)
+            return cls(entries_of(table, label, "label"), kind, label)
         file = read_label_file(label, table.name, len(table))
         kind = None if file.array is None else pa.from_numpy_dtype(file.array.dtype)
         return cls(file.entries, kind, file.path.name, file)
@@ -146,7 +146,7 @@ def write_cleaned(
     old = OldLabels.of(table, label)
     fitting = {row: old.fitting(new) for row, new in wanted.items()}
     labels = {row: new for row, new in fitting.items() if new != old.entries[row]}
-    ids = None if id is None else entries_of(table, id, "--id")
+    ids = None if id is None else entries_of(table, id, "id")
     cut = Cut(table, keep, labels, label)
     write_whole(target, lambda temporary: cut.write(target, temporary), replace=force)
     if old.file is not None:

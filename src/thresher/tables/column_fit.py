@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.tables.cell_values import (
     MOST_CATEGORIES,
     distinct_categories,
@@ -115,7 +114,7 @@ class ColumnFit:
         if kind is not None and self.kind is not None and kind != self.kind:
             raise InputError(
                 f"{table.source} column {self.name!r} has cells that say true or false, and others "
-                f"that do not: clean it, or leave it out by --ignore {shlex.quote(self.name)}"
+                f"that do not: clean it, or leave it out by {option('ignore', [self.name])}"
             )
         self.kind = self.kind or kind
         if isinstance(self.fill, str):
@@ -133,7 +132,7 @@ class ColumnFit:
         if len(self.counts) > MOST_CATEGORIES:
             raise InputError(
                 f"{table.source} column {self.name!r} has more than {MOST_CATEGORIES} categories: "
-                f"leave it out by --ignore {shlex.quote(self.name)}, or put the rare ones together"
+                f"leave it out by {option('ignore', [self.name])}, or put the rare ones together"
             )
 
     def _median(self, table: Columns) -> float:
@@ -141,7 +140,7 @@ class ColumnFit:
         if np.isnan(found).all():
             raise InputError(
                 f"{table.source} column {self.name!r} has no numbers, and so no median: leave it "
-                f"out by --ignore {shlex.quote(self.name)}"
+                f"out by {option('ignore', [self.name])}"
             )
         return float(np.nanmedian(found))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.coded import Coded
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.labels import is_missing
 from thresher.spelling import missing, whole_number
 from thresher.tables.class_labels import check_classes
@@ -134,17 +134,19 @@ def choose_columns(
     else:
         labels, written = _labels_of_column(table, label)
         roles = {label: "label"}
-    for option, name in (("id", id), ("owner", owner), ("text", text)):
+    for role, name in (("id", id), ("owner", owner), ("text", text)):
         if name is not None:
-            column_of(table, name, f"--{option}")
-            _add_role(roles, name, option)
-    for name in _matching(table, ignore, "--ignore"):
+            column_of(table, name, role)
+            _add_role(roles, name, role)
+    for name in _matching(table, ignore, "ignore"):
         if name in ignore or name not in roles:  # a pattern spares what has a role
             _add_role(roles, name, "ignore")
     names = _feature_names(table, features, roles)
     chosen = [*names, *([] if text is None else [text])]
     if not chosen:
-        raise InputError(f"{table.name} has no columns left as features: name some by --features")
+        raise InputError(
+            f"{table.name} has no columns left as features: name some by {option('features')}"
+        )
     return Columns(
         labels=labels,
         features=table.data.select(chosen),
@@ -173,16 +175,16 @@ def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
     return either, (_unread(second) if kinds[0] == {str} else second)
 
 
-def column_of(table: Table, name: str, option: str) -> Any:
-    """A column; an error names the nearest ones there are."""
+def column_of(table: Table, name: str, role: str) -> Any:
+    """A column that an argument names; an error says the nearest ones there are."""
     if name not in table.data.column_names:
-        raise missing(table.name, "column", name, table.data.column_names, option)
+        raise missing(table.name, "column", name, table.data.column_names, option(role))
     return table.data.column(name)
 
 
-def entries_of(table: Table, name: str, option: str) -> list[Any]:
+def entries_of(table: Table, name: str, role: str) -> list[Any]:
     """The entries of a column, one a row; lists and the like are refused."""
-    column = column_of(table, name, option)
+    column = column_of(table, name, role)
     if pa.types.is_nested(column.type):
         raise InputError(
             f"{table.name} column {name!r} is of type {column.type}: one entry a row is needed"
@@ -216,8 +218,8 @@ def _labels_of_file(table: Table, label: str) -> tuple[Coded, bool]:
 
 
 def _labels_of_column(table: Table, label: str) -> tuple[Coded, bool]:
-    column = column_of(table, label, "--label")
-    entries = _coded(column) or entries_of(table, label, "--label")
+    column = column_of(table, label, "label")
+    entries = _coded(column) or entries_of(table, label, "label")
     return check_classes(f"{table.name} column {label!r}", entries, written=table.is_text)
 
 
@@ -254,7 +256,7 @@ def _owners(table: Table, name: str) -> tuple[Hashable, ...]:
 
 
 def _present(table: Table, name: str, word: str) -> list[Any]:
-    entries = entries_of(table, name, f"--{word[:-1]}")
+    entries = entries_of(table, name, word[:-1])
     empty = [row for row, entry in enumerate(entries) if is_missing(entry)]
     if empty:
         raise InputError(
@@ -266,7 +268,8 @@ def _present(table: Table, name: str, word: str) -> list[Any]:
 
 def _add_role(roles: dict[str, str], name: str, role: str) -> None:
     if name in roles:
-        raise InputError(f"column {name!r} is both --{roles[name]} and --{role}: choose one")
+        both = f"{option(roles[name])} and {option(role)}"
+        raise InputError(f"column {name!r} is both {both}: choose one")
     roles[name] = role
 
 
@@ -280,36 +283,38 @@ def _feature_names(
             place = table.data.column_names.index("") + 1
             raise InputError(
                 f"{table.name} has no name for column {place}, maybe an index that was written "
-                "with it: name the --features, or leave it out by --ignore ''"
+                f"with it: name the {option('features')}, or leave it out by "
+                f"{option('ignore', [''])}"
             )
         return names
     for name in features:
         if name in roles:
-            raise InputError(f"column {name!r} is both --{roles[name]} and one of --features")
-    return [name for name in _matching(table, features, "--features") if name not in roles]
+            both = f"{option(roles[name])} and one of {option('features')}"
+            raise InputError(f"column {name!r} is both {both}")
+    return [name for name in _matching(table, features, "features") if name not in roles]
 
 
-def _matching(table: Table, wanted: Sequence[str], option: str) -> list[str]:
+def _matching(table: Table, wanted: Sequence[str], role: str) -> list[str]:
     """The columns that names or patterns mean, each once."""
     names = table.data.column_names
     if isinstance(wanted, str):
-        raise InputError(f"{option} must be a list of names, got the string {wanted!r}")
+        raise InputError(f"{option(role)} must be a list of names, got the string {wanted!r}")
     found: dict[str, None] = {}
     for name in wanted:
         fits = (
             [name] if name in names else [each for each in names if fnmatch.fnmatchcase(each, name)]
         )
         if not fits:
-            raise missing(table.name, "column", name, names, option)
+            raise missing(table.name, "column", name, names, option(role))
         found.update(dict.fromkeys(fits))
     return list(found)
 
 
 def _categories(table: Table, categorical: Sequence[str], names: list[str]) -> tuple[str, ...]:
-    found = _matching(table, categorical, "--categorical")
+    found = _matching(table, categorical, "categorical")
     for name in found:
         if name not in names:
-            raise InputError(f"--categorical {name!r} is not one of the features")
+            raise InputError(f"{option('categorical')} {name!r} is not one of the features")
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.tables.paths import delimiter_of, is_gzip, kind_of
 
 NEWLINE = re.compile(rb"\r\n|\n|\r")
@@ -129,9 +129,11 @@ def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
     if len(names) == 1 and others:
         likely = max(others, key=names[0].count)
         shown = "tab" if likely == "\t" else f"'{likely}'"
-        advice = f"use --delimiter {shown}"
+        command = f"{option('delimiter')} {shown}"
+        advice = f"use {either(f'delimiter={likely!r}', command)}"
         if delimiter != delimiter_of(kind_of(path)):
-            advice = "--delimiter is one for all files: write this one with the same delimiter"
+            one = f"{option('delimiter')} is one for all files"
+            advice = f"{one}: write this one with the same delimiter"
         raise InputError(
             f"{path} has one column, {names[0]!r}: its delimiter seems to be {likely!r}, not "
             f"{delimiter!r}: {advice}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import rows_text
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.tables.cell_values import categories, numbers
 from thresher.tables.columns import Columns
 
@@ -54,11 +53,13 @@ class Feature:
         if not len(empty):
             return found[:, None]
         if self.fill is None:
-            fill = "median (or zero, or a number)" if len(empty) < len(found) else "zero"
+            some = len(empty) < len(found)
+            fill = option("fill", "median" if some else "zero")
+            fill += " (or zero, or a number)" if some else ""
             raise InputError(
                 f"{columns.source} column {self.name!r} has missing numbers in "
-                f"{rows_text(columns.rows[empty])}: fill them by --fill {fill}, leave it out by "
-                f"--ignore {shlex.quote(self.name)}, or drop those rows"
+                f"{rows_text(columns.rows[empty])}: {either('', f'fill them by {fill}, ')}leave it "
+                f"out by {option('ignore', [self.name])}, or drop those rows"
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 
@@ -89,7 +90,7 @@ def check_fill(fill: object) -> str | float | None:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"--fill must be median, zero or a number, got {fill!r}")
+        raise InputError(f"{option('fill')} must be median, zero or a number, got {fill!r}")
     return number
 
 
@@ -98,7 +99,7 @@ def check_streaming_fill(fill: object) -> float | None:
     found = check_fill(fill)
     if isinstance(found, str):
         raise InputError(
-            "--fill median needs each column as a whole, which --memory does not keep: use --fill "
-            "zero or a number, or fill the gaps beforehand"
+            f"{option('fill', 'median')} needs each column as a whole, which {option('memory')} "
+            f"does not keep: use {option('fill', 'zero')} or a number, or fill the gaps beforehand"
         )
     return found

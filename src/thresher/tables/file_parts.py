@@ -51,8 +51,6 @@ class FileParts:
         The labels, where a file of their own holds them, and whether that is one of text.
     written
         Whether the labels of the validation set are from text, too.
-    wording
-        A context that says in its own words what is refused.
     """
 
     files: tuple[Path, ...]
@@ -69,7 +67,6 @@ class FileParts:
     written: bool = False
     entries: Any = None
     text: bool = False
-    wording: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     _sizes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -109,7 +106,7 @@ class FileParts:
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
         """Parts of at most so many rows, from there on."""
-        with self.wording(), _plain_allocator():
+        with _plain_allocator():
             yield from self._read(start, rows)
 
     def _read(self, start: Place, rows: int) -> Iterator[Part]:
@@ -149,8 +146,7 @@ class FileParts:
         text = self.is_written
         ours = plain_labels(found) if text else tuple(found)
         distinct = dict(zip(ours, found.values(), strict=True))
-        with self.wording():
-            check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
+        check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
         empty = pa.table({})
         points, validation = same_labels(
             Columns(ours, empty, written=text), Columns(tuple(labels), empty, written=self.written)

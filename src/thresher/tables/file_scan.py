@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -21,8 +19,6 @@ from thresher.tables.file_parts import FileParts
 from thresher.tables.reader import scan_table
 
 ROWS = 1 << 16  # of a part, where all of it is read at once
-ELSEWHERE = re.compile(r"fill them by --fill .*?, (?=leave)|encode it by --categorical \S+, or ")
-OPTION = re.compile(r"--(label|features|ignore|delimiter)\b ?")
 SINGLE = (pa.float16(), pa.float32(), pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
 
 
@@ -64,9 +60,8 @@ class Scan:
     ) -> None:  # fmt: skip
         if not isinstance(label, str):
             raise InputError(f"label must be the name of a column, got {label!r}")
-        with arguments_for_options():
-            self.table = scan_table(path, delimiter=delimiter)
-            chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
+        self.table = scan_table(path, delimiter=delimiter)
+        chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
         self.label, self.names = label, chosen.names
         types = {self.table.data.schema.field(name).type for name in self.names}
         self._dtype = np.float32 if types <= set(SINGLE) else np.float64
@@ -91,15 +86,5 @@ class Scan:
         table = self.table
         return FileParts(
             table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
-            encoder.transform, plain=True, dtype=self._dtype, wording=arguments_for_options,
+            encoder.transform, plain=True, dtype=self._dtype,
         )  # fmt: skip
-
-
-@contextlib.contextmanager
-def arguments_for_options() -> Iterator[None]:
-    """Let messages of tables advise arguments of `Scan` where they mean options of the command."""
-    try:
-        yield
-    except InputError as refused:
-        text = ELSEWHERE.sub("", str(refused))
-        raise InputError(OPTION.sub(r"\1=", text)) from None

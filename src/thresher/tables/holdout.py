@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_number
 from thresher.coded import Coded
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.labels import class_list
 from thresher.tables.cell_values import categories, numbers, stated_kind
 from thresher.tables.columns import Columns
@@ -22,7 +22,7 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 def hold_out(
     labels: Sequence[Hashable], share: float, seed: int, *, twins: Mask | None = None,
-    option: str = "--holdout",
+    name: str = "holdout",
 ) -> Mask:  # fmt: skip
     """Which rows to hold out: a share of each class, drawn at random, one at least, never all.
 
@@ -35,16 +35,16 @@ def hold_out(
         is not held out.
     twins
         Rows that must not be held out, because other rows are copies of them.
-    option
-        What messages call the share.
+    name
+        The argument that is the share, for messages.
 
     Examples
     --------
     >>> hold_out(["a"] * 8 + ["b"] * 4, 0.25, seed=0).nonzero()[0].tolist()
     [2, 4, 9]
     """
-    share = check_number(option, share, least=0, most=1)
-    rng = np.random.default_rng(check_count("--seed", seed, least=0))
+    share = check_number(option(name), share, least=0, most=1)
+    rng = np.random.default_rng(check_count(option("seed"), seed, least=0))
     known = Coded.of(labels)
     classes = class_list(None, known)
     codes, out = classes.encode("labels", known), np.zeros(len(known), np.bool_)
@@ -55,14 +55,14 @@ def hold_out(
         wanted = max(1, round(share * len(rows))) if share > 0 else 0
         out[free[: min(wanted, len(rows) - 1)]] = True
     if not out.any():
-        raise InputError(f"{option} {share:g} leaves no validation rows: {_why_none(twins)}")
+        raise InputError(f"{option(name)} {share:g} leaves no validation rows: {_why_none(twins)}")
     return out
 
 
 def _why_none(twins: Mask | None) -> str:
     if twins is not None and twins.all():
-        return "every row has copies; drop these, or use --validation"
-    return "raise it, or use --validation; a class of one row is not held out"
+        return f"every row has copies; drop these, or use {option('validation')}"
+    return f"raise it, or use {option('validation')}; a class of one row is not held out"
 
 
 def find_twins(columns: Columns) -> Mask:

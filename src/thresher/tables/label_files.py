@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from thresher.arrays import load_array
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.files import reading
 from thresher.tables.delimited import Delimited, edited, quoted
 
@@ -53,8 +53,8 @@ def read_label_file(label: str, table: str, rows: int) -> LabelFile:
     path = Path(label)
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         raise InputError(
-            f"{table} has no labels: --label must name a file (.npy, or .csv or .txt with one "
-            f"label a line), but there is no such file {label}"
+            f"{table} has no labels: {option('label')} must name a file (.npy, or .csv or .txt "
+            f"with one label a line), but there is no such file {label}"
         )
     with reading(path, "list of labels"):
         found = _read_array(path) if path.suffix.lower() == ".npy" else _read_text(path, rows)

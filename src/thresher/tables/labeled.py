@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thresher.arrays import load_arrays
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.files import BROKEN, reading
 from thresher.privacy.rows import read_text as read_numbers
 from thresher.tables.delimited import check_names
@@ -128,14 +128,14 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
         what, them = ("column", "it") if len(names) == 1 else ("columns", "them")
         listed, rest = ", ".join(map(repr, names[:5])), "" if len(names) <= 5 else ",..."
         raise InputError(
-            f"only the {where} the {what} {listed}{rest}: leave {them} out by --ignore "
-            f"{','.join(names[:5])}{rest}"
+            f"only the {where} the {what} {listed}{rest}: leave {them} out by "
+            f"{option('ignore', names[:5])}{rest}"
         )
     for name in X_val.column_names:
         if X_val.column(name).null_count:
             raise InputError(
                 f"the validation set has cells in column {name!r} that are missing or no numbers: "
-                "leave it out by --ignore, or clean it"
+                f"leave it out by {option('ignore')}, or clean it"
             )
     return X.select(X_val.column_names), X_val
 
@@ -148,10 +148,12 @@ def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any,
 
     rows = measure("the table", check_features("the table", X), cosine=False).array
     labels = np.asarray(check_labels("y", y, len(rows)))
-    held_out, seed = check_count("--held-out", held_out), check_count("--seed", seed, least=0)
+    held_out = check_count(option("held_out"), held_out)
+    seed = check_count(option("seed"), seed, least=0)
     if held_out >= len(rows):
         raise InputError(
-            f"--held-out must be less than the {len(rows)} rows of the table, got {held_out}"
+            f"{option('held_out')} must be less than the {len(rows)} rows of the table, got "
+            f"{held_out}"
         )
     order = np.random.default_rng([seed, held_out]).permutation(len(rows))
     out, kept = order[:held_out], order[held_out:]
@@ -175,10 +177,10 @@ def _arrays(path: Path, owner: str | None) -> tuple[Any, Any, Any]:
 
 def _apart(path: Path, table: Any, label: str, owner: str | None) -> tuple[Any, Any, Any]:
     """Features, labels and owners."""
-    for option, name in (("--label", label), ("--owner", owner)):
+    for role, name in (("label", label), ("owner", owner)):
         if name is not None and name not in table.column_names:
             names = ", ".join(table.column_names)
-            raise InputError(f"{path} has no column {name!r} ({option}): it has {names}")
+            raise InputError(f"{path} has no column {name!r} ({option(role)}): it has {names}")
     owners = None if owner is None else table.column(owner)
     features = table.drop_columns([name for name in (label, owner) if name is not None])
     return features, table.column(label), owners

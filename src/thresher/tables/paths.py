@@ -6,7 +6,7 @@ import glob
 import os
 from pathlib import Path
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.spelling import MOST_NAMES, nearest, told_apart
 
 KINDS = {
@@ -85,7 +85,7 @@ def check_delimiter(delimiter: object) -> str:
     plain = isinstance(found, str) and len(found) == 1 and found.isascii()
     if not plain or found in '"\r\n\0':  # type: ignore[operator]
         raise InputError(
-            f"--delimiter must be one character such as ; or |, or tab, got {delimiter!r}"
+            f"{option('delimiter')} must be one character such as ; or |, or tab, got {delimiter!r}"
         )
     return found  # type: ignore[return-value]
 

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.tables.delimited import Delimited, Record, not_utf8, open_bytes, read_names
 
 BLOCK = 1 << 26  # bytes of text without quotes parsed at a time, and so the most one row may have
@@ -212,7 +212,7 @@ def _diagnosis(path: Path, source: Delimited, width: int, said: str, lines: int)
         rest = f" and {more - len(unlike)} more lines differ" if more > len(unlike) else ""
         return InputError(
             f"{path} has a header of {width} cells, but {', '.join(unlike)}{rest}: "
-            "quote cells that hold the delimiter, or name another --delimiter"
+            f"quote cells that hold the delimiter, or name another {option('delimiter')}"
         )
     try:
         bytes(source.raw).decode()

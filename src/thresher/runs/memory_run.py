@@ -1,34 +1,29 @@
-"""value_files: the whole way from files to values, with what is needed to explain them."""
+"""A run whose points fit in memory: from files to values, with what is needed to explain them."""
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from thresher.errors import LabelWarning
+from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
-from thresher.runs.hints import doubtful_labels, id_hints, label_hints, reach_hints, row_hints
+from thresher.runs.hints import doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder, encode
 from thresher.valuation import Valuation
-from thresher.version import __version__
 
-MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 SHOWN = 4  # columns of the table that a report shows beside a row
 
 
 @dataclass(frozen=True, eq=False)
-class Valued:
-    """What came out of a run.
+class MemoryRun:
+    """One run, done.
 
     Parameters
     ----------
@@ -74,30 +69,18 @@ class Valued:
 
     def hints(self) -> list[str]:
         """What would have made for better values."""
-        labels, keep_na = (self.points.labels, self.validation.labels), self.settings.keep_na
-        found = label_hints(*labels, keep_na=keep_na)
-        odd = row_hints(self.data[0], self.encoder, self.settings)
         reached = self.findings is None or bool(self.findings.near.any())
-        radius = self.valuation.params.get("radius", 0.0)
-        found += odd or reach_hints(radius, self.settings, reached=reached)
-        copies = self.record["validation"].get("rows_with_copies", 0)
-        rows = self.record["points"]["rows"]
-        if copies > MANY_COPIES * rows:
-            found.append(
-                f"{copies} of {rows} rows have copies, and none of these was held out: the rows "
-                "held out may be odd ones; drop the copies, or use --validation"
-            )
-        for name, count in self.encoder.unseen(self.validation).items():
-            have = "validation point has" if count == 1 else "validation points have"
-            found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
-        return found
+        return run_hints(
+            self.settings, self.encoder, self.data[0], self.points.labels, self.validation,
+            radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
+        )  # fmt: skip
 
     def cautions(self) -> list[str]:
         """Those hints that a reader of the report should know, too."""
         labels = self.points.labels, self.validation.labels
         found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
         found += id_hints(self.data[0], self.encoder, self.settings).values()
-        return [f"{hint[0].upper()}{hint[1:]}." for hint in found]
+        return [in_options(f"{hint[0].upper()}{hint[1:]}.") for hint in found]
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
         """Write the page that shows it."""
@@ -120,7 +103,7 @@ class Valued:
 
 def value_files(
     settings: Settings, *, progress: bool = False, check: Callable[[Columns], object] | None = None
-) -> Valued:
+) -> MemoryRun:
     r"""Value the points of a file.
 
     Parameters
@@ -163,16 +146,7 @@ def value_files(
         valuation, findings, checked = value_data(
             settings, data, owners=points.owners, progress=progress
         )
-    record = {
-        **versions(),
-        "command": settings.command(),
-        "settings": dataclasses.asdict(settings),
-        **sources.about,
-        "encoder": encoder.describe(),
-    }
-    return Valued(settings, points, validation, data, encoder, valuation, findings, checked, record)
-
-
-def versions() -> dict[str, str]:
-    """Which versions made it."""
-    return {"thresher": __version__, "numpy": np.__version__}
+    record = {**settings.record(), **sources.about, "encoder": encoder.describe()}
+    return MemoryRun(
+        settings, points, validation, data, encoder, valuation, findings, checked, record
+    )
