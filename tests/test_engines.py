@@ -22,7 +22,7 @@ from thresher.passes.parts import ArrayParts, Place
 from thresher.passes.read_ahead import read_ahead
 from thresher.tables import parquet as parquet_module
 from thresher.tables import text as text_module
-from thresher.tables.reader import read_batches
+from thresher.tables.reader import Table, read_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -296,8 +296,9 @@ def test_text_is_the_same_however_it_is_cut(tmp_path, cells, size, end, last):
     path = put(tmp_path / "a.csv", ("\ufeff" + end.join(lines) + end * last).encode())
     with pytest.MonkeyPatch().context() as patch:
         patch.setattr(text_module, "BATCH", size)
-        found = list(read_batches(path, "csv", ",", ["x", "y"]))
-        later = list(read_batches(path, "csv", ",", ["y"], start=len(cells) // 2))
+        table = Table(pa.table({}), (path,), "csv", ",")
+        found = list(read_batches(table, path, ["x", "y"]))
+        later = list(read_batches(table, path, ["y"], start=len(cells) // 2))
     whole = pa.concat_tables([table for _, table in found])
     assert whole.column("x").to_pylist() == [str(x) for x, _ in cells]
     assert whole.column("y").to_pylist() == [label for _, label in cells]

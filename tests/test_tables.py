@@ -23,7 +23,7 @@ from thresher.tables import encoder as encoder_module
 from thresher.tables.cell_values import MOST_CATEGORIES
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.delimited import Delimited
-from thresher.tables.encoder import Encoder, encode
+from thresher.tables.encoder import Encoder
 from thresher.tables.feature import check_fill
 from thresher.tables.paths import check_delimiter, find_files
 from thresher.tables.reader import Table, input_digest, read_table
@@ -719,14 +719,16 @@ def test_standardizing_does_not_overflow():
 def test_points_decide_and_the_validation_set_follows():
     train = columns(categorical=("c",), x=["1", None, "3"], c=["p", "q", "p"])
     validation = columns(categorical=("c",), x=["5", None], c=["q", "r"], source="v.csv")
-    X, X_val, encoder = encode(train, validation, fill="median", standardize=True)
+    encoder = Encoder.fit(train, fill="median", standardize=True)
+    X, X_val = encoder.transform(train), encoder.transform(validation)
     spread = np.sqrt(2 / 3)
     np.testing.assert_allclose(X[:, 0], [-1 / spread, 0, 1 / spread])
     np.testing.assert_allclose(X_val[:, 0], [3 / spread, 0])
     about = {"source": "a.csv", "rows": 3, "fill": "median", "standardize": True}
     assert encoder.describe()["fitted_on"] == about
     odd = columns(x=["5", "?"], c=["q", "r"], source="v.csv")
-    check_refused(lambda: encode(train, odd, fill=0), "v.csv column 'x'", "'?' in row 1")
+    fitted = Encoder.fit(train, fill=0)
+    check_refused(lambda: fitted.transform(odd), "v.csv column 'x'", "'?' in row 1")
 
 
 def test_a_table_without_the_columns_is_refused():

@@ -21,6 +21,7 @@ from thresher.cli.clean import clean
 from thresher.cli.demo import demo
 from thresher.cli.embed import embed
 from thresher.cli.ledger import app as ledger
+from thresher.cli.options import given
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
@@ -65,8 +66,7 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001
 @app.callback(help=HELP)
 def options(
     _version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+        bool, given("Print the version.", "--version", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """What goes without a verb."""

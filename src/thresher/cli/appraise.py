@@ -7,50 +7,38 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from thresher.cli.options import Delimiter, Force, Id, Ignore, Json
+from thresher.cli.options import Delimiter, Force, Id, Ignore, Json, argument, given
 from thresher.cli.streams import as_typed, is_standard_output, spooled
 from thresher.cli.words import say, show_json, split_names
 
 
 def appraise(
     points: Annotated[
-        str,
-        typer.Argument(
-            help="Your points: a file, a folder, a pattern in quotes, or -, standard input."
-        ),
+        str, argument("Your points: a file, a folder, a pattern in quotes, or -, standard input.")
     ],
-    prices: Annotated[Path, typer.Option(help="The price list, as thresher release wrote it.")],
-    label: Annotated[
-        str, typer.Option(help="The column of labels; for an .npy file, the file of them.")
-    ] = "y",
+    prices: Annotated[Path, given("The price list, as thresher release wrote it.")],
+    label: Annotated[str, given("The column of labels; for an .npy file, the file of them.")] = "y",
     id: Id = None,  # noqa: A002
     ignore: Ignore = None,
     newcomer: Annotated[
-        bool,
-        typer.Option("--newcomer", help="The points were not counted: what each would add, alone."),
+        bool, given("The points were not counted: what each would add, alone.", "--newcomer")
     ] = False,
     fill: Annotated[
-        str | None,
-        typer.Option(help="What stands for missing numbers: median, zero or a number."),
+        str | None, given("What stands for missing numbers: median, zero or a number.")
     ] = None,
     delimiter: Delimiter = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        given(
+            "Where the values go, as for thresher value; to standard output if not given.",
             "--out",
             "-o",
-            help="Where the values go, as for thresher value; to standard output if not given.",
         ),
     ] = None,
     json: Json = False,
     force: Force = False,
     anyway: Annotated[
-        bool,
-        typer.Option(
-            "--anyway", help="Go on even if the points or the list are on the wrong scale."
-        ),
+        bool, given("Go on even if the points or the list are on the wrong scale.", "--anyway")
     ] = False,
 ) -> None:
     """Say what your points are worth, from a published price list and nothing else.

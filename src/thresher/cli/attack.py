@@ -7,42 +7,37 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from thresher.cli.options import argument, given
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
 
 
 def attack(
-    points: Annotated[
-        Path, typer.Argument(help="Points to draw from: .csv, .tsv, .parquet or .npz.")
-    ],
+    points: Annotated[Path, argument("Points to draw from: .csv, .tsv, .parquet or .npz.")],
     validation: Annotated[
-        Path | None, typer.Option(help="The validation set; without it, rows are held out.")
+        Path | None, given("The validation set; without it, rows are held out.")
     ] = None,
-    label: Annotated[str, typer.Option(help="The column of labels.")] = "y",
-    method: Annotated[str, typer.Option(help="tknn, knn or dp-tknn.")] = "tknn",
-    radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
-    k: Annotated[int, typer.Option(help="Neighbors consulted, for knn.")] = 5,
-    metric: Annotated[str, typer.Option(help="cosine or euclidean.")] = "cosine",
+    label: Annotated[str, given("The column of labels.")] = "y",
+    method: Annotated[str, given("tknn, knn or dp-tknn.")] = "tknn",
+    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    k: Annotated[int, given("Neighbors consulted, for knn.")] = 5,
+    metric: Annotated[str, given("cosine or euclidean.")] = "cosine",
     epsilon: Annotated[
-        float | None, typer.Option(help="For dp-tknn: the budget's epsilon, 1 if not given.")
+        float | None, given("For dp-tknn: the budget's epsilon, 1 if not given.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="For dp-tknn: the budget's delta, 1e-5 if not given.")
+        float | None, given("For dp-tknn: the budget's delta, 1e-5 if not given.")
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="For dp-tknn: table (if not given), paper or cells.")
+        str | None, given("For dp-tknn: table (if not given), paper or cells.")
     ] = None,
-    members: Annotated[int, typer.Option(help="Points that the server holds.")] = 200,
-    nonmembers: Annotated[int, typer.Option(help="Points that it does not hold.")] = 200,
-    shadow: Annotated[int, typer.Option(help="Points that the attacker has.")] = 400,
-    shadow_sets: Annotated[int, typer.Option(help="Sets drawn from them.")] = 32,
-    held_out: Annotated[int, typer.Option(help="Validation rows, if no file is given.")] = 200,
-    seed: Annotated[int, typer.Option(help="Of the split, the sets and the noise.")] = 0,
-    plot: Annotated[
-        Path | None, typer.Option(help="Where ROC curves are drawn: .svg, .png or .pdf.")
-    ] = None,
+    members: Annotated[int, given("Points that the server holds.")] = 200,
+    nonmembers: Annotated[int, given("Points that it does not hold.")] = 200,
+    shadow: Annotated[int, given("Points that the attacker has.")] = 400,
+    shadow_sets: Annotated[int, given("Sets drawn from them.")] = 32,
+    held_out: Annotated[int, given("Validation rows, if no file is given.")] = 200,
+    seed: Annotated[int, given("Of the split, the sets and the noise.")] = 0,
+    plot: Annotated[Path | None, given("Where ROC curves are drawn: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Try to find out from values who is in the data: the leak that privacy closes.
 
@@ -93,16 +88,16 @@ def _target(method: str, radius: float, k: int, metric: str, private: dict[str, 
 
 
 def audit(
-    mechanism: Annotated[str, typer.Option(help="table, paper, cells or knn.")] = "table",
-    epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The delta that is claimed; 0 for cells.")] = 1e-5,
-    adjacency: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
-    runs: Annotated[int, typer.Option(help="Releases with the canary, and without it.")] = 20_000,
-    canaries: Annotated[int, typer.Option(help="In the audit of one release; 0 for none.")] = 200,
-    confidence: Annotated[float, typer.Option(help="1 minus the rate of false alarms.")] = 0.999,
-    k: Annotated[int | None, typer.Option(help="For knn: neighbors consulted.")] = None,
-    subsample: Annotated[float | None, typer.Option(help="For knn: the sampling rate.")] = None,
-    seed: Annotated[int | None, typer.Option(help="To repeat it; without, true noise.")] = None,
+    mechanism: Annotated[str, given("table, paper, cells or knn.")] = "table",
+    epsilon: Annotated[float, given("The epsilon that is claimed.")] = 1.0,
+    delta: Annotated[float, given("The delta that is claimed; 0 for cells.")] = 1e-5,
+    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    runs: Annotated[int, given("Releases with the canary, and without it.")] = 20_000,
+    canaries: Annotated[int, given("In the audit of one release; 0 for none.")] = 200,
+    confidence: Annotated[float, given("1 minus the rate of false alarms.")] = 0.999,
+    k: Annotated[int | None, given("For knn: neighbors consulted.")] = None,
+    subsample: Annotated[float | None, given("For knn: the sampling rate.")] = None,
+    seed: Annotated[int | None, given("To repeat it; without, true noise.")] = None,
 ) -> None:
     """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
 

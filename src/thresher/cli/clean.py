@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from thresher.cli.options import Delimiter, Force, Id, Json
+from thresher.cli.options import Delimiter, Force, Id, Json, argument, given
 from thresher.cli.streams import as_typed, is_standard_output, put_out, spooled, stand_in
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
@@ -16,36 +14,29 @@ from thresher.version import __version__
 
 def clean(
     file: Annotated[
-        str,
-        typer.Argument(
-            help="The table: a file, a folder, a pattern in quotes, or -, standard input."
-        ),
+        str, argument("The table: a file, a folder, a pattern in quotes, or -, standard input.")
     ],
     out: Annotated[
         Path,
-        typer.Option(
+        given(
+            "Where the cleaned table goes; the same kind of file as the input, or - (text only).",
             "--out",
             "-o",
-            help="Where the cleaned table goes; the same kind of file as the input, "
-            "or - (text only).",
         ),
     ],
-    values: Annotated[
-        str | None, typer.Option(help="What thresher value wrote: .csv or .parquet.")
-    ] = None,
+    values: Annotated[str | None, given("What thresher value wrote: .csv or .parquet.")] = None,
     drop: Annotated[
-        str | None,
-        typer.Option(help="Suggestions such as drop,outlier; or rows:3,17,20-29, ids:a7, @file."),
+        str | None, given("Suggestions such as drop,outlier; or rows:3,17,20-29, ids:a7, @file.")
     ] = None,
     relabel: Annotated[
-        str | None, typer.Option(help="Suggestions such as relabel; or rows:3=cat, ids:a7=cat.")
+        str | None, given("Suggestions such as relabel; or rows:3=cat, ids:a7=cat.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="The column of labels (y if not given), or a file of them.")
+        str | None, given("The column of labels (y if not given), or a file of them.")
     ] = None,
     id: Id = None,  # noqa: A002
     log: Annotated[
-        Path | None, typer.Option(help="Where the changes are listed: .csv, or .json to keep how.")
+        Path | None, given("Where the changes are listed: .csv, or .json to keep how.")
     ] = None,
     delimiter: Delimiter = None,
     json: Json = False,

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
-from thresher.cli.options import Force
+from thresher.cli.options import Force, argument, given
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
 from thresher.version import __version__
@@ -26,33 +25,23 @@ LIBRARIES = {
 
 
 def embed(
-    source: Annotated[
-        Path,
-        typer.Argument(help="Texts: a table. Images: .npz with X, y, X_val, y_val."),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where rows and labels are written: .npz.")
-    ],
+    source: Annotated[Path, argument("Texts: a table. Images: .npz with X, y, X_val, y_val.")],
+    out: Annotated[Path, given("Where rows and labels are written: .npz.", "--out", "-o")],
     validation: Annotated[
-        Path | None, typer.Option(help="Texts of the validation set; else some are held out.")
+        Path | None, given("Texts of the validation set; else some are held out.")
     ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="The column of texts; text if not given.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The column of labels; label if not given.")
-    ] = None,
+    text: Annotated[str | None, given("The column of texts; text if not given.")] = None,
+    label: Annotated[str | None, given("The column of labels; label if not given.")] = None,
     model: Annotated[
-        str | None,
-        typer.Option(help="A name, folder or file: all-MiniLM-L6-v2 for texts, else resnet50."),
+        str | None, given("A name, folder or file: all-MiniLM-L6-v2 for texts, else resnet50.")
     ] = None,
     components: Annotated[
-        int | None, typer.Option(help="Keep so many principal components of the points.")
+        int | None, given("Keep so many principal components of the points.")
     ] = None,
     held_out: Annotated[
-        float | None, typer.Option(help="The share of each class to hold out; 0.1 if not given.")
+        float | None, given("The share of each class to hold out; 0.1 if not given.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the rows held out; 0 if not given.")] = None,
+    seed: Annotated[int | None, given("Of the rows held out; 0 if not given.")] = None,
     force: Force = False,
 ) -> None:
     """Turn texts or images into rows of numbers, by a public model.

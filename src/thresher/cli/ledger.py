@@ -7,24 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.cli.options import argument, given
 from thresher.cli.words import price, say, show_json
 from thresher.errors import printing
 
 app = typer.Typer(no_args_is_help=True, help="Privacy budgets: create, show, verify.")
 
-LedgerPath = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+LedgerPath = Annotated[Path, argument("The ledger's file.", show_default=False)]
 
 
 @app.command("create")
 def create(
     path: LedgerPath,
-    epsilon: Annotated[float, typer.Option(help="The cap's epsilon.")],
-    delta: Annotated[float, typer.Option(help="The cap's delta; 0 for pure releases only.")],
-    adjacency: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
-    unit: Annotated[str, typer.Option(help="What is protected: point or owner.")] = "point",
-    data_set: Annotated[str, typer.Option(help="What it protects, in words.")] = "",
+    epsilon: Annotated[float, given("The cap's epsilon.")],
+    delta: Annotated[float, given("The cap's delta; 0 for pure releases only.")],
+    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    unit: Annotated[str, given("What is protected: point or owner.")] = "point",
+    data_set: Annotated[str, given("What it protects, in words.")] = "",
     filter_: Annotated[
-        str | None, typer.Option("--filter", help="How costs add up: gaussian or basic.")
+        str | None, given("How costs add up: gaussian or basic.", "--filter")
     ] = None,
 ) -> None:
     """Create a ledger, whose terms are fixed forever; keep it and its witness on a local disk.
@@ -41,7 +42,7 @@ def create(
 @app.command("show")
 def show(
     path: LedgerPath,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Annotated[bool, given("Print everything as JSON.", "--json")] = False,
 ) -> None:
     """Print the cap, what is spent and what is left, and the entries.
 
@@ -91,9 +92,9 @@ def _short(text: str, most: int) -> str:
 def verify(
     path: LedgerPath,
     head: Annotated[
-        str | None, typer.Option(help="A hash that a release recorded: it must be in the ledger.")
+        str | None, given("A hash that a release recorded: it must be in the ledger.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    json: Annotated[bool, given("Print the outcome as JSON.", "--json")] = False,
 ) -> None:
     """Check that no entry was changed, dropped or put in, and that the cap was kept.
 

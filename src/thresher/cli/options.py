@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
-Delimiter = Annotated[
-    str | None, typer.Option(help="Between cells of text: a comma or a tab if not given.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
-Id = Annotated[str | None, typer.Option(help="The column of ids.")]
-Ignore = Annotated[str | None, typer.Option(help="Columns to leave out.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
+
+def panel(title: str | None) -> Callable[..., Any]:
+    """What declares the options of one panel of the help."""
+
+    def option(text: str, *names: str, **more: Any) -> Any:
+        return typer.Option(*names, help=text, rich_help_panel=title, **more)
+
+    return option
+
+
+def argument(text: str, **more: Any) -> Any:
+    """An argument without a name."""
+    return typer.Argument(help=text, **more)
+
+
+given = panel(None)
+
+Delimiter = Annotated[str | None, given("Between cells of text: a comma or a tab if not given.")]
+Force = Annotated[bool, given("Replace files that are there.", "--force")]
+Id = Annotated[str | None, given("The column of ids.")]
+Ignore = Annotated[str | None, given("Columns to leave out.")]
+Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore
+from thresher.cli.options import Delimiter, Force, Ignore, argument, given
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import price, say, show_json, split_names
 from thresher.errors import InputError, in_options, message_of, require
@@ -18,46 +18,42 @@ from thresher.errors import InputError, in_options, message_of, require
 def release(
     points: Annotated[
         Path,
-        typer.Argument(
-            help="Private points: .csv or .tsv (also .gz), .parquet, .arrow, .feather or .npz; "
+        argument(
+            "Private points: .csv or .tsv (also .gz), .parquet, .arrow, .feather or .npz; "
             "or -, standard input."
         ),
     ],
-    validation: Annotated[Path, typer.Option(help="The public validation set.")],
-    epsilon: Annotated[float, typer.Option(help="The budget's epsilon.")],
-    delta: Annotated[float, typer.Option(help="The budget's delta.")],
-    ledger: Annotated[Path, typer.Option(help="The ledger that is charged.")],
-    out_prices: Annotated[Path, typer.Option(help="Where the public price list is written.")],
-    label: Annotated[str, typer.Option(help="The column of labels.")] = "y",
-    radius: Annotated[float, typer.Option(help="Distance up to which a point counts.")] = 0.5,
-    metric: Annotated[Literal["cosine", "euclidean"], typer.Option(help="Distance.")] = "cosine",
-    mechanism: Annotated[
-        Literal["table", "cells", "paper"], typer.Option(help="What is released.")
-    ] = "table",
-    owner: Annotated[str | None, typer.Option(help="The column of owners.")] = None,
+    validation: Annotated[Path, given("The public validation set.")],
+    epsilon: Annotated[float, given("The budget's epsilon.")],
+    delta: Annotated[float, given("The budget's delta.")],
+    ledger: Annotated[Path, given("The ledger that is charged.")],
+    out_prices: Annotated[Path, given("Where the public price list is written.")],
+    label: Annotated[str, given("The column of labels.")] = "y",
+    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
+    owner: Annotated[str | None, given("The column of owners.")] = None,
     points_per_owner: Annotated[
-        int | None,
-        typer.Option(help="About how many points an owner has, a public number; with --owner."),
+        int | None, given("About how many points an owner has, a public number; with --owner.")
     ] = None,
     about_points: Annotated[
         int | None,
-        typer.Option(
-            "--points",
-            help="About how many points there are, a public number: a release that would be noise "
+        given(
+            "About how many points there are, a public number: a release that would be noise "
             "is then refused before it is charged.",
+            "--points",
         ),
     ] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Release even if --points predicts mere noise.")
+        bool, given("Release even if --points predicts mere noise.", "--anyway")
     ] = False,
     ignore: Ignore = None,
-    version: Annotated[str, typer.Option(help="A public name for the state of the points.")] = "",
+    version: Annotated[str, given("A public name for the state of the points.")] = "",
     report: Annotated[
-        Path | None, typer.Option(help="Where the public page goes that shows it: .html.")
+        Path | None, given("Where the public page goes that shows it: .html.")
     ] = None,
     unusable: Annotated[
-        Path | None,
-        typer.Option(help="Where a list of the rows goes that count for nothing: .csv, private."),
+        Path | None, given("Where a list of the rows goes that count for nothing: .csv, private.")
     ] = None,
     delimiter: Delimiter = None,
     force: Force = False,

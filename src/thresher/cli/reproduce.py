@@ -6,41 +6,34 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from thresher.cli.options import argument, given
 from thresher.cli.words import say, show_json
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Tables and figures, or all; see --list.")
-    ] = None,
+    names: Annotated[list[str] | None, argument("Tables and figures, or all; see --list.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        given(
+            "The folder that gets them: reproduction, or with --quick reproduction-quick.",
             "--out",
             "-o",
-            help="The folder that gets them: reproduction, or with --quick reproduction-quick.",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder of NAME.npz; else THRESHER_DATA, else OpenML.")
+        Path | None, given("The folder of NAME.npz; else THRESHER_DATA, else OpenML.")
     ] = None,
-    fetch: Annotated[bool, typer.Option(help="Ask OpenML for what the folder lacks.")] = True,
-    sets: Annotated[str | None, typer.Option(help="Data sets, separated by commas.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="paper or clean; both if not given.")] = None,
-    runs: Annotated[int | None, typer.Option(help="Draws for each figure; 5 if not given.")] = None,
+    fetch: Annotated[bool, given("Ask OpenML for what the folder lacks.")] = True,
+    sets: Annotated[str | None, given("Data sets, separated by commas.")] = None,
+    protocol: Annotated[str | None, given("paper or clean; both if not given.")] = None,
+    runs: Annotated[int | None, given("Draws for each figure; 5 if not given.")] = None,
     subsets: Annotated[
         int | None,
-        typer.Option(
-            help="Models to train for each valuation: at least 4,000, 10,000 if not given."
-        ),
+        given("Models to train for each valuation: at least 4,000, 10,000 if not given."),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version, in a minute or two.")
-    ] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
+    quick: Annotated[bool, given("A small version, in a minute or two.", "--quick")] = False,
+    list_: Annotated[bool, given("Show what there is, and stop.", "--list")] = False,
 ) -> None:
     """Compute tables and figures of the paper anew, beside the figures that it prints.
 

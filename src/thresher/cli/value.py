@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
+from thresher.cli.options import argument, panel
 from thresher.cli.streams import is_standard_output, spooled
 from thresher.cli.valuing import value_in_memory, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
 
-
-def _panel(title: str) -> Callable[..., Any]:
-    """What declares the options of one panel of the help."""
-
-    def option(text: str, *names: str, **more: Any) -> Any:
-        return typer.Option(*names, help=text, rich_help_panel=title, **more)
-
-    return option
-
-
-_column, _validation = _panel("Columns"), _panel("Validation set")
-_method, _output = _panel("Method"), _panel("Output")
+_column, _validation = panel("Columns"), panel("Validation set")
+_method, _output = panel("Method"), panel("Output")
 
 Method = Literal[
     "tknn", "knn", "zero-budget", "leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf"
@@ -34,8 +22,8 @@ Method = Literal[
 def value(
     file: Annotated[
         str,
-        typer.Argument(
-            help="The points: .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy; a file, a "
+        argument(
+            "The points: .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy; a file, a "
             "folder, a pattern in quotes, or - for standard input."
         ),
     ],

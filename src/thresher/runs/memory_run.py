@@ -15,7 +15,7 @@ from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
-from thresher.tables.encoder import Encoder, encode
+from thresher.tables.encoder import Encoder
 from thresher.valuation import Valuation
 
 SHOWN = 4  # columns of the table that a report shows beside a row
@@ -134,10 +134,10 @@ def value_files(
     points, validation = sources.points, sources.validation
     if check is not None:
         check(points)
-    X, X_val, encoder = encode(
-        points, validation, fill=settings.fill, standardize=settings.standardize,
-        model=settings.model, progress=progress,
-    )  # fmt: skip
+    encoder = Encoder.fit(
+        points, fill=settings.fill, standardize=settings.standardize, model=settings.model
+    )
+    X_val, X = (encoder.transform(each, progress=progress) for each in (validation, points))
     check_lengths(points, X, cosine=settings.metric == "cosine")
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")
     data = X, points.labels, X_val, validation.labels

@@ -35,15 +35,10 @@ class PointFiles:
 
     def source(self, encoder: Encoder, *, written: bool) -> FileParts:
         """The rows as numbers; `written` says whether labels of the validation set are text."""
-        settings = self.settings
-        beside = {"id": settings.id, "owner": settings.owner}
-
-        def encode(columns: Columns) -> Any:
-            return encoder.transform(columns)
-
+        beside = {"id": self.settings.id, "owner": self.settings.owner}
         return FileParts(
-            self.table.files, self.table.kind, self.table.delimiter, settings.label,
-            self.columns.names, len(encoder.names), encode,
+            self.table, self.settings.label, self.columns.names, len(encoder.names),
+            encoder.transform,
             plain=all(each.kind == "number" and not each.means for each in encoder.features),
             categorical=self.columns.categorical,
             beside={role: name for role, name in beside.items() if name is not None},
@@ -71,8 +66,7 @@ class PointFiles:
     def _tables(self, advance: Advance | None) -> Iterator[Columns]:
         """The features, a few rows at a time."""
         for path in self.table.files:
-            names = self.columns.names
-            for first, some in read_batches(path, self.table.kind, self.table.delimiter, names):
+            for first, some in read_batches(self.table, path, self.columns.names):
                 yield Columns(
                     tuple(range(some.num_rows)), some, categorical=self.columns.categorical,
                     source=str(path), rows=np.arange(first, first + some.num_rows),

@@ -18,7 +18,6 @@ from thresher.files import (
     check_apart,
     check_free,
     portable_column,
-    write_table,
     write_whole,
 )
 from thresher.runs.memory_run import MemoryRun
@@ -75,76 +74,49 @@ def about_cells(path: Path | None) -> dict[str, str]:
 def write_columns(
     path: Path | None, columns: Mapping[str, Any], about: Mapping[str, Any], *, force: bool
 ) -> list[Path]:
-    """Write a table and what it is about; the files that were written.
-
-    Parquet and Arrow files hold the record in their metadata; text has no room for one, so it is a
-    .json file beside it. Text is written so that no spreadsheet computes it.
-    """
-    if path is None:
-        sink = pa.BufferOutputStream()
-        _write_text(arrow_table(columns), sink, ",")
-        with printing() as out:
-            out.write(sink.getvalue().to_pybytes().decode())
-        return []
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        write_table(path, columns, about, replace=force)
-        return [path]
+    """Write a table and what it is about, without a path to standard output; the files written."""
     table = arrow_table(columns)
-    if suffix in TEXT:
-        beside = record_path(path)
-        text = json.dumps(about, indent=1) + "\n"
-        write_whole(
-            path, lambda temporary: _write_text(table, temporary, TEXT[suffix]), replace=force
-        )
-        write_whole(
-            beside, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force
-        )
-        return [path, beside]
-    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    write_whole(path, lambda temporary: _write_ipc(table, temporary), replace=force)
-    return [path]
+    if path is not None:
+        return write_tables(path, table.schema, [table], about, force=force)
+    sink = pa.BufferOutputStream()
+    csv.write_csv(harmless(table), sink, csv.WriteOptions(quoting_style="needed"))
+    with printing() as out:
+        out.write(sink.getvalue().to_pybytes().decode())
+    return []
 
 
 def write_tables(
     path: Path, schema: pa.Schema, tables: Iterable[pa.Table], about: Mapping[str, Any], *,
     force: bool,
 ) -> list[Path]:  # fmt: skip
-    """As `write_columns`, for a table that comes part by part; a part is a group of rows."""
-    suffix, written = path.suffix.lower(), [path]
-    if suffix in TEXT:
-        options = csv.WriteOptions(delimiter=TEXT[suffix], quoting_style="needed")
-        beside, text = record_path(path), json.dumps(about, indent=1) + "\n"
+    """As `write_columns`, for a table that comes part by part; a part is a group of rows.
 
-        def opened(target: str) -> Any:
-            return csv.CSVWriter(target, schema, write_options=options)
-    else:
+    Parquet and Arrow files hold the record in their metadata; text has no room for one, so it is a
+    .json file beside it. Text is written so that no spreadsheet computes it.
+    """
+    suffix = path.suffix.lower()
+    text = suffix in TEXT
+    if not text:
         schema = schema.with_metadata({KEY: json.dumps(about).encode()})
 
-        def opened(target: str) -> Any:
-            make = parquet.ParquetWriter if suffix == ".parquet" else ipc.new_file
-            return make(target, schema)
+    def opened(target: str) -> Any:
+        if text:
+            options = csv.WriteOptions(delimiter=TEXT[suffix], quoting_style="needed")
+            plain = harmless(schema.empty_table()).schema
+            return csv.CSVWriter(target, plain, write_options=options)
+        return (parquet.ParquetWriter if suffix == ".parquet" else ipc.new_file)(target, schema)
 
     def write(temporary: Path) -> None:
         with opened(str(temporary)) as writer:
             for table in tables:
                 plain = table.cast(schema)
-                writer.write_table(harmless(plain) if suffix in TEXT else plain)
+                writer.write_table(harmless(plain) if text else plain)
 
     write_whole(path, write, replace=force)
-    if suffix in TEXT:
-        write_whole(
-            beside, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force
-        )
-        written.append(beside)
-    return written
-
-
-def _write_text(table: pa.Table, target: Any, delimiter: str) -> None:
-    options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    csv.write_csv(harmless(table), target, options)
-
-
-def _write_ipc(table: pa.Table, path: Path) -> None:
-    with pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+    if not text:
+        return [path]
+    beside, record = record_path(path), json.dumps(about, indent=1) + "\n"
+    write_whole(
+        beside, lambda temporary: temporary.write_text(record, encoding="utf-8"), replace=force
+    )
+    return [path, beside]

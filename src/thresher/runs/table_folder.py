@@ -109,8 +109,9 @@ def _partitions(source: FileParts) -> list[Partition]:
 
     read = dask.delayed(read_file, pure=True, nout=3)
     found = []
-    for number, path in enumerate(source.files):
-        one = dataclasses.replace(source, files=(path.resolve(),))  # workers are elsewhere
+    for number, path in enumerate(source.table.files):
+        alone = dataclasses.replace(source.table, files=(path.resolve(),))  # workers are elsewhere
+        one = dataclasses.replace(source, table=alone)
         X, y, beside = read(dask.delayed(one, traverse=False))
         found.append(Partition(number, X, y, beside, path.name))
     return found

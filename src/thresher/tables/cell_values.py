@@ -41,13 +41,13 @@ def numbers(columns: Columns, name: str, *, truth: bool = False) -> NDArray[np.f
         found = _floats(column.cast(pa.float64(), safe=False))
     else:
         dates = "dates or times" if pa.types.is_temporal(kind) else f"cells of type {kind}"
-        raise _refused(columns, name, f"holds {dates}", "turn it into numbers")
+        raise refused_column(columns, name, f"holds {dates}", "turn it into numbers")
     if not truth and not pa.types.is_floating(kind) and getattr(kind, "scale", 0) <= 0:
         _check_integers(columns, name, column, found)
     endless = np.flatnonzero(np.isinf(found))
     if len(endless):
         where = rows_text(columns.rows[endless])
-        raise _refused(columns, name, f"has infinite numbers in {where}", "clean it")
+        raise refused_column(columns, name, f"has infinite numbers in {where}", "clean it")
     return found
 
 
@@ -70,7 +70,7 @@ def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
     """The categories of a column, sorted; None stands for missing entries and comes last."""
     found = pc.unique(categories(columns, name)).to_pylist()
     if len(found) > MOST_CATEGORIES:
-        raise _refused(
+        raise refused_column(
             columns, name, f"has {len(found)} categories, at most {MOST_CATEGORIES} are possible",
             "put the rare ones together",
         )  # fmt: skip
@@ -125,7 +125,7 @@ def _check_integers(
             rows.append(row)
     if rows:
         where = rows_text(columns.rows[rows])
-        raise _refused(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
+        raise refused_column(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
 
 
 def _read_numbers(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -176,15 +176,16 @@ def _no_numbers(
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
     if odd and all(DATE.match(cell) for _, cell in odd):
         said = f"holds dates or times: {shown}{more}"
-        return _refused(columns, name, said, "turn it into numbers")
+        return refused_column(columns, name, said, "turn it into numbers")
     said = f"has cells that are {what}: {shown}{more}"
     if odd and all(COMMA.fullmatch(cell) for _, cell in odd):
-        return _refused(columns, name, said, "write numbers with a point, not a comma")
+        return refused_column(columns, name, said, "write numbers with a point, not a comma")
     way_out = either("", f"encode it by {option('categorical', [name])}, or ")
-    return _refused(columns, name, said, f"{way_out}clean it")
+    return refused_column(columns, name, said, f"{way_out}clean it")
 
 
-def _refused(columns: Columns, name: str, said: str, way_out: str) -> InputError:
+def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:
+    """An error about a column of features, with two ways out."""
     return InputError(
         f"{columns.source} column {name!r} {said}: leave it out by {option('ignore', [name])}, or "
         f"{way_out}"

@@ -14,6 +14,7 @@ from thresher.tables.cell_values import (
     MOST_CATEGORIES,
     distinct_categories,
     numbers,
+    refused_column,
     stated_kind,
 )
 from thresher.tables.columns import Columns
@@ -130,10 +131,8 @@ class ColumnFit:
         for entry, count in zip(found.categories, times, strict=True):
             self.counts[entry] = self.counts.get(entry, 0) + count
         if len(self.counts) > MOST_CATEGORIES:
-            raise InputError(
-                f"{table.source} column {self.name!r} has more than {MOST_CATEGORIES} categories: "
-                f"leave it out by {option('ignore', [self.name])}, or put the rare ones together"
-            )
+            said = f"has more than {MOST_CATEGORIES} categories"
+            raise refused_column(table, self.name, said, "put the rare ones together")
 
     def _median(self, table: Columns) -> float:
         found = numbers(table, self.name, truth=self.kind == "truth")

@@ -128,12 +128,8 @@ def choose_columns(
     >>> found.labels, found.names
     (('cat', 'dog'), ('x1', 'x2'))
     """
-    if table.kind == "npy":
-        labels, written = _labels_of_file(table, label)
-        roles: dict[str, str] = {}
-    else:
-        labels, written = _labels_of_column(table, label)
-        roles = {label: "label"}
+    labels, written = _labels(table, label)
+    roles = {} if table.kind == "npy" else {label: "label"}
     for role, name in (("id", id), ("owner", owner), ("text", text)):
         if name is not None:
             column_of(table, name, role)
@@ -151,7 +147,7 @@ def choose_columns(
         labels=labels,
         features=table.data.select(chosen),
         ids=None if id is None else check_ids(table, id),
-        owners=None if owner is None else _owners(table, owner),
+        owners=None if owner is None else tuple(_present(table, owner, "owners")),
         categorical=_categories(table, categorical, names),
         text=text,
         source=table.name,
@@ -212,12 +208,10 @@ def _unread(columns: Columns) -> Columns:
     return dataclasses.replace(columns, labels=texts) if whole else columns
 
 
-def _labels_of_file(table: Table, label: str) -> tuple[Coded, bool]:
-    found = read_label_file(label, table.name, len(table))
-    return check_classes(f"{found.path}", found.entries, written=found.text is not None)
-
-
-def _labels_of_column(table: Table, label: str) -> tuple[Coded, bool]:
+def _labels(table: Table, label: str) -> tuple[Coded, bool]:
+    if table.kind == "npy":
+        found = read_label_file(label, table.name, len(table))
+        return check_classes(f"{found.path}", found.entries, written=found.text is not None)
     column = column_of(table, label, "label")
     entries = _coded(column) or entries_of(table, label, "label")
     return check_classes(f"{table.name} column {label!r}", entries, written=table.is_text)
@@ -249,10 +243,6 @@ def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:
             f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}"
         )
     return tuple(entries)
-
-
-def _owners(table: Table, name: str) -> tuple[Hashable, ...]:
-    return tuple(_present(table, name, "owners"))
 
 
 def _present(table: Table, name: str, word: str) -> list[Any]:

@@ -174,16 +174,6 @@ class Encoder:
             raise InputError(f"this is no record of an encoder: {wrong}") from None
 
 
-def encode(
-    points: Columns, validation: Columns, *, fill: str | float | None = None,
-    standardize: bool = False, model: str = TEXT_MODEL, progress: bool = False,
-) -> tuple[Numbers, Numbers, Encoder]:  # fmt: skip
-    """Points and validation set as rows of numbers, and the encoder, fitted on the points."""
-    encoder = Encoder.fit(points, fill=fill, standardize=standardize, model=model)
-    X_val = encoder.transform(validation, progress=progress)
-    return encoder.transform(points, progress=progress), X_val, encoder
-
-
 def _fitted(
     tables: Iterable[Columns], fill: str | float | None, *, standardize: bool
 ) -> tuple[tuple[Feature, ...], int]:

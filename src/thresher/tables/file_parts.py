@@ -19,8 +19,7 @@ from thresher.passes.parts import OBJECT, Part, Place
 from thresher.tables import parquet, text
 from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
-from thresher.tables.paths import TEXT_KINDS
-from thresher.tables.reader import CELLS, read_batches
+from thresher.tables.reader import CELLS, Table, read_batches
 from thresher.times import arrow_entries
 
 TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
@@ -33,8 +32,8 @@ class FileParts:
 
     Parameters
     ----------
-    files, kind, delimiter
-        The files, as in `thresher.tables.reader.Table`.
+    table
+        The files, without their rows.
     label
         The column of labels.
     features, categorical
@@ -53,9 +52,7 @@ class FileParts:
         Whether the labels of the validation set are from text, too.
     """
 
-    files: tuple[Path, ...]
-    kind: str
-    delimiter: str | None
+    table: Table
     label: str
     features: tuple[str, ...]
     width: int
@@ -72,8 +69,7 @@ class FileParts:
     @property
     def name(self) -> str:
         """What messages call all of it."""
-        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
-        return f"{self.files[0]}{more}"
+        return self.table.name
 
     @property
     def columns(self) -> list[str]:
@@ -84,7 +80,7 @@ class FileParts:
     @property
     def is_written(self) -> bool:
         """Whether labels are read from text."""
-        return self.kind in TEXT_KINDS or self.text
+        return self.table.is_text or self.text
 
     @property
     def count(self) -> int | None:
@@ -100,7 +96,7 @@ class FileParts:
     @property
     def reading(self) -> int:
         """Small tables on their way into a part, and what the reader of the files holds."""
-        if self.kind in TEXT_KINDS:
+        if self.table.is_text:
             return PARSED
         return TABLES + max((held for _, held in self._measured()), default=0)
 
@@ -111,10 +107,9 @@ class FileParts:
 
     def _read(self, start: Place, rows: int) -> Iterator[Part]:
         row, inside = start.row, start.inside
-        for number in range(start.file, len(self.files)):
-            path = self.files[number]
+        for number, path in enumerate(self.table.files[start.file :], start.file):
             filling = _Filling(self, path, rows, row - inside)
-            for first, table in read_batches(path, self.kind, self.delimiter, self.columns, inside):
+            for first, table in read_batches(self.table, path, self.columns, inside):
                 give_back()  # else cells of text that are freed pile up
                 lo = 0
                 while lo < table.num_rows:
@@ -131,9 +126,9 @@ class FileParts:
 
     def identity(self) -> dict[str, Any]:
         """Names, sizes and times of the files, and their columns."""
-        stats = [(path, path.stat()) for path in self.files]
+        stats = [(path, path.stat()) for path in self.table.files]
         files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-        return {"files": files, "columns": self.columns, "delimiter": self.delimiter}
+        return {"files": files, "columns": self.columns, "delimiter": self.table.delimiter}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""
@@ -155,8 +150,8 @@ class FileParts:
 
     def _measured(self) -> list[tuple[int, int]]:
         """Rows and memory of each Parquet file, looked up once."""
-        if self.kind == "parquet" and not self._sizes:
-            self._sizes.extend(parquet.sizes(path, self.columns) for path in self.files)
+        if self.table.kind == "parquet" and not self._sizes:
+            self._sizes.extend(parquet.sizes(path, self.columns) for path in self.table.files)
         return self._sizes
 
 

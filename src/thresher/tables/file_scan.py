@@ -83,8 +83,7 @@ class Scan:
     def source_of_parts(self) -> FileParts:
         """The rows, as both passes over them read them."""
         encoder = Encoder(tuple(Feature(name, "number") for name in self.names))
-        table = self.table
         return FileParts(
-            table.files, table.kind, table.delimiter, self.label, self.names, len(self.names),
-            encoder.transform, plain=True, dtype=self._dtype,
+            self.table, self.label, self.names, len(self.names), encoder.transform, plain=True,
+            dtype=self._dtype,
         )  # fmt: skip

@@ -55,14 +55,11 @@ def hold_out(
         wanted = max(1, round(share * len(rows))) if share > 0 else 0
         out[free[: min(wanted, len(rows) - 1)]] = True
     if not out.any():
-        raise InputError(f"{option(name)} {share:g} leaves no validation rows: {_why_none(twins)}")
+        way_out = f"raise it, or use {option('validation')}; a class of one row is not held out"
+        if twins is not None and twins.all():
+            way_out = f"every row has copies; drop these, or use {option('validation')}"
+        raise InputError(f"{option(name)} {share:g} leaves no validation rows: {way_out}")
     return out
-
-
-def _why_none(twins: Mask | None) -> str:
-    if twins is not None and twins.all():
-        return f"every row has copies; drop these, or use {option('validation')}"
-    return f"raise it, or use {option('validation')}; a class of one row is not held out"
 
 
 def find_twins(columns: Columns) -> Mask:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from thresher.checks import check_columns
 from thresher.errors import InputError
 from thresher.files import BROKEN, KEY, damaged
 from thresher.tables import arrow, npz, parquet, text
@@ -99,7 +100,7 @@ def read_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) ->
     between = delimiter_of(kind, delimiter)
     parts = [_read_one(path, kind, between) for path in files]
     for part, path in zip(parts[1:], files[1:], strict=True):
-        check_same_columns(part.column_names, parts[0].column_names, path, files[0])
+        _check_same_names(part.schema, parts[0].schema, path, files[0])
     try:
         data = pa.concat_tables(parts, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
@@ -127,15 +128,15 @@ def common_schema(files: Sequence[Path], kind: str, delimiter: str | None) -> pa
     first = _schema(files[0], kind, delimiter)
     for path in files[1:]:
         found = _schema(path, kind, delimiter)
-        check_same_columns(found.names, first.names, path, files[0])
+        _check_same_names(found, first, path, files[0])
         _check_same_types(found, first, path, files[0])
     return first
 
 
 def read_batches(
-    path: Path, kind: str, delimiter: str | None, wanted: Sequence[str], start: int = 0
+    table: Table, path: Path, wanted: Sequence[str], start: int = 0
 ) -> Iterator[tuple[int, pa.Table]]:
-    r"""The rows of a file from row `start` on, in small tables of the `wanted` columns.
+    r"""The rows of a file of a table from row `start` on, in small tables of the `wanted` columns.
 
     Each comes with the number of its first row.
 
@@ -144,20 +145,21 @@ def read_batches(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("x,y\n1.50,cat\n2,dog\n3,\n")
-    ...     batches = list(read_batches(Path(folder, "a.csv"), "csv", ",", ["y"], start=1))
-    >>> [(row, table.to_pydict()) for row, table in batches]
+    ...     table = scan_table(Path(folder, "a.csv"))
+    ...     batches = list(read_batches(table, table.files[0], ["y"], start=1))
+    >>> [(row, some.to_pydict()) for row, some in batches]
     [(1, {'y': ['dog', None]})]
     """
     names, most = list(wanted), max(64, CELLS // max(1, len(wanted)))
-    with _refusing(path, kind):
-        if delimiter is None:
-            batches = FORMATS[kind].batches(path, names, start, most)
+    with _refusing(path, table.kind):
+        if table.delimiter is None:
+            batches = FORMATS[table.kind].batches(path, names, start, most)
         else:
-            batches = text.batches(path, delimiter, names)
-        for first, table in batches:
+            batches = text.batches(path, table.delimiter, names)
+        for first, some in batches:
             past = max(0, start - first)
-            if past < table.num_rows:
-                yield first + past, table.slice(past).select(names)
+            if past < some.num_rows:
+                yield first + past, some.slice(past).select(names)
 
 
 def read_columns(path: Path, kind: str) -> pa.Table:
@@ -217,18 +219,8 @@ def record_of(table: Table) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def check_same_columns(names: list[str], wanted: list[str], path: Path, first: Path) -> None:
-    """Raise where a file has other columns than the first one, or in another order."""
-    if names == wanted:
-        return
-    if sorted(names) == sorted(wanted):
-        raise InputError(f"{path} has the columns of {first} in another order: put them in one")
-    lacking = [name for name in wanted if name not in names][:5]
-    extra = [name for name in names if name not in wanted][:5]
-    raise InputError(
-        f"{path} and {first} have different columns: only in {first} {lacking}, "
-        f"only in {path} {extra}"
-    )
+def _check_same_names(found: pa.Schema, wanted: pa.Schema, path: Path, first: Path) -> None:
+    check_columns(str(path), tuple(found.names), str(first), tuple(wanted.names))
 
 
 def _check_same_types(found: pa.Schema, wanted: pa.Schema, path: Path, first: Path) -> None:
