@@ -321,7 +321,8 @@ def test_a_file_of_others_is_no_checkpoint(tmp_path):
 def test_checkpoints_that_are_none_are_refused(tmp_path, small_parts):
     data = problem(600)
     check_refused(lambda: th.tknn_shapley(*data, checkpoint=7), "path of a file")
-    check_refused(lambda: th.tknn_shapley(*data, checkpoint=""), "path of a file")
+    for none in ("", ":memory:", "./:memory:"):
+        check_refused(lambda: th.tknn_shapley(*data, checkpoint=none), "path of a file")  # noqa: B023
     old = put(tmp_path / "old" / "run.json", "{}")
     check_refused(
         lambda: th.tknn_shapley(*data, checkpoint=old.parent), "got the folder", "earlier version"

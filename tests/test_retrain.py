@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import thresher as th
 from thresher.games.semivalues import coalition_sizes
+from thresher.passes.checkpoint import Checkpoint
 from thresher.retrain.coalitions import permutation
-from thresher.retrain.engine import run
-from thresher.retrain.journal import Journal
+from thresher.retrain.engine import Journal, run
 from thresher.retrain.plans import LeaveOneOut, Limit, RandomSubsets, Walks
 from thresher.retrain.running_means import agreement
 
@@ -95,8 +95,8 @@ def threshold_game(rng, n=8, classes=3):
 
 def estimate(plan, game, n):
     utility = FromFunction(game, n)
-    with Journal(None, {}, size=32) as journal:
-        run(utility, plan, journal, workers=1, processes=False, pace=1e-4)
+    journal = Journal(Checkpoint(None, {"size": 32}))
+    run(utility, plan, journal, workers=1, processes=False, pace=1e-4)
     values, errors = plan.result()
     return th.Valuation(values, "estimate", {}, 0.0, 0.0, None, errors)
 

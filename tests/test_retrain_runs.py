@@ -24,8 +24,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import thresher as th
+from thresher.passes.checkpoint import Checkpoint
 from thresher.retrain import estimation
-from thresher.retrain.journal import Journal
+from thresher.retrain.engine import Journal
 from thresher.retrain.utility import Outcome
 
 HERE = Path(__file__).parent
@@ -120,9 +121,14 @@ def blocks(path):
         copy = shutil.copy(path, Path(folder, "copy"))
         try:
             with contextlib.closing(sqlite3.connect(copy)) as file:
-                return file.execute("SELECT * FROM block ORDER BY stream, start").fetchall()
+                pieces = file.execute("SELECT name, content, digest FROM piece WHERE name != 'run'")
+                return sorted(pieces, key=lambda piece: [int(part) for part in piece[0].split()])
         except sqlite3.DatabaseError:  # copied while it was written
             return []
+
+
+def utilities(kept):
+    return sum(len(json.loads(content)["entry"]["utilities"]) for _, content, _ in kept)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +145,13 @@ def test_a_broken_run_goes_on_where_it_was(tmp_path, method, stop):
     assert first.returncode != 0
     kept = blocks(path)
     assert len(kept) >= 3
-    utilities = sum(len(json.loads(block[2])[0]) for block in kept)
-    assert 3 <= utilities < 690
+    assert 3 <= utilities(kept) < 690
     again, whole = start(path, method), start(tmp_path / "whole.db", method)
     found, want = again.communicate(timeout=120)[0], whole.communicate(timeout=120)[0]
     assert again.returncode == whole.returncode == 0
     assert found == want
     assert set(kept) <= set(blocks(path))  # nothing was computed twice
-    assert sum(len(json.loads(block[2])[0]) for block in blocks(path)) == 690
+    assert utilities(blocks(path)) == 690
 
 
 def test_two_runs_at_once_do_not_share_a_file(tmp_path, data):
@@ -186,22 +191,22 @@ def test_random_subsets_can_be_prolonged_from_any_number(tmp_path, data, evaluat
 @pytest.mark.parametrize(
     "damage",
     [
-        "outcome = CAST('[[0.5], [0], 0, \"\"]' AS BLOB)",
-        "outcome = 'text'",
-        "start = start + 1000",
-        "checksum = checksum + 1",
+        "content = CAST(replace(content, '\"warned\": 0', '\"warned\": 1') AS BLOB)",
+        "content = 'text'",
+        "name = '0 1064'",
+        "digest = zeroblob(16)",
     ],
 )
 def test_a_damaged_block_is_computed_again(tmp_path, data, damage):
     path = tmp_path / "run.db"
     want = th.data_banzhaf(*data, evaluations=400, checkpoint=path)
     whole = blocks(path)
-    stream, start = whole[1][:2]
     with contextlib.closing(sqlite3.connect(path)) as file:
-        place = f"WHERE stream = {stream} AND start = {start}"
-        assert file.execute(f"UPDATE block SET {damage} {place}").rowcount == 1  # noqa: S608
+        changed = file.execute(f"UPDATE piece SET {damage} WHERE name = ?", whole[1][:1])  # noqa: S608
+        assert changed.rowcount == 1
         file.commit()
-    with pytest.warns(th.ThresherWarning, match="1 blocks of checkpoint.*are damaged") as caught:
+    assert blocks(path) != whole
+    with pytest.warns(th.ThresherWarning, match="1 pieces of checkpoint.*are damaged") as caught:
         assert th.data_banzhaf(*data, evaluations=400, checkpoint=path) == want
     assert caught[0].filename == __file__
     assert set(whole) <= set(blocks(path))
@@ -210,8 +215,8 @@ def test_a_damaged_block_is_computed_again(tmp_path, data, damage):
 def test_a_damaged_file_is_refused_or_lacks_blocks_but_never_has_others(fast_path):
     path, about = fast_path / "run.db", {"method": "banzhaf", "seed": 3}
     want = {(0, i): Outcome([i / 7, 0.5], [False, True], i, "complaint") for i in range(9)}
-    with Journal(path, about, size=2) as journal:
-        journal.write(want)
+    with Checkpoint(path, {**about, "size": 2}) as kept:
+        Journal(kept).write(want)
     whole, found = path.read_bytes(), []
     places = np.flatnonzero(np.frombuffer(whole, np.uint8)).tolist()
     flips = [whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :] for place in places]
@@ -220,7 +225,11 @@ def test_a_damaged_file_is_refused_or_lacks_blocks_but_never_has_others(fast_pat
         path.write_bytes(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", th.ThresherWarning)
-            with contextlib.suppress(th.InputError), Journal(path, about, size=9) as journal:
+            with (
+                contextlib.suppress(th.InputError),
+                Checkpoint(path, {**about, "size": 9}, free=("size",)) as kept,
+            ):
+                journal = Journal(kept)
                 assert journal.size == 2
                 assert journal.known.items() <= want.items()
                 found.append(content)
@@ -287,12 +296,12 @@ def test_what_a_crash_left_of_a_block_is_dropped(tmp_path, data):
     whole = blocks(path)
     code = """
 import os, sys
-from thresher.retrain.journal import KIND, SCHEMA, Keeper
+from thresher.passes.checkpoint import KIND, SCHEMA, Keeper
 kept = Keeper(sys.argv[1], SCHEMA, kind=KIND, what="checkpoint")
 kept.do("PRAGMA cache_size = 1")  # so that half a change is in the file
 kept.begin()
-kept.do("UPDATE block SET outcome = zeroblob(9)")
-kept.do("INSERT INTO block VALUES (9, 9, zeroblob(99999), 9)")
+kept.do("UPDATE piece SET content = zeroblob(9)")
+kept.do("INSERT INTO piece VALUES ('9 9', 0, zeroblob(99999), zeroblob(16))")
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run([sys.executable, "-c", code, path], check=False)  # noqa: S603

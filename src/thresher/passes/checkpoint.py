@@ -2,16 +2,17 @@
 
 It holds what the run is, and pieces of work that are done, each with checksums. A piece is written
 whole or not at all. One that is damaged is as if it were not there, and is computed again. Another
-run, with other data or settings, is refused. A run that is through removes the file.
+run, with other data or settings, is refused.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -38,7 +39,9 @@ class Checkpoint:
     path
         The file; it is made where it is not there.
     about
-        What the run is: a file that says otherwise is refused.
+        What the run is: a file that says otherwise is refused. What the file says is kept here.
+    free
+        The names of entries that may be others in the file.
 
     Examples
     --------
@@ -52,13 +55,17 @@ class Checkpoint:
     {'rows': 3} [b'first', b'second']
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, about: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, about: Mapping[str, Any], *,
+        free: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self._file: Keeper | None = None
+        self.about = about
         if path is None:
             return
         self._file = Keeper(_checked(path), SCHEMA, kind=KIND, what="checkpoint")
         try:
-            _begin(self._file, json.loads(json.dumps(about)))
+            self.about = _begin(self._file, json.loads(json.dumps(about)), free)
         except BaseException:
             self._file.close()
             raise
@@ -77,6 +84,27 @@ class Checkpoint:
         """Keep a piece, in place of the one of this name: an entry, and bytes in some chunks."""
         if self._file is not None:
             _save(self._file, name, entry, chunks)
+
+    def save_entries(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep some pieces without chunks: all of them, or none."""
+        if self._file is not None and entries:
+            with self._file.change():
+                for name, entry in entries.items():
+                    _write(self._file, name, entry, ())
+
+    def load_entries(self, *, stacklevel: int) -> dict[str, dict[str, Any]]:
+        """The entries of all pieces; with a warning, where some are damaged."""
+        found: dict[str, dict[str, Any]] = {}
+        if self._file is None:
+            return found
+        names = list(self._file.rows("SELECT DISTINCT name FROM piece WHERE name != ?", RUN))
+        for (name,) in names:
+            with contextlib.suppress(DamagedError):
+                found[name] = json.loads(_read(self._file, name, 0))["entry"]
+        if len(found) < len(names):
+            words = f"{len(names) - len(found)} pieces of checkpoint {self._file.path} are damaged"
+            warnings.warn(f"{words}, and are computed again", ThresherWarning, stacklevel)
+        return found
 
     def load(self, name: str) -> tuple[dict[str, Any], Chunks] | None:
         """The entry and the chunks of a piece; None where it is not there, or is damaged."""
@@ -116,34 +144,39 @@ class Chunks:
         return (_read(self.file, self.name, number) for number in range(1, self.count + 1))
 
 
-def _begin(file: Keeper, about: dict[str, Any]) -> None:
-    """Say in a new file what the run is; refuse the file of another run."""
+def _begin(file: Keeper, about: dict[str, Any], free: Collection[str]) -> dict[str, Any]:
+    """Say in a new file what the run is; refuse the file of another run. What the file says."""
     if not file.do("SELECT 1 FROM piece").fetchone():
         _save(file, RUN, about, ())
-        return
+        return about
     try:
-        found = json.loads(_read(file, RUN, 0))["entry"]
+        found: dict[str, Any] = json.loads(_read(file, RUN, 0))["entry"]
     except DamagedError:
         raise InputError(
             f"checkpoint {file.path} is damaged: remove it, or choose a new name"
         ) from None
     for name, ours in about.items():
-        if found.get(name) != ours:
+        if name not in free and found.get(name) != ours:
             what, theirs, wanted = _difference(name, found.get(name), ours)
             raise InputError(
                 f"checkpoint {file.path} belongs to another run: its {what} is {_short(theirs)}, "
                 f"not {_short(wanted)}; choose a new name, or go on with the same data and "
                 "arguments"
             )
+    return found
 
 
 def _save(file: Keeper, name: str, entry: Mapping[str, Any], chunks: Iterable[Chunk]) -> None:
     with file.change():
-        file.do("DELETE FROM piece WHERE name = ?", name)
-        number = 0
-        for number, chunk in enumerate(chunks, 1):
-            _put(file, name, number, chunk)
-        _put(file, name, 0, json.dumps({"entry": dict(entry), "chunks": number}).encode())
+        _write(file, name, entry, chunks)
+
+
+def _write(file: Keeper, name: str, entry: Mapping[str, Any], chunks: Iterable[Chunk]) -> None:
+    file.do("DELETE FROM piece WHERE name = ?", name)
+    number = 0
+    for number, chunk in enumerate(chunks, 1):
+        _put(file, name, number, chunk)
+    _put(file, name, 0, json.dumps({"entry": dict(entry), "chunks": number}).encode())
 
 
 def _put(file: Keeper, name: str, number: int, content: Chunk) -> None:
@@ -170,7 +203,7 @@ def _digest(name: str, number: int, content: Chunk) -> bytes:
 
 def _checked(path: object) -> Path:
     """The path of a file that can be there."""
-    if not isinstance(path, str | os.PathLike) or not str(path):
+    if not isinstance(path, str | os.PathLike) or not str(path) or str(Path(path)) == ":memory:":
         raise InputError(f"checkpoint must be the path of a file, got {path!r}")
     found = Path(path)
     if found.is_dir():

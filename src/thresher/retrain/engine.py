@@ -9,32 +9,43 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
 from thresher.retrain.coalitions import Block, Mask
-from thresher.retrain.journal import Journal, Key
 from thresher.retrain.plans import Plan
 from thresher.retrain.utility import Enough, Outcome, Utility
+
+Key = tuple[int, int]
 
 ROUND = 5.0  # seconds that a round should take at most
 LITTLE = 1.0  # seconds of work that are not worth starting processes for
 FEW_POINTS = 20  # with so few, any coalition may come again
 
 
-@dataclass
-class Tally:
-    """What the fits had to say."""
+class Journal:
+    """The utilities known so far, by block, and the checkpoint that new ones are written to.
 
-    warned: int = 0
-    complaint: str = ""
+    More evaluations are no other setting: a run that is through can be prolonged.
+    """
 
-    def add(self, outcome: Outcome) -> None:
-        """One more block."""
-        self.warned += outcome.warned
-        self.complaint = self.complaint or outcome.complaint
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.size = int(checkpoint.about["size"])  # coalitions a block
+        self._checkpoint = checkpoint
+        self.known: dict[Key, Outcome] = {}
+        for name, entry in checkpoint.load_entries(stacklevel=5).items():
+            stream, start = map(int, name.split())
+            self.known[stream, start] = Outcome(**entry)
+
+    def write(self, outcomes: Mapping[Key, Outcome]) -> None:
+        """Add these blocks, and wait until they are on the disk."""
+        self._checkpoint.save_entries(
+            {f"{stream} {start}": vars(found) for (stream, start), found in outcomes.items()}
+        )
 
 
 @dataclass
@@ -86,11 +97,14 @@ def work(
 def run(
     utility: Utility, plan: Plan, journal: Journal, *, workers: int, processes: bool, pace: float,
     advance: Advance | None = None,
-) -> Tally:  # fmt: skip
-    """Compute until the plan is done. `pace` is what the dearest evaluation takes, in seconds."""
+) -> Outcome:  # fmt: skip
+    """Compute until the plan is done, and return what the fits had to say.
+
+    `pace` is what the dearest evaluation takes, in seconds.
+    """
     from joblib import Parallel, delayed
 
-    tally, memory = Tally(), Memory(utility.points)
+    told, memory = Outcome(), Memory(utility.points)
     if _little_work(plan, utility.points, pace):
         workers = 1
     hint, measured = "processes" if processes else "threads", pace
@@ -117,13 +131,14 @@ def run(
                 outcome = outcomes.get(block.key) or journal.known[block.key]
                 utilities = np.array(outcome.utilities)[: len(block)]
                 if not plan.done:
-                    tally.add(outcome)
+                    told.warned += outcome.warned
+                    told.complaint = told.complaint or outcome.complaint
                     plan.take(block, utilities, np.array(outcome.failed, np.bool_)[: len(block)])
                 if processes:
                     memory.keep(block, outcome)
                 if advance is not None:
                     advance(len(utilities), total=plan.total())
-    return tally
+    return told
 
 
 def _is_known(block: Block, plan: Plan, journal: Journal) -> bool:

@@ -18,12 +18,12 @@ from thresher.errors import FitWarning, InputError
 from thresher.inputs import Points, Validation
 from thresher.labels import check_owners, label_array
 from thresher.metrics import Rows
+from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar
-from thresher.retrain.engine import Tally, cores, run
-from thresher.retrain.journal import Journal
+from thresher.retrain.engine import Journal, cores, run
 from thresher.retrain.newton import Newton
 from thresher.retrain.plans import Floats, LeaveOneOut, Limit, Plan, RandomSubsets, Walks
-from thresher.retrain.utility import Game, Refit, check_model, model_identity
+from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
 from thresher.valuation import Valuation
 
 USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
@@ -84,14 +84,15 @@ class Task:
                 "method": method, **about, "seed": self.seed, "accelerate": self.accelerate,
                 **model_identity(self.model), "data": _digest(game), "versions": _versions(),
             }  # fmt: skip
-        with Journal(self.checkpoint, identity, size=size) as journal:
+        with Checkpoint(self.checkpoint, {**identity, "size": size}, free=("size",)) as kept:
+            journal = Journal(kept)
             plan = make_plan(Start(game.points, game.none, full, journal.size, self.seed))
             with progress_bar(method, plan.total(), show=self.progress, unit="fits") as advance:
-                tally = run(
+                told = run(
                     utility, plan, journal, workers=self.workers,
                     processes=not self.accelerate, pace=seconds, advance=advance,
                 )  # fmt: skip
-        _warn(tally, plan)
+        _warn(told, plan)
         return self._valuation(method, about, (game.none, full), plan)
 
     def _valuation(
@@ -224,16 +225,16 @@ def _versions() -> list[str]:
     return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]
 
 
-def _warn(tally: Tally, plan: Plan) -> None:
-    told = [
+def _warn(told: Outcome, plan: Plan) -> None:
+    words = [
         f"{count} of {plan.spent} fits {what}"
         for count, what in (
             (plan.failed, "failed, and count as the most frequent class of their points"),
-            (tally.warned, "warned"),
+            (told.warned, "warned"),
         )
         if count
     ]
-    if told:
+    if words:
         warnings.warn(
-            f"{'; '.join(told)}; the first said {tally.complaint}", FitWarning, stacklevel=4
+            f"{'; '.join(words)}; the first said {told.complaint}", FitWarning, stacklevel=4
         )
