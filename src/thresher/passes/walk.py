@@ -7,8 +7,6 @@ Every valuation by a neighborhood is this walk. Four words describe it:
 - a *game* says what a point adds to its cells, and which prices follow (`games`);
 - a *part* is some of the points.
 
-`visit` is the loop itself. The other functions tell it what to do with a block of cells.
-
 The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
 value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
 """
@@ -89,11 +87,8 @@ def count(part: Part, near: Neighborhood, game: Sums, advance: Advance | None = 
     """What the points add to all cells: one row for each entry."""
     groups = game.groups(part.codes)
     table = np.zeros((game.entries, near.cells), np.int64)
-
-    def add(block: Block) -> None:
+    for block in near.blocks(part.rows, groups, advance):
         table[:, block.columns] = game.sums(block, groups)
-
-    visit(part, near, groups, add, advance)
     return table
 
 
@@ -109,11 +104,8 @@ def value(
     sums = np.zeros(len(part.codes))
     if before is not None:
         sums[groups.positions] = before
-
-    def pay(block: Block) -> None:
+    for block in near.blocks(part.rows, groups, advance):
         game.pay(block, groups, prices[..., block.columns], sums)
-
-    visit(part, near, groups, pay, advance)
     return groups.in_input_order(sums, divisor)
 
 
@@ -129,13 +121,10 @@ def count_and_value(
     groups = game.groups(part.codes)
     table = np.zeros((game.entries, near.cells), np.int64)
     sums = np.zeros(len(part.codes))
-
-    def add_and_pay(block: Block) -> None:
+    for block in near.blocks(part.rows, groups, advance):
         found = game.sums(block, groups)
         table[:, block.columns] = found
         game.pay(block, groups, game.prices(found), sums)
-
-    visit(part, near, groups, add_and_pay, advance)
     return table, groups.in_input_order(sums, divisor)
 
 
