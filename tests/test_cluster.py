@@ -395,7 +395,7 @@ def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
         told.append((title, total, unit))
         yield told.append if show else None
 
-    monkeypatch.setattr("thresher.passes.tasks.progress_bar", bar)
+    monkeypatch.setattr("thresher.passes.partitions.progress_bar", bar)
     if where == "cluster":
         request.getfixturevalue("client")
     X, y, X_val, y_val = problem()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 
@@ -21,7 +22,7 @@ from thresher.games.semivalues import coalition_sizes
 from thresher.passes.checkpoint import Checkpoint
 from thresher.retrain.coalitions import permutation
 from thresher.retrain.engine import Journal, run
-from thresher.retrain.plans import LeaveOneOut, Limit, RandomSubsets, Walks
+from thresher.retrain.plans import LeaveOneOut, Limit, RandomSubsets, Start, Walks
 from thresher.retrain.running_means import agreement
 
 METHODS = {
@@ -106,15 +107,15 @@ def test_permutations_give_the_known_values_of_the_threshold_utility(rng, beta):
     """4,000 permutations of 8 points; the closed forms equal this enumeration (test_prices)."""
     game, none, full = threshold_game(rng)
     sizes = coalition_sizes(th.Beta(*beta), 8)
-    plan = Walks(sizes, ends=(none, full), seed=1, size=32, limit=Limit(28_000))
+    plan = Walks(Start(8, none, full, 32, seed=1), sizes, Limit(28_000))
     assert_unbiased(estimate(plan, game, 8), semivalues(game, 8, ("beta", *beta)))
     assert plan.walks == 28_000 // plan.cost
 
 
 def test_subsets_give_the_known_values_of_the_threshold_utility(rng):
     """20,000 random subsets of 8 points."""
-    game, _, full = threshold_game(rng)
-    plan = RandomSubsets(8, full=full, seed=2, size=32, limit=Limit(20_000))
+    game, none, full = threshold_game(rng)
+    plan = RandomSubsets(Start(8, none, full, 32, seed=2), Limit(20_000))
     assert_unbiased(estimate(plan, game, 8), semivalues(game, 8, "banzhaf"))
 
 
@@ -129,10 +130,11 @@ def test_estimators_meet_the_closed_forms_of_tknn_shapley(rng, semivalue):
     match = y_val[:, None] == y
     game = lambda s: float(sum(threshold_utility(s, a, b, 2) for a, b in zip(near, match)))  # noqa: E731
     full = game(range(n))
+    start, limit = Start(n, 2.0, full, 32, seed=0), Limit(60_000)
     plan = {
-        "shapley": Walks(np.full(n, 1 / n), ends=(2.0, full), seed=0, size=32, limit=Limit(60_000)),
-        "banzhaf": RandomSubsets(n, full=full, seed=0, size=32, limit=Limit(60_000)),
-        "leave-one-out": LeaveOneOut(n, full, 7),
+        "shapley": Walks(start, np.full(n, 1 / n), limit),
+        "banzhaf": RandomSubsets(start, limit),
+        "leave-one-out": LeaveOneOut(dataclasses.replace(start, size=7)),
     }[semivalue]
     found = estimate(plan, game, n)
     if semivalue == "leave-one-out":
@@ -150,11 +152,11 @@ def test_standard_errors_are_the_spread_of_repetitions(rng, name):
     lookup = lambda s: known.setdefault(tuple(s), game(s))  # noqa: E731
     found = []
     for seed in range(300):
-        limit = Limit(280)
+        start, limit = Start(8, none, full, 32, seed), Limit(280)
         if name == "walks":
-            plan = Walks(np.full(8, 1 / 8), ends=(none, full), seed=seed, size=32, limit=limit)
+            plan = Walks(start, np.full(8, 1 / 8), limit)
         else:
-            plan = RandomSubsets(8, full=full, seed=seed, size=32, limit=limit)
+            plan = RandomSubsets(start, limit)
         found.append(estimate(plan, lookup, 8))
     spread = np.std([v.values for v in found], axis=0, ddof=1)
     told = np.sqrt(np.mean([v.standard_errors**2 for v in found], axis=0))
@@ -174,11 +176,11 @@ def test_two_standard_errors_hold_the_value_after_few_samples(name, samples):
     sizes = coalition_sizes(th.Beta(4, 1) if name == "beta" else th.Beta(1, 1), 8)
     ends, held = (game([]), game(range(8))), []
     for seed in range(400):
+        start = Start(8, *ends, 32, seed)
         if name == "banzhaf":
-            plan = RandomSubsets(8, full=ends[1], seed=seed, size=32, limit=Limit(samples))
+            plan = RandomSubsets(start, Limit(samples))
         else:
-            limit = Limit(7 * samples)
-            plan = Walks(sizes, ends=ends, seed=seed, size=32, limit=limit)
+            plan = Walks(start, sizes, Limit(7 * samples))
         found = estimate(plan, game, 8)
         known = np.isfinite(found.standard_errors)
         gap = np.abs(found.values - want)[known]
@@ -206,7 +208,7 @@ def test_truncation_saves_fits(rng):
 
 def test_positions_without_weight_are_not_trained_for():
     sizes = coalition_sizes(th.Beta(16, 1), 2000)
-    plan = Walks(sizes, ends=(0.0, 1.0), seed=0, size=64, limit=Limit(None))
+    plan = Walks(Start(2000, 0.0, 1.0, 64, seed=0), sizes, Limit(None))
     assert plan.cost < 1700
     assert plan.weights.sum() == pytest.approx(2000)
 
@@ -335,6 +337,7 @@ def test_results_are_kept_with_their_errors(tmp_path):
         ({"accelerate": 1}, "accelerate must be True or False, got 1"),
         ({"checkpoint": "/nowhere/at/all"}, "the folder /nowhere/at does not exist"),
         ({"checkpoint": 3}, "checkpoint must be the path of a file, got 3"),
+        ({"checkpoint": ":memory:"}, "checkpoint must be the path of a file, got ':memory:'"),
         ({"checkpoint": "/proc/checkpoint"}, "checkpoint /proc/checkpoint cannot be used"),
         ({"checkpoint": "x", "model": make_pipeline(FunctionTransformer(lambda X: X), GaussianNB())},
          "checkpoint needs a model whose settings can be stored: no lambdas"),

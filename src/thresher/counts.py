@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thresher.arrays import load_arrays
 from thresher.checks import check_radius, rows_text
 from thresher.errors import InputError
-from thresher.files import check_sealed, portable, reading, sealed, write_whole
+from thresher.files import check_sealed, reading, sealed, write_whole
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, utility
 from thresher.inputs import (
@@ -31,7 +31,7 @@ from thresher.labels import check_labels
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.panels import NOBODY, Panels, plain_label, plain_row
 from thresher.passes.walk import count
-from thresher.price_list import PriceList, stored_validation
+from thresher.price_list import PriceList, described, stored_validation
 
 FORMAT = "thresher.counts/1"
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -288,13 +288,7 @@ class NeighborCounts:
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""
-        about = {
-            "format": FORMAT,
-            "radius": self.radius,
-            "metric": self.validation.metric,
-            "columns": self.validation.columns,
-            "classes": portable("label", self.validation.classes.labels),
-        }
+        about = {"format": FORMAT, "radius": self.radius, **described(self.validation)}
         present, rows = self._settled(), self.validation.rows
         arrays: dict[str, Any] = {
             "about": np.array(json.dumps(sealed(about))),

@@ -23,7 +23,13 @@ from thresher.files import why
 
 APPLICATION = int.from_bytes(b"THRK", "big")  # SQLite's mark of whose file this is
 DAMAGED = "is damaged: put back a copy of it, or remove it"
-LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED"}
+IN_USE = "is in use by another process, or was opened twice in this one"
+REASONS = {  # by how the name of SQLite's error begins
+    "SQLITE_BUSY": IN_USE,
+    "SQLITE_LOCKED": IN_USE,
+    "SQLITE_NOTADB": "is another kind of file, or damaged: move it away, or choose a new name",
+    "SQLITE_CORRUPT": DAMAGED,
+}
 NUMBER = struct.Struct("<QI")  # the number of commits, and its checksum
 
 
@@ -131,10 +137,11 @@ class Keeper:
         if self._commits is None:
             self.do("COMMIT")
             return
-        self.do("UPDATE kind SET commits = ?", self._commits.number + 1)
+        number = self._commits.number + 1
+        self.do("UPDATE kind SET commits = ?", number)
         self.do("COMMIT")
         with self._refusals():
-            self._commits.add()
+            self._commits.write(number)
 
     def compact(self) -> None:
         """Give space that is no longer used back to the disk."""
@@ -183,8 +190,8 @@ class Keeper:
         self.do("PRAGMA wal_checkpoint(TRUNCATE)")  # what is read now may not be on the disk yet
         (number,) = self.row("SELECT commits FROM kind")
         with self._refusals():
-            self._commits = _Commits(self._beside("-commits"), number)
-        missing = self._commits.told - number
+            self._commits = _Commits(self._beside("-commits"))
+        missing = self._commits.number - number
         if missing > 0:
             self._commits.close(needed=True)
             raise InputError(
@@ -192,49 +199,41 @@ class Keeper:
                 "back a copy of it and of the files beside it"
             )
         with self._refusals():
-            self._commits.write()
+            self._commits.write(number)
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
         """Whatever SQLite refuses inside is an `InputError` that names the file."""
+        name = f"{self.what} {self.path}"
         try:
             yield
         except sqlite3.Error as refused:
-            name = f"{self.what} {self.path}"
             code = str(getattr(refused, "sqlite_errorname", ""))
-            if any(code.startswith(each) for each in LOCKED):
-                text = "is in use by another process, or was opened twice in this one"
-                raise InputError(f"{name} {text}") from None
-            if code.startswith("SQLITE_NOTADB"):
-                text = "is another kind of file, or damaged: move it away, or choose a new name"
-                raise InputError(f"{name} {text}") from None
-            if code.startswith("SQLITE_CORRUPT"):
-                raise InputError(f"{name} {DAMAGED}") from None
+            for start, reason in REASONS.items():
+                if code.startswith(start):
+                    raise InputError(f"{name} {reason}") from None
             raise InputError(f"{name} cannot be used: {refused}") from refused
         except UnicodeDecodeError:  # a message of SQLite about a name that is none
-            raise InputError(f"{self.what} {self.path} {DAMAGED}") from None
+            raise InputError(f"{name} {DAMAGED}") from None
         except OSError as refused:
-            raise InputError(f"{self.what} {self.path} cannot be used: {why(refused)}") from None
+            raise InputError(f"{name} cannot be used: {why(refused)}") from None
 
 
 class _Commits:
     """The number of commits, in a file of its own that is never ahead of them."""
 
-    def __init__(self, path: Path, number: int) -> None:
-        self.path, self.number = path, number
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
-        self.told = 0  # by the file; 0 where a power cut left nothing that is whole
+        self.number = 0  # where a power cut left nothing that is whole
         found = self._file.read()
         if len(found) == NUMBER.size and NUMBER.unpack(found)[1] == zlib.crc32(found[:8]):
-            self.told = NUMBER.unpack(found)[0]
+            self.number = NUMBER.unpack(found)[0]
 
-    def add(self) -> None:
-        self.number += 1
-        self.write()
-
-    def write(self) -> None:
+    def write(self, number: int) -> None:
+        self.number = number
         self._file.seek(0)
-        self._file.write(NUMBER.pack(self.number, zlib.crc32(struct.pack("<Q", self.number))))
+        self._file.write(NUMBER.pack(number, zlib.crc32(struct.pack("<Q", number))))
 
     def close(self, *, needed: bool) -> None:
         self._file.close()

@@ -241,6 +241,15 @@ class PriceList:
             return cls(validation, radius, semivalue, document["prices"], **marks)
 
 
+def described(validation: Validation) -> dict[str, Any]:
+    """What a file says of a validation set, besides its rows and labels."""
+    return {
+        "metric": validation.metric,
+        "columns": validation.columns,
+        "classes": portable("label", validation.classes.labels),
+    }
+
+
 def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
     """The validation set that a file describes."""
     metric = check_metric(about["metric"])

@@ -14,6 +14,8 @@ from thresher.kernels.pairs import pair_distances
 from thresher.labels import Classes
 from thresher.metrics import Rows
 
+Floats = NDArray[np.float64]
+
 
 class RadiusSuggestion(float):
     """A radius that knows the curves it was read off: a float, to be used like one.
@@ -29,16 +31,12 @@ class RadiusSuggestion(float):
         The share of validation points that have another one within each radius.
     """
 
-    radii: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    coverage: NDArray[np.float64]
+    radii: Floats
+    accuracy: Floats
+    coverage: Floats
 
     def __new__(
-        cls,
-        radius: float,
-        radii: NDArray[np.float64],
-        accuracy: NDArray[np.float64],
-        coverage: NDArray[np.float64],
+        cls, radius: float, radii: Floats, accuracy: Floats, coverage: Floats
     ) -> RadiusSuggestion:
         """Make a float that carries its curves."""
         self = super().__new__(cls, radius)
@@ -149,7 +147,7 @@ class _Distances:
         self.rows = validation.rows
         self.table = self.rows.as_float64(slice(None))
 
-    def row(self, v: int) -> NDArray[np.float64]:
+    def row(self, v: int) -> Floats:
         out = np.empty(len(self.rows))
         metric = self.validation.metric
         squares, row = self.rows.squares, self.table[v]
@@ -168,7 +166,7 @@ def _thin(validation: Validation, most: int) -> Validation:
     return Validation(thinned, validation.codes[kept], validation.classes, validation.metric)
 
 
-def _candidates(table: _Distances, count: int) -> NDArray[np.float64]:
+def _candidates(table: _Distances, count: int) -> Floats:
     """Quantiles of all distances and of the nearest ones, ascending."""
     size = len(table.rows)
     sampled = [table.row(v) for v in np.linspace(0, size - 1, min(size, 256)).astype(int).tolist()]
@@ -180,7 +178,7 @@ def _candidates(table: _Distances, count: int) -> NDArray[np.float64]:
     return np.unique(_usable(np.concatenate(quantiles), table))
 
 
-def _usable(radii: NDArray[np.float64], table: _Distances) -> NDArray[np.float64]:
+def _usable(radii: Floats, table: _Distances) -> Floats:
     """Radii that `tknn_shapley` takes, and that reach rows at distance 0 in spite of rounding.
 
     Parallel rows are at cosine distance 0. Rounding their numbers turns each by up to eps/2, half
@@ -194,9 +192,7 @@ def _usable(radii: NDArray[np.float64], table: _Distances) -> NDArray[np.float64
     return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 
 
-def _curves(
-    table: _Distances, radii: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats]:
     """Leave-one-out accuracy and coverage at each radius."""
     codes, classes = table.validation.codes, len(table.validation.classes)
     accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))

@@ -19,7 +19,6 @@ from thresher.errors import InputError
 from thresher.files import (
     BROKEN,
     check_sealed,
-    portable,
     sealed,
     sync_folder,
     why,
@@ -28,7 +27,7 @@ from thresher.files import (
 )
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
-from thresher.price_list import stored_validation
+from thresher.price_list import described, stored_validation
 
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
@@ -87,9 +86,7 @@ class StoreFile:
             "format": KIND,
             "store": secrets.token_hex(16),
             "radius": counts.radius,
-            "metric": validation.metric,
-            "columns": validation.columns,
-            "classes": portable("label", validation.classes.labels),
+            **described(validation),
             "dtype": dtype,
             "features": [features.dtype.name, *features.shape],
         }
@@ -106,10 +103,7 @@ class StoreFile:
         check_sealed(about, KIND, *parts)
         kind, *shape = about["features"]
         features = np.frombuffer(parts[0], kind).reshape(shape).copy()
-        validation = stored_validation(about, features, np.frombuffer(parts[1], np.int32))
-        check_choice("dtype", about["dtype"], ("float32", "float64"))
-        counts = NeighborCounts.over(validation, check_radius(about["radius"]))
-        return about["store"], counts, PointTable(features.shape[1], about["dtype"])
+        return about["store"], *empty_store(about, features, np.frombuffer(parts[1], np.int32))
 
     def _read_points(self, store: str, points: PointTable, classes: int) -> None:
         rows = self._keeper.rows(
@@ -128,6 +122,14 @@ class StoreFile:
         total = self._keeper.row("SELECT points, checksums, store FROM total")
         if total != (count, points.checksums, store) or len(points) != count:
             raise InputError("it lacks points, or has too many, or has the log of another store")
+
+
+def empty_store(about: Any, features: Any, labels: Any) -> tuple[NeighborCounts, PointTable]:
+    """A store as a file describes it, without its points."""
+    validation = stored_validation(about, features, labels)
+    check_choice("dtype", about["dtype"], ("float32", "float64"))
+    counts = NeighborCounts.over(validation, check_radius(about["radius"]))
+    return counts, PointTable(features.shape[1], about["dtype"])
 
 
 def create_file(folder: Path, counts: NeighborCounts, points: PointTable) -> None:

@@ -233,10 +233,7 @@ class LiveCounts:
             self._check_open()
             name = self._known(id)
             row, old = self._points.get(name)
-            classes = self._counts.validation.classes
-            code = classes.find(label)
-            if code < 0:
-                code = self._code(label)
+            code = self._code(label)
             with _Undivided(self):
                 self._move(row, old, code)
                 self._points.relabel(name, code)
@@ -260,8 +257,8 @@ class LiveCounts:
             self._check_whole()
             fresh = NeighborCounts.over(self._counts.validation, self._counts.radius)
             fresh.move(enter=self._members())
-            kept = [(self._counts.same, fresh.same), (self._counts.other, fresh.other)]
-            if not all(np.array_equal(ours, theirs) for ours, theirs in kept):
+            ours, theirs = ([each.same, each.other] for each in (self._counts, fresh))
+            if not np.array_equal(ours, theirs):
                 raise InputError(f"the counts in {self._folder} are not those of its points")
 
     def commit(self) -> None:
@@ -306,20 +303,18 @@ class LiveCounts:
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
         """One row in float64 and a class code; what is not plain is read as a table would be."""
-        row = plain_row(x, self._points.width)
-        code = self._counts.validation.classes.find(label)
-        if row is None or code < 0:
+        row, code = plain_row(x, self._points.width), self._code(label)
+        if row is None:
             table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
-            self._code(label)
-            points = check_points(table, [label], self._counts.validation, name="x")
-            rows: Any = points.rows
-            row, code = rows.as_float64(slice(0, 1))[0], int(points.codes[0])
+            rows: Any = check_points(table, [label], self._counts.validation, name="x").rows
+            row = rows.as_float64(slice(0, 1))[0]
         return row, code
 
     def _code(self, label: Any) -> int:
         classes = self._counts.validation.classes
+        code = classes.find(label)
         try:
-            return classes.code("label", label)
+            return code if code >= 0 else classes.code("label", label)
         except InputError:
             raise InputError(
                 f"label must be a class of this store, one of {list(classes.labels)[:9]}, got "

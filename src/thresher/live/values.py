@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.counts import NeighborCounts
-from thresher.games.classes import ClassGame
-from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, utility
+from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points
 from thresher.live.points import PointTable
 from thresher.metrics import Rows, squared_lengths
-from thresher.neighbors.ball import Ball
-from thresher.passes.result import METHOD, settings, warn_of_reach
-from thresher.passes.walk import value
+from thresher.passes.problem import pay
+from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.valuation import Valuation
 
 
@@ -22,20 +20,13 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     The prices are the same, and the order of sums; only the counting is left out, because the
     counts are there.
     """
-    name = semivalue_name(check_semivalue(semivalue))
     validation, prices = counts.validation, counts.price_list(semivalue)
-    same, other, classes = counts.same, counts.other, len(validation.classes)
     array, codes = points.table()
-    utility_none = len(validation) / classes
-    if not len(points):
-        params = settings(validation, counts.radius, name)
-        return Valuation(np.zeros(0), METHOD, params, utility_none, utility_none, ids=())
-    members = Points(Rows(array, squared_lengths(array)), codes)
-    near = Ball.around(validation, counts.radius)
-    values = value(members, near, ClassGame.of(validation), prices.member_prices)
-    if not (same.any() or other.any()):
-        warn_of_reach(counts.radius, stacklevel=4)
-    values.flags.writeable = False
-    params = settings(validation, counts.radius, name)
-    utility_all = utility(same, other, classes)
-    return Valuation(values, METHOD, params, utility_all, utility_none, ids=points.ids)
+    values, utility = np.zeros(0), len(validation) / len(validation.classes)
+    if len(points):
+        values = pay(prices, Points(Rows(array, squared_lengths(array)), codes))
+        utility = counts.utility()
+        if not (counts.same.any() or counts.other.any()):
+            warn_of_reach(counts.radius, stacklevel=4)
+    semivalue = check_semivalue(semivalue)
+    return valuation_of(values, validation, counts.radius, semivalue, utility, ids=points.ids)

@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.arrays import load_arrays
-from thresher.checks import check_choice, check_radius
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX, fcntl
 from thresher.errors import InputError, ThresherWarning
 from thresher.files import check_sealed, reading
-from thresher.live.database import NAME, SNAPSHOT, create_file
+from thresher.live.database import NAME, SNAPSHOT, create_file, empty_store
 from thresher.live.points import Id, PointTable
-from thresher.price_list import stored_validation
 
 FORMAT = "thresher.live/1"
 JOURNAL, LOCK = "journal", "lock"
@@ -110,13 +108,12 @@ def _read_snapshot(path: Path) -> tuple[Any, NeighborCounts, PointTable]:
     arrays = load_arrays(path)  # each has a checksum of its own
     about: Any = json.loads(str(arrays.get("about", "{}")))
     check_sealed(about, FORMAT)
-    validation = stored_validation(about, arrays["features"], arrays["labels"])
-    check_choice("dtype", about["dtype"], ("float32", "float64"))
-    points, ids = PointTable(arrays["features"].shape[1], about["dtype"]), _ids(arrays)
+    counts, points = empty_store(about, arrays["features"], arrays["labels"])
+    ids = _ids(arrays)
     points.extend(ids, arrays["rows"], arrays["codes"])
     if len(points) != len(ids) or arrays["rows"].dtype != points.dtype:
         raise InputError("its points do not fit together")
-    return about, NeighborCounts.over(validation, check_radius(about["radius"])), points
+    return about, counts, points
 
 
 def _ids(arrays: dict[str, Any]) -> list[Id]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -36,22 +36,6 @@ class DaskValuation:
     utility_all: float
     utility_none: float
     owners: tuple[Hashable, ...] | None = None
-
-    @classmethod
-    def of(
-        cls, tasks: Sequence[Any], lengths: Sequence[int], like: Valuation,
-        owners: tuple[Hashable, ...] | None,
-    ) -> DaskValuation:  # fmt: skip
-        """Values from the task of each partition; all else as in a valuation without points."""
-        import dask.array as da
-
-        pieces = [
-            da.from_delayed(task, (length,), np.float64)
-            for task, length in zip(tasks, lengths, strict=True)
-            if length
-        ]
-        ends = like.utility_all, like.utility_none
-        return cls(da.concatenate(pieces), like.method, like.params, *ends, owners)
 
     def __len__(self) -> int:
         return int(self.values.shape[0])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_columns
+from thresher.checks import check_columns, column_names
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Points, Validation
@@ -83,7 +83,7 @@ def _source(X: Any, y: Any, validation: Validation) -> Source:
         check_columns("X", X.names, "X_val", validation.columns)
         return scanned
     source = ArrayParts(X, y, precomputed=validation.rows is None)
-    source.check_names(validation)
+    check_columns("X", column_names(X), "X_val", validation.columns)
     return source
 
 

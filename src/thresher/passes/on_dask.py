@@ -27,11 +27,10 @@ from thresher.labels import check_labels, check_owners
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.passes.partitions import Partition, collected, partitions
+from thresher.passes.partitions import Partition, collected, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
 from thresher.passes.problem import Meaning, Priced, Problem, named, pay
 from thresher.passes.tally import Tally, part_print
-from thresher.passes.tasks import outcomes
 from thresher.price_list import PriceList
 
 LANES = 64  # validation points whose prices are summed at a time
@@ -55,6 +54,8 @@ def value_on_dask(
         labels of this process.
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
+    import dask.array as da
+
     parts = partitions(X, y)
     problem = Problem.check(
         collected(X_val), collected(y_val), radius=radius, metric=metric, semivalue=semivalue,
@@ -71,7 +72,11 @@ def value_on_dask(
     priced.warn()
     known = check_owners(owners, priced.rows)
     tasks = run.value(priced, partial(add_values, divisor=problem.divisor, neighbors=neighbors))
-    return DaskValuation.of(tasks, run.lengths(priced), priced.valuation(), known)
+    each = zip(tasks, run.lengths(priced), strict=True)
+    values = [da.from_delayed(task, (rows,), np.float64) for task, rows in each if rows]
+    like = priced.valuation()
+    ends = like.utility_all, like.utility_none
+    return DaskValuation(da.concatenate(values), like.method, like.params, *ends, known)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns, check_features, column_names
+from thresher.checks import check_features
 from thresher.errors import InputError
 from thresher.inputs import Points, Validation, check_points
 from thresher.labels import RawLabels, check_labels, raw_labels
@@ -71,10 +71,14 @@ class Part:
 
 
 class Labels(Protocol):
-    """What the labels of points mean, where that is known only once all of them were read."""
+    """What the labels of points mean, where that is known only once all of them were read.
+
+    Here they mean what they are.
+    """
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels of a validation set as they would be read here."""
+        return list(labels)
 
     def settle(
         self, found: Mapping[Hashable, int], labels: Sequence[Hashable], rows: int
@@ -83,23 +87,12 @@ class Labels(Protocol):
 
         They come with the row in which each was first seen, and with those of a validation set.
         """
+        del rows
+        return {label: label for label in found}, list(labels)
 
 
-class PlainLabels:
-    """Labels that mean what they are; `whole` numbers are sorted, as in an array of them."""
-
-    whole = False
-
-    def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
-        """The labels as they are."""
-        return list(labels)
-
-    def settle(
-        self, found: Mapping[Hashable, int], labels: Sequence[Hashable], _rows: int
-    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
-        """The labels as they are."""
-        ours: list[Any] = sorted(found) if self.whole else list(found)
-        return {label: label for label in ours}, list(labels)
+class PlainLabels(Labels):
+    """Labels that mean what they are."""
 
 
 class Source(Labels, Protocol):
@@ -125,7 +118,7 @@ class Source(Labels, Protocol):
 
 
 class ArrayParts(PlainLabels):
-    """The rows of an array or a memmap.
+    """The rows of an array or a memmap; labels that are whole numbers are sorted.
 
     Rows of a memmap are copied as they are read, which is what reading ahead is good for; parts of
     other arrays are views.
@@ -137,10 +130,11 @@ class ArrayParts(PlainLabels):
     [(1, ['b', 'c']), (3, ['d', 'e'])]
     """
 
+    reading = 0
+
     def __init__(self, X: Any, y: Any, *, precomputed: bool = False) -> None:
         if precomputed and not isinstance(X, np.ndarray):
             raise InputError("X must be one array of distances with memory=, or a memmap of them")
-        self._names = column_names(X)
         self.array: NDArray[Any] = X if isinstance(X, np.ndarray) else check_features("X", X)
         if self.array.ndim != 2 or not self.array.size:
             check_features("X", self.array)  # says what is wrong
@@ -161,14 +155,12 @@ class ArrayParts(PlainLabels):
             8 if self.whole else OBJECT,
         )
 
-    @property
-    def reading(self) -> int:
-        """Nothing besides rows."""
-        return 0
-
-    def check_names(self, validation: Validation) -> None:
-        """Raise where columns have other names than those of the validation set."""
-        check_columns("X", self._names, "X_val", validation.columns)
+    def settle(
+        self, found: Mapping[Any, int], labels: Sequence[Hashable], rows: int
+    ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
+        """The labels as they are, in order as in an array of them."""
+        ours = {label: found[label] for label in sorted(found)} if self.whole else found
+        return super().settle(ours, labels, rows)
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
         """Parts of at most so many rows."""

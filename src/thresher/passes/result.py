@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,23 @@ METHOD = "tknn-shapley"
 
 def valuation_of(
     values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
-    utility_all: float, *, mean: bool, owners: tuple[Hashable, ...] | None = None,
+    utility_all: float, *, mean: bool = False, owners: tuple[Hashable, ...] | None = None,
+    ids: tuple[Hashable, ...] | None = None,
 ) -> Valuation:  # fmt: skip
     """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
     divisor = len(validation) if mean else 1
     utility_none = len(validation) / len(validation.classes)
     values.flags.writeable = False
-    params = settings(validation, radius, semivalue_name(semivalue), mean=mean)
-    return Valuation(values, METHOD, params, utility_all / divisor, utility_none / divisor, owners)
+    params = {
+        "radius": radius,
+        "metric": validation.metric,
+        "semivalue": semivalue_name(semivalue),
+        "classes": list(validation.classes.labels),
+        "validation_points": len(validation),
+        "mean": mean,
+    }
+    ends = utility_all / divisor, utility_none / divisor
+    return Valuation(values, METHOD, params, *ends, owners, ids=ids)
 
 
 def warn_of_reach(radius: float, *, stacklevel: int) -> None:
@@ -41,17 +49,3 @@ def warn_of_reach(radius: float, *, stacklevel: int) -> None:
         ReachWarning,
         stacklevel=stacklevel,
     )
-
-
-def settings(
-    validation: Validation, radius: float, semivalue: str, *, mean: bool = False
-) -> dict[str, Any]:
-    """The parameters that a valuation by `tknn_shapley` holds."""
-    return {
-        "radius": radius,
-        "metric": validation.metric,
-        "semivalue": semivalue,
-        "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
-        "mean": mean,
-    }

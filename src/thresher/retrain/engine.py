@@ -18,7 +18,7 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
 from thresher.retrain.coalitions import Block, Mask
 from thresher.retrain.plans import Plan
-from thresher.retrain.utility import Enough, Outcome, Utility
+from thresher.retrain.utility import Enough, Outcome, Refit
 
 Key = tuple[int, int]
 
@@ -75,7 +75,7 @@ class Memory:
 
 
 def work(
-    utility: Utility, block: Block, enough: Enough | None, known: dict[int, tuple[float, bool]]
+    utility: Refit, block: Block, enough: Enough | None, known: dict[int, tuple[float, bool]]
 ) -> Outcome:
     """What a worker does: the utilities of a block, those `known` not computed again."""
     masks = (mask for position, mask in enumerate(block.masks()) if position not in known)
@@ -95,7 +95,7 @@ def work(
 
 
 def run(
-    utility: Utility, plan: Plan, journal: Journal, *, workers: int, processes: bool, pace: float,
+    utility: Refit, plan: Plan, journal: Journal, *, workers: int, processes: bool, pace: float,
     advance: Advance | None = None,
 ) -> Outcome:  # fmt: skip
     """Compute until the plan is done, and return what the fits had to say.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,59 +22,40 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar
 from thresher.retrain.engine import Journal, cores, run
 from thresher.retrain.newton import Newton
-from thresher.retrain.plans import Floats, LeaveOneOut, Limit, Plan, RandomSubsets, Walks
+from thresher.retrain.plans import Limit, Plan, Start
 from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
 from thresher.valuation import Valuation
 
-USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
 LARGEST_BLOCK = 64
 BLOCK_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
 class Task:
-    """What to value, how to train, and where to keep it: the same for all methods."""
+    """What to value, how to train, and where to keep it, checked: the same for all methods."""
 
-    points: Points
-    validation: Validation
-    owners: tuple[Hashable, ...] | None
-    model: Any
-    accelerate: bool
-    mean: bool
-    seed: int
-    workers: int
-    checkpoint: str | Path | None
-    progress: bool
-
-    @classmethod
-    def check(
-        cls, pair: tuple[Points, Validation], owners: object, *, model: object,
+    def __init__(
+        self, pair: tuple[Points, Validation], owners: object, *, model: object,
         accelerate: object, mean: object, seed: object, workers: object,
         checkpoint: str | Path | None, progress: object,
-    ) -> Task:  # fmt: skip
-        """The task, if all of it can be used."""
-        known_seed = check_count("seed", seed, least=0)
-        return cls(
-            *pair,
-            check_owners(owners, len(pair[0])),
-            check_model(model, known_seed),
-            check_flag("accelerate", accelerate),
-            check_flag("mean", mean),
-            known_seed,
-            cores(None if workers is None else _check_workers(workers)),
-            checkpoint,
-            check_flag("progress", progress),
-        )
+    ) -> None:  # fmt: skip
+        self.points, self.validation = pair
+        self.seed = check_count("seed", seed, least=0)
+        self.owners = check_owners(owners, len(self.points))
+        self.model = check_model(model, self.seed)
+        self.accelerate = check_flag("accelerate", accelerate)
+        self.mean = check_flag("mean", mean)
+        self.workers = cores(None if workers is None else _check_workers(workers))
+        self.checkpoint = checkpoint
+        self.progress = check_flag("progress", progress)
 
     def value(
         self, method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan]
     ) -> Valuation:
         """Train until the plan is done, and return what it says."""
         game = _game(self.points, self.validation)
-        refit = Refit(game, self.model)
-        accelerated = Newton.of(game, self.model) if self.accelerate else None
-        full, seconds = _everybody(accelerated or refit)
-        utility = accelerated or replace(refit, checked=True)
+        utility = Newton.of(game, self.model) if self.accelerate else Refit(game, self.model)
+        full, seconds = _everybody(utility)
+        utility = replace(utility, checked=True)
         size = LARGEST_BLOCK
         if not self.accelerate:  # of no consequence for values: every fit is for itself
             size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
@@ -106,22 +87,10 @@ class Task:
             "classes": list(self.validation.classes.labels),
             "validation_points": len(self.validation), "mean": self.mean,
         }  # fmt: skip
-        stability = getattr(getattr(plan, "rule", None), "stability", None)
-        if stability is not None:
-            params["stability"] = stability
+        if plan.stability is not None:
+            params["stability"] = plan.stability
         none, full = (scale * end for end in ends)
         return Valuation(values * scale, method, params, full, none, self.owners, errors * scale)
-
-
-@dataclass(frozen=True)
-class Start:
-    """What a plan needs to know: the players, the ends of the game, and the size of blocks."""
-
-    points: int
-    none: float
-    full: float
-    size: int
-    seed: int
 
 
 def _check_workers(workers: object) -> int:
@@ -143,47 +112,13 @@ def check_limit(evaluations: object, stability: object) -> Limit:
     return Limit(most, wanted)
 
 
-def exact_plan(start: Start) -> LeaveOneOut:
-    """One fit a point."""
-    return LeaveOneOut(start.points, start.full, start.size)
-
-
-def walk_plan(sizes: Floats, start: Start, limit: Limit, truncation: float = 0.0) -> Walks:
-    """Permutations, at least two of them."""
-    ends = start.none, start.full
-    plan = Walks(
-        sizes, ends=ends, seed=start.seed, size=start.size, limit=limit, truncation=truncation
-    )
-    plan.rule.limit = _at_least(2 * plan.cost, f"two permutations of {start.points} points", limit)
-    return plan
-
-
-def subset_plan(start: Start, limit: Limit) -> RandomSubsets:
-    """Random halves of the points, at least four of them."""
-    limit = _at_least(4, "means with and without a point", limit)
-    return RandomSubsets(
-        start.points, full=start.full, seed=start.seed, size=start.size, limit=limit
-    )
-
-
-def _at_least(least: int, purpose: str, limit: Limit) -> Limit:
-    if limit.evaluations is not None and limit.evaluations < least:
-        raise InputError(
-            f"evaluations must be at least {least} for {purpose}, got {limit.evaluations}"
-        )
-    if limit.evaluations is None and limit.stability is None:
-        return replace(limit, evaluations=max(USUAL, least))
-    return limit
-
-
 def _game(points: Points, validation: Validation) -> Game:
     assert isinstance(points.rows, Rows)  # noqa: S101 - the metric is not "precomputed"
     assert validation.rows is not None  # noqa: S101
     labels = label_array(validation.classes.labels)
     if labels.dtype.kind == "O":
         labels = np.arange(len(labels))
-    codes = (c.astype(np.int64) for c in (points.codes, validation.codes))
-    ours, theirs = codes
+    ours, theirs = (each.codes.astype(np.int64) for each in (points, validation))
     return Game(_read_only(points.rows), ours, _read_only(validation.rows), theirs, labels)
 
 
@@ -194,7 +129,7 @@ def _read_only(rows: Rows) -> NDArray[Any]:
     return view
 
 
-def _everybody(utility: Refit | Newton) -> tuple[float, float]:
+def _everybody(utility: Refit) -> tuple[float, float]:
     """The utility of all points, and the seconds it took; an error where the fit fails."""
     everybody = np.ones(utility.points, np.bool_)
     seconds = []

@@ -12,7 +12,8 @@ import numpy as np
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, coalition_sizes
 from thresher.inputs import check_pair
-from thresher.retrain.estimation import Task, check_limit, exact_plan, subset_plan, walk_plan
+from thresher.retrain.estimation import Task, check_limit
+from thresher.retrain.plans import LeaveOneOut, RandomSubsets, Walks
 from thresher.valuation import Valuation
 
 
@@ -33,12 +34,12 @@ def leave_one_out(
     >>> valuation.values.round(3).tolist()
     [0.0, 0.0, 0.333, 0.333]
     """
-    task = Task.check(
+    task = Task(
         check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    return task.value("leave-one-out", {}, exact_plan)
+    return task.value("leave-one-out", {}, LeaveOneOut)
 
 
 def data_shapley(
@@ -108,7 +109,7 @@ def data_shapley(
     >>> valuation.values.round(1).tolist(), float(valuation.standard_errors.max().round(3))
     ([0.1, 0.1, 0.1, 0.1], 0.007)
     """
-    task = Task.check(
+    task = Task(
         check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
@@ -119,7 +120,7 @@ def data_shapley(
     return task.value(
         "data-shapley",
         {"truncation": truncation},
-        lambda start: walk_plan(sizes, start, limit, truncation),
+        lambda start: Walks(start, sizes, limit, truncation),
     )
 
 
@@ -145,7 +146,7 @@ def beta_shapley(
     >>> th.beta_shapley(X, y, [[0.6], [2.4]], ["a", "b"], alpha=16, evaluations=3000)
     Valuation(beta-shapley, 4 points, sum=0.2014)
     """
-    task = Task.check(
+    task = Task(
         check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
@@ -157,7 +158,7 @@ def beta_shapley(
     limit = check_limit(evaluations, stability)
     sizes = coalition_sizes(Beta(a, b), len(task.points))
     return task.value(
-        "beta-shapley", {"alpha": a, "beta": b}, lambda start: walk_plan(sizes, start, limit)
+        "beta-shapley", {"alpha": a, "beta": b}, lambda start: Walks(start, sizes, limit)
     )
 
 
@@ -180,10 +181,10 @@ def data_banzhaf(
     >>> th.data_banzhaf(X, y, [[0.6], [2.4]], ["a", "b"], evaluations=1000).values.round(1).tolist()
     [0.2, 0.2, 0.2, 0.2]
     """
-    task = Task.check(
+    task = Task(
         check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     limit = check_limit(evaluations, stability)
-    return task.value("data-banzhaf", {}, lambda start: subset_plan(start, limit))
+    return task.value("data-banzhaf", {}, lambda start: RandomSubsets(start, limit))

@@ -26,8 +26,8 @@ PLAIN: dict[str, tuple[object, ...]] = {
 MOST_WEIGHTS = 512  # beyond, a Hessian costs more than many fits of scikit-learn
 
 
-@dataclass(frozen=True)
-class Newton:
+@dataclass(frozen=True, kw_only=True)
+class Newton(Refit):
     """The accuracy of `LogisticRegression` at the optimum of its objective.
 
     scikit-learn stops short of it (`tol=1e-4`), so that single predictions next to the decision
@@ -37,8 +37,6 @@ class Newton:
     objective in other words, in which no column is large and none is far from zero.
     """
 
-    game: Game
-    model: Any
     table: NDArray[np.float64]  # one column a point, with a row of ones if there is an intercept
     validation: NDArray[np.float64]
     penalties: NDArray[np.float64]  # of the features' weights
@@ -57,16 +55,15 @@ class Newton:
         center = X.mean(axis=0) if model.fit_intercept else np.zeros(X.shape[1])
         scale = np.sqrt(((X - center) ** 2).mean(axis=0))
         scale[scale == 0] = 1.0
+        ones = int(bool(model.fit_intercept))
         table, validation = (
-            _transposed((rows - center) / scale, intercept=model.fit_intercept)
+            np.vstack([((rows - center) / scale).T, np.ones((ones, len(rows)))])
             for rows in (X, game.V.astype(np.float64))
         )
-        return cls(game, model, table, validation, 1 / model.C / scale**2)
-
-    @property
-    def points(self) -> int:
-        """How many points there are."""
-        return self.game.points
+        penalties = 1 / model.C / scale**2
+        return cls(
+            game, model, checked=True, table=table, validation=validation, penalties=penalties
+        )
 
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
@@ -86,7 +83,7 @@ class Newton:
         return outcome
 
     def _refit(self, mask: Mask, outcome: Outcome) -> None:
-        single = Refit(self.game, self.model, checked=True).evaluate([mask])
+        single = super().evaluate([mask])
         outcome.add(single.utilities[0], failed=single.failed[0])
         outcome.warned += 1
         outcome.complain(RuntimeWarning(f"not accelerated, no convergence {single.complaint}"))
@@ -145,9 +142,3 @@ def check_plain(model: Any) -> None:
     if odd:
         shown = ", ".join(f"{name}={given[name]!r}" for name in odd)
         raise InputError(f"{wanted}, got {shown}: leave accelerate out")
-
-
-def _transposed(rows: NDArray[Any], *, intercept: bool) -> NDArray[np.float64]:
-    table = np.ones((rows.shape[1] + bool(intercept), len(rows)))
-    table[: rows.shape[1]] = rows.T
-    return table

@@ -13,14 +13,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.errors import InputError
 from thresher.retrain.coalitions import Block, Prefixes, Subsets, Without, permutation
-from thresher.retrain.running_means import Estimate, InAndOut, Moments, agreement
+from thresher.retrain.running_means import InAndOut, Moments, agreement
 from thresher.retrain.utility import Enough
 from thresher.threads import cut
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
 FIRST_LOOK = 10  # samples before the ranking is looked at for the first time
 GROWTH = 1.25  # and how many times more there are at the next look
 LOOKS = 2  # in a row that have to find it stable
@@ -34,17 +36,35 @@ class Limit:
     evaluations: int | None
     stability: float | None = None
 
+    def at_least(self, least: int, purpose: str) -> Limit:
+        """The limit, if it allows so many evaluations; the usual one, if it has none."""
+        if self.evaluations is not None and self.evaluations < least:
+            raise InputError(
+                f"evaluations must be at least {least} for {purpose}, got {self.evaluations}"
+            )
+        free = self.evaluations is None and self.stability is None
+        return Limit(max(USUAL, least)) if free else self
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a plan needs to know: the players, the ends of the game, and the size of blocks."""
+
+    points: int
+    none: float
+    full: float
+    size: int
+    seed: int
+
 
 class Plan(Protocol):
     """What the engine asks of a way to sample coalitions."""
 
-    spent: int  # utilities that went into the values
-    failed: int  # and how many of them are of fits that failed
-    done: bool
-
-    @property
-    def enough(self) -> Enough | None:
-        """When a walk may stop before its end, if it may."""
+    spent: int = 0  # utilities that went into the values
+    failed: int = 0  # and how many of them are of fits that failed
+    done: bool = False
+    enough: Enough | None = None  # when a walk may stop before its end, if it may
+    stability: float | None = None  # of the ranking, where it was looked at
 
     def next(self, count: int) -> Sequence[Block]:
         """At most `count` blocks to compute next, each handed out once."""
@@ -59,15 +79,13 @@ class Plan(Protocol):
         """The values and their standard errors."""
 
 
-class LeaveOneOut:
+class LeaveOneOut(Plan):
     """Utility of all points minus utility of all others: exact, one fit a point."""
 
-    enough = None
-
-    def __init__(self, points: int, full: float, size: int) -> None:
-        self.full, self.spent, self.failed, self.done = full, 0, 0, False
-        self.values = np.empty(points)
-        self._blocks = [Without(points, low, high) for low, high in cut(0, points, size)][::-1]
+    def __init__(self, start: Start) -> None:
+        self.full, self.values = start.full, np.empty(start.points)
+        pieces = cut(0, start.points, start.size)[::-1]
+        self._blocks = [Without(start.points, *piece) for piece in pieces]
 
     def next(self, count: int) -> list[Without]:
         """The next points."""
@@ -90,29 +108,17 @@ class LeaveOneOut:
         return self.values, np.zeros(len(self.values))
 
 
-class _Rule:
-    """When to stop, and how stable the ranking was found to be."""
+class Sampling(Plan, Protocol):
+    """Coalitions drawn in two halves: the ranking is stable where the halves agree on it."""
 
-    def __init__(self, limit: Limit) -> None:
-        self.limit = limit
-        self.stability: float | None = None
-        self._next_look, self._stable = FIRST_LOOK, 0
+    start: Start
+    limit: Limit
+    halves: tuple[Moments, Moments] | tuple[InAndOut, InAndOut]
+    _next_look: int = FIRST_LOOK
+    _stable: int = 0
 
-    def stable(self, samples: int, halves: Sequence[Estimate]) -> bool:
-        """Whether the ranking is stable, looked at now and then, after so many samples."""
-        wanted = self.limit.stability
-        if wanted is None or samples < self._next_look:
-            return False
-        self._next_look = max(samples + 1, int(samples * GROWTH))
-        found = agreement(halves[0].values(), halves[1].values())
-        if np.isnan(found):  # all values are the same so far
-            found = float(samples >= MANY)
-        self.stability = found
-        self._stable = self._stable + 1 if found >= wanted else 0
-        return self._stable >= LOOKS
-
-    def expected(self, spent: int) -> int:
-        """Evaluations in all: the limit, or what the stability found so far lets expect.
+    def total(self) -> int:
+        """The limit, or what the stability found so far lets expect.
 
         Noise falls as 1/samples, so that s / (1 - s) grows in proportion to them.
         """
@@ -121,11 +127,29 @@ class _Rule:
         if wanted is None or not found or wanted == 1:
             return most or 0
         factor = wanted / (1 - wanted) * (1 - found) / found
-        guess = max(spent, int(spent * factor))
+        guess = max(self.spent, int(self.spent * factor))
         return guess if most is None else min(most, guess)
 
+    def result(self) -> tuple[Floats, Floats]:
+        """The values and standard errors of both halves."""
+        both: Moments | InAndOut = self.halves[0] + self.halves[1]  # type: ignore[operator]
+        return both.values(), both.errors()
 
-class Walks:
+    def _is_stable(self, samples: int) -> bool:
+        """Whether the ranking is stable, looked at now and then, after so many samples."""
+        wanted = self.limit.stability
+        if wanted is None or samples < self._next_look:
+            return False
+        self._next_look = max(samples + 1, int(samples * GROWTH))
+        found = agreement(self.halves[0].values(), self.halves[1].values())
+        if np.isnan(found):  # all values are the same so far
+            found = float(samples >= MANY)
+        self.stability = found
+        self._stable = self._stable + 1 if found >= wanted else 0
+        return self._stable >= LOOKS
+
+
+class Walks(Sampling):
     """Permutations walked through, every point valued by what it adds where its turn comes.
 
     value_i = E[weight(position) * (utility with i - utility before i)], the weight of position j
@@ -134,23 +158,19 @@ class Walks:
     `enough`, and what is missing to the utility of all is shared evenly among the points left.
     """
 
-    def __init__(
-        self, sizes: Floats, *, ends: tuple[float, float], seed: int, size: int, limit: Limit,
-        truncation: float = 0.0,
-    ) -> None:  # fmt: skip
-        self.points, self.seed, self.size = len(sizes), seed, size
+    def __init__(self, start: Start, sizes: Floats, limit: Limit, truncation: float = 0.0) -> None:
+        self.start, points = start, start.points
         first, last = needed_positions(sizes)
-        self.weights = np.zeros(self.points)
-        self.weights[first : last + 1] = self.points * sizes[first : last + 1]
-        self.low, self.high = max(first, 1), min(last + 2, self.points)
-        self.none, self.full = ends
-        self.enough = Enough(self.full, truncation) if truncation else None
-        self.rule = _Rule(limit)
-        self.halves = [Moments(self.points), Moments(self.points)]
-        self.spent, self.failed, self.done, self.walks = 0, 0, False, 0
+        self.weights = np.zeros(points)
+        self.weights[first : last + 1] = points * sizes[first : last + 1]
+        self.low, self.high = max(first, 1), min(last + 2, points)
+        self.enough = Enough(start.full, truncation) if truncation else None
+        self.limit = limit.at_least(2 * self.cost, f"two permutations of {points} points")
+        self.halves = Moments(points), Moments(points)
+        self.walks = 0
         self._open: dict[int, _Walk] = {}
         if self.cost == 0:  # a single point: nothing is random
-            self._value(_Walk([], {}))
+            self._value(_Walk([]))
             self.done = True
 
     @property
@@ -177,30 +197,30 @@ class Walks:
         self._open[walk].failed += int(failed.sum())
         while not self.done and self.walks in self._open and self._through(self._open[self.walks]):
             self._value(self._open.pop(self.walks))
-            self.done = self._fits_no_more() or self.rule.stable(self.walks, self.halves)
+            self.done = self._fits_no_more() or self._is_stable(self.walks)
 
     def total(self) -> int:
         """The evaluations that fit the limit, or those that stability will take."""
-        most = self.rule.expected(self.spent)
-        whole = self.cost if self.rule.limit.stability is None else 1
-        return most // max(whole, 1) * whole
+        whole = self.cost if self.limit.stability is None else 1
+        return super().total() // max(whole, 1) * whole
 
     def result(self) -> tuple[Floats, Floats]:
         """The mean over walks."""
-        both = self.halves[0] + self.halves[1]
-        return both.values(), both.errors() if self.points > 1 else np.zeros(1)
+        values, errors = super().result()
+        return values, errors if len(values) > 1 else np.zeros(1)
 
     def _new_walk(self, walk: int) -> _Walk:
-        pieces = cut(self.low, self.high, self.size)[::-1]
-        return _Walk([Prefixes(self.points, *piece, walk, self.seed) for piece in pieces], {})
+        points, seed = self.start.points, self.start.seed
+        pieces = cut(self.low, self.high, self.start.size)[::-1]
+        return _Walk([Prefixes(points, *piece, walk, seed) for piece in pieces])
 
     def _last_walk(self, count: int) -> int:
         """Walks from here on may not count, or need not be begun yet."""
-        most = self.rule.limit.evaluations
+        most = self.limit.evaluations
         return self.walks + (count if most is None else (most - self.spent) // self.cost)
 
     def _fits_no_more(self) -> bool:
-        most = self.rule.limit.evaluations
+        most = self.limit.evaluations
         return most is not None and self.spent + self.cost > most
 
     def _through(self, walk: _Walk) -> bool:
@@ -208,15 +228,15 @@ class Walks:
         return known == self.cost or (self.enough is not None and walk.ended(self.enough))
 
     def _value(self, walk: _Walk) -> None:
-        known = walk.utilities()
-        utilities = np.full(self.points + 1, self.none)
+        known, start = walk.utilities(), self.start
+        utilities = np.full(start.points + 1, start.none)
         utilities[self.low : self.low + len(known)] = known
         end = self.low + len(known) - 1
         if self.enough is not None and len(known) and self.enough(known[-1]):
-            utilities[end:] = np.linspace(known[-1], self.full, self.points + 1 - end)
-        utilities[-1] = self.full
-        values = np.empty(self.points)
-        order = permutation(self.points, self.seed, self.walks)
+            utilities[end:] = np.linspace(known[-1], start.full, start.points + 1 - end)
+        utilities[-1] = start.full
+        values = np.empty(start.points)
+        order = permutation(start.points, start.seed, self.walks)
         values[order] = np.diff(utilities) * self.weights
         self.halves[self.walks % 2].add(values)
         self.spent += len(known)
@@ -250,29 +270,25 @@ def needed_positions(sizes: Floats) -> tuple[int, int]:
     return first, len(sizes) - 1 - int(np.searchsorted(above, 1e-12))
 
 
-class RandomSubsets:
-    """Coalitions with every point in or out by the toss of a coin: for Banzhaf values."""
+class RandomSubsets(Sampling):
+    """Coalitions with every point in or out by the toss of a coin: for Banzhaf values.
 
-    enough = None
+    A value is the mean utility with the point minus the mean utility without.
+    """
 
-    def __init__(self, points: int, *, full: float, seed: int, size: int, limit: Limit) -> None:
-        self.points, self.seed, self.size = points, seed, size
-        self.rule = _Rule(limit)
-        self.halves = [InAndOut(points, full), InAndOut(points, full)]
-        self.spent, self.failed, self.done = 0, 0, False
+    def __init__(self, start: Start, limit: Limit) -> None:
+        self.start, self.limit = start, limit.at_least(4, "means with and without a point")
+        points, full = start.points, start.full
+        self.halves = InAndOut(points, full), InAndOut(points, full)
         self._handed_out, self._waiting = 0, dict[int, tuple[Block, Floats, Flags]]()
 
     def next(self, count: int) -> list[Subsets]:
         """The next subsets."""
-        blocks = []
-        most = self.rule.limit.evaluations
-        for _ in range(count):
-            low = self._handed_out
-            high = low + self.size if most is None else min(most, low + self.size)
-            if low < high:
-                blocks.append(Subsets(self.points, low, high, self.seed))
-            self._handed_out = high
-        return blocks
+        start, most = self.start, self.limit.evaluations
+        low, high = self._handed_out, self._handed_out + count * start.size
+        self._handed_out = high if most is None else min(most, high)
+        pieces = cut(low, self._handed_out, start.size)
+        return [Subsets(start.points, *piece, start.seed) for piece in pieces]
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """Subsets count in their order, those of even number in one half, odd in the other."""
@@ -283,16 +299,7 @@ class RandomSubsets:
                 self.halves[self.spent % 2].add(mask, utility)
                 self.spent += 1
                 self.failed += int(flag)
-                through = self.spent == self.rule.limit.evaluations
-                self.done = through or self.rule.stable(self.spent // 2, self.halves)
+                through = self.spent == self.limit.evaluations
+                self.done = through or self._is_stable(self.spent // 2)
                 if self.done:
                     break
-
-    def total(self) -> int:
-        """The limit, or what stability will take."""
-        return self.rule.expected(self.spent)
-
-    def result(self) -> tuple[Floats, Floats]:
-        """Mean utility with the point minus mean utility without."""
-        both = self.halves[0] + self.halves[1]
-        return both.values(), both.errors()

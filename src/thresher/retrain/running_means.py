@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
-
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
 FIRM = 20  # samples from which a point's own spread counts as much as the spread of all points
-
-
-class Estimate(Protocol):
-    """Values so far; two of them add up to that of both samples."""
-
-    def values(self) -> Floats:
-        """The estimate of each value."""
-
-    def errors(self) -> Floats:
-        """The standard error of each value; NaN where there is too little to tell."""
-
-    def __add__(self, other: Self) -> Self: ...
 
 
 class Moments:

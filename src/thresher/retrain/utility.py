@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,17 +55,6 @@ class Enough:
     def __call__(self, utility: float) -> bool:
         """Whether this utility is."""
         return abs(self.full - utility) < self.gap
-
-
-class Utility(Protocol):
-    """A number for every coalition, in blocks."""
-
-    @property
-    def points(self) -> int:
-        """How many players there are."""
-
-    def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
-        """The utility of each coalition, up to the first that is `enough`."""
 
 
 @dataclass(frozen=True)

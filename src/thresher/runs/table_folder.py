@@ -26,10 +26,9 @@ from thresher.labels import Classes, check_labels
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
 from thresher.passes.on_dask import DaskRun
-from thresher.passes.partitions import Partition
+from thresher.passes.partitions import Partition, outcomes
 from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Meaning, Priced, named
-from thresher.passes.tasks import outcomes
 from thresher.price_list import PriceList
 from thresher.runs.file_run import FileRun, result_table
 from thresher.runs.point_files import open_points
