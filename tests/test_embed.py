@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import thresher as th
 from thresher import embed
 from thresher.cli.embed import embed as command
+from thresher.errors import in_options, message_of
 from thresher.tables import read_labeled
 from thresher.tables import text as text_module
 
@@ -622,8 +624,9 @@ def test_the_command_refuses_before_anything_is_embedded(
     np.savez(folder / "images.npz", X=images, y=y)
     np.savez(folder / "floats.npz", X=images / 1, y=y, X_val=images, y_val=y)
     np.savez(folder / "short.npz", X=images, y=y, X_val=images, y_val=y[:1])
-    with pytest.raises(th.InputError, match=words):
+    with pytest.raises(th.InputError) as refused:
         command(Path(source), Path("o.npz"), **options)
+    assert re.search(words, in_options(message_of(refused.value)))
     assert "reads" not in capsys.readouterr().err
     assert not (folder / "o.npz").exists()
 

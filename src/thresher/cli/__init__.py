@@ -45,10 +45,7 @@ audited claim is violated, 130 and 143 interrupted.
 """
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help=HELP,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
 for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):

@@ -122,12 +122,7 @@ def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def _check_targets(
-    out_prices: Path,
-    report: Path | None,
-    unusable: Path | None,
-    inputs: list[Path],
-    *,
-    force: bool,
+    out_prices: Path, report: Path | None, unusable: Path | None, inputs: list[Path], *, force: bool
 ) -> None:
     """Refuse what cannot be written, before anything is charged."""
     from thresher.files import check_apart, check_free

@@ -12,14 +12,7 @@ from pyarrow import csv, ipc, parquet
 
 from thresher.coded import Coded
 from thresher.errors import InputError, option, printing
-from thresher.files import (
-    KEY,
-    arrow_table,
-    check_apart,
-    check_free,
-    portable_column,
-    write_whole,
-)
+from thresher.files import KEY, arrow_table, check_apart, check_free, portable_column, write_whole
 from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
