@@ -84,9 +84,8 @@ def read_lines(path: Path, delimiter: str, *, numbered: bool = False) -> Lines:
     if any(source.is_open(span) for span in source.cells(header)):
         raise InputError(f"{path} has a quote in its header that is not closed in the same line")
     if not numbered and _is_plain(source, header.stop):
-        body = pa.py_buffer(source.raw).slice(header.stop)
-        if source.raw[-1:] != b"\n":
-            body = pa.py_buffer(bytes(body) + b"\n")
+        end = b"" if source.raw[-1:] == b"\n" else b"\n"
+        body = _arrow_bytes(memoryview(source.raw)[header.stop :], end)
         table = _parsed_lines(body, names, delimiter)
         quotes = source.raw.find(b'"', header.stop) >= 0
         if table is not None and (not quotes or _is_one_a_line(body, table, delimiter)):
@@ -144,18 +143,18 @@ def _rows(
     wanted: Sequence[str] | None = None, lines: int = 0,
 ) -> pa.Table:  # fmt: skip
     """The rows from the byte `start` on; so many lines come before the source."""
-    body, between = pa.py_buffer(source.raw).slice(start), source.delimiter
+    body, between = memoryview(source.raw)[start:], source.delimiter
     if source.raw.find(b'"', start) < 0:
         try:
-            return _parsed(body, names, between, BLOCK, wanted)
+            return _parsed(_arrow_bytes(body), names, between, BLOCK, wanted)
         except pa.ArrowInvalid as wrong:
             raise _diagnosis(path, source, len(names), str(wrong), lines) from None
     # a row of marks at the end, which a quote that is still open takes in; and one block, since
     # Arrow drops a line feed in quotes at the start of a block
     mark = "\x1f" if between != "\x1f" else "\x1e"
-    body = pa.py_buffer(bytes(body) + f"\n{between.join([mark] * len(names))}\n".encode())
+    whole = _arrow_bytes(body, f"\n{between.join([mark] * len(names))}\n".encode())
     try:
-        table = _parsed(body, names, between, min(body.size, MOST), wanted, quotes=True)
+        table = _parsed(whole, names, between, min(whole.size, MOST), wanted, quotes=True)
     except pa.ArrowInvalid as wrong:
         _check_closed(path, source, lines)
         raise _diagnosis(path, source, len(names), str(wrong), lines) from None
@@ -164,6 +163,20 @@ def _rows(
         _check_closed(path, source, lines)
         raise InputError(f"{path} cannot be read: a quote near its end seems to be open")
     return table.slice(0, rows)
+
+
+def _arrow_bytes(*pieces: bytes | memoryview) -> pa.Buffer:
+    """A copy in Arrow's own memory.
+
+    Arrow's threads may let go of what they read after it is read. If Python is ending then, a
+    thread that gives back Python's memory aborts the process.
+    """
+    found = pa.allocate_buffer(sum(map(len, pieces)))
+    place, view = 0, memoryview(found)
+    for piece in pieces:
+        view[place : place + len(piece)] = piece
+        place += len(piece)
+    return found
 
 
 def _parsed(
@@ -293,7 +306,7 @@ def _one_by_one(source: Delimited, header: Record, names: list[str]) -> Lines:
         else:
             kept.append(text)
             found.numbers.append(number)
-    body = pa.py_buffer(b"".join([b"\n", *(line + b"\n" for line in kept)]))
+    body = _arrow_bytes(b"".join([b"\n", *(line + b"\n" for line in kept)]))
     return Lines(_parsed_lines(body, names, source.delimiter), found.numbers, found.unread)
 
 
