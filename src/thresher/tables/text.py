@@ -172,7 +172,7 @@ def _arrow_bytes(*pieces: bytes | memoryview) -> pa.Buffer:
     thread that gives back Python's memory aborts the process.
     """
     found = pa.allocate_buffer(sum(map(len, pieces)))
-    place, view = 0, memoryview(found)
+    place, view = 0, memoryview(found).cast("B")
     for piece in pieces:
         view[place : place + len(piece)] = piece
         place += len(piece)
