@@ -154,7 +154,7 @@ def test_line_ends_marks_and_empty_files(tmp_path):
 @pytest.mark.parametrize(
     ("header", "message"),
     [(b'a,"b', "quote in its header that is not closed"), (b"a,a", "several columns named 'a'"),
-     (b"a;b", "--delimiter ';'"), (b"", "is empty"), (b"\xff\xfea\0", "begins as UTF-16"),
+     (b"a;b", "delimiter=';'"), (b"", "is empty"), (b"\xff\xfea\0", "begins as UTF-16"),
      (b"a,\xe9", "the header has the byte 0xe9")],
 )  # fmt: skip
 def test_what_is_wrong_with_a_header_is_told(tmp_path, header, message):
