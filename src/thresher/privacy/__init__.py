@@ -6,8 +6,23 @@ everyone needs are in `thresher` itself.
 
 from __future__ import annotations
 
-from thresher.privacy.cells_mechanism import Cells
-from thresher.privacy.paper_mechanism import Paper
-from thresher.privacy.table_mechanism import Table
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from thresher.privacy.cells_mechanism import Cells
+    from thresher.privacy.paper_mechanism import Paper
+    from thresher.privacy.table_mechanism import Table
 
 __all__ = ["Cells", "Paper", "Table"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:  # only when asked for: readers of tables need no accountant
+        module = import_module(f"thresher.privacy.{name.lower()}_mechanism")
+        found = globals()[name] = getattr(module, name)
+        return found
+    message = f"module 'thresher.privacy' has no attribute {name!r}"
+    raise AttributeError(message)
