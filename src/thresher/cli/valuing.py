@@ -79,9 +79,14 @@ def value_on_cluster(
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
     """Say what came out of a run in words; returns it for programs."""
     say(_headline(done))
+    chosen = done.record["chosen"]
+    if "why" in chosen:
+        say(f"method {chosen['method']}: {in_options(chosen['why'])}")
     hints = [in_options(hint) for hint in done.hints]
     for hint in hints:
         say(f"hint: {hint}")
+    for line in done.copies:
+        say(f"copies: {line}")
     _say_suggestions(done.suggestions, done.worst)
     if out is not None and out.is_dir():
         say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
@@ -131,13 +136,14 @@ def _headline(done: Any) -> str:
     about = done.valuation.params
     held = done.record["validation"].get("held_out")
     beside = "" if held is None else ", held out of the table"
+    judges = "each other"
+    if done.validation_points:
+        judges = f"{_counted(done.validation_points, 'validation ')}{beside}"
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
-    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
-    return (
-        f"valued {_counted(done.rows)} by {_counted(done.validation_points, 'validation ')}"
-        f"{beside}: {done.valuation.method}{kind}{radius}"
-    )
+    within = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
+    within += f", {about['trees']} trees" if "trees" in about else ""
+    return f"valued {_counted(done.rows)} by {judges}: {done.valuation.method}{kind}{within}"
 
 
 def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:

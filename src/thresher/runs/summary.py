@@ -17,6 +17,7 @@ from thresher.runs.settings import Settings
 from thresher.valuation import Valuation
 
 WORST = 5  # rows that are told in words
+GROUPS, MEMBERS = 3, 4  # groups of copies that are told, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class Summary:
         The rows with the lowest values, with what is known of each.
     by_owner
         The value of each owner, if there are owners.
+    copies
+        What is to be said about rows that are copies of each other.
     hints
         What would have made for better values.
     record
@@ -55,6 +58,7 @@ class Summary:
     hints: list[str]
     record: Mapping[str, Any]
     wrote: list[Path]
+    copies: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: MemoryRun, wrote: list[Path]) -> Summary:
@@ -64,7 +68,7 @@ class Summary:
             run.settings, valuation, len(run.points), len(run.validation),
             None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
-            run.hints(), run.record, wrote,
+            run.hints(), run.record, wrote, copies_told(run),
         )  # fmt: skip
 
 
@@ -119,3 +123,26 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
             }
         found.append(row)
     return found
+
+
+def copies_told(run: MemoryRun) -> list[str]:
+    """How many rows are copies, and first of all where copies have different labels."""
+    copies, found = run.copies, []
+    for kind, count, groups in (
+        ("exact", copies.exact_rows, copies.conflicts()),
+        ("near", copies.near_rows, copies.near_conflicts()),
+    ):
+        if groups:
+            have = "group of copies has" if len(groups) == 1 else "groups of copies have"
+            shown = "; ".join(_group(run, group) for group in groups[:GROUPS])
+            more = f"; and {len(groups) - GROUPS} more" if len(groups) > GROUPS else ""
+            found.append(f"{len(groups)} {kind} {have} different labels: {shown}{more}")
+        if count:
+            found.append(f"{count} rows have {kind} copies")
+    return found
+
+
+def _group(run: MemoryRun, group: list[int]) -> str:
+    rows, labels = run.points.rows, run.points.labels
+    shown = ", ".join(f"row {rows[place]} is {labels[place]}" for place in group[:MEMBERS])
+    return shown + (f" and {len(group) - MEMBERS} more" if len(group) > MEMBERS else "")
