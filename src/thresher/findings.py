@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.advice import SUGGESTIONS
 from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError
@@ -35,10 +36,10 @@ from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
+from thresher.stability import Stability
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 
-SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CHUNK = 1 << 16  # points whose values under every label are held at once, at most
 AT_ONCE = 1 << 24  # the most points times labels whose values are all held at once
 NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
@@ -56,28 +57,41 @@ class Findings:
         The value, its place (1 is the lowest), and the share of points with a lower value, in
         percent.
     near, agree
-        How many validation points are near, and which share of them carries the point's label (NaN
-        where nobody is near).
-    best_label, best_value
-        The other label under which the point would be worth most, and that worth, all else equal.
+        By a radius: how many validation points are near, and which share of them carries the
+        point's label (NaN where nobody is near). By a forest: how many other rows are in the
+        point's leaf, and which share of them carries its label, both as means over the trees that
+        did not see the point.
+    best_label
+        By a radius: the other label under which the point would be worth most. By a forest: the
+        other label with the largest share.
+    best_value
+        By a radius: what the point would be worth under that label, all else equal.
+    best_share, score
+        By a forest: the share of that label, and `agree / (agree + best_share)`. The lower the
+        score, the more probably the label is wrong.
     suggestion
         What to do: one of `SUGGESTIONS`.
     labels
         The labels as they are.
     best_codes
         The number of `best_label` among the classes.
+    stability
+        By a forest: how much of this another draw of folds and trees would find again.
     """
 
     labels: Coded
     values: NDArray[np.float64]
     rank: NDArray[np.int64]
     percentile: NDArray[np.float64]
-    near: NDArray[np.int64]
+    near: NDArray[Any]
     agree: NDArray[np.float64]
     best_label: Coded
-    best_value: NDArray[np.float64]
+    best_value: NDArray[np.float64] | None
     suggestion: Coded
     best_codes: NDArray[np.int64]
+    best_share: NDArray[np.float64] | None = None
+    score: NDArray[np.float64] | None = None
+    stability: Stability | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +108,7 @@ class Findings:
 
     def columns(self) -> dict[str, Any]:
         """The columns of a table, one row a point."""
-        return {
+        found = {
             "row": np.arange(len(self)),
             "label": self.labels,
             "value": self.values,
@@ -104,36 +118,20 @@ class Findings:
             "agree": self.agree,
             "best_label": self.best_label,
             "best_value": self.best_value,
+            "best_share": self.best_share,
+            "score": self.score,
             "suggestion": self.suggestion,
         }
+        return {name: column for name, column in found.items() if column is not None}
 
 
-def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
-    """What a valuation by `tknn_shapley` says about each point.
-
-    Parameters
-    ----------
-    valuation
-        Made by `tknn_shapley` from the other four arguments, with features or embeddings.
-    X, y, X_val, y_val
-        The points and the validation set.
-
-    Examples
-    --------
-    >>> import thresher as th
-    >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
-    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
-    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
-    >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
-    >>> found = explain(valuation, *data)
-    >>> found.suggestion, found.best_label[2]
-    (('keep', 'keep', 'relabel', 'outlier'), 'cat')
-    """
+def explain_by_radius(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
+    """What a valuation by `tknn_shapley` says about each point."""
     points, validation = _data(valuation, X, y, X_val, y_val)
     about = valuation.params
     game = ClassGame.of(validation, check_semivalue(about["semivalue"]))
     _, found = _judge_all(points, validation, about["radius"], game, mean=bool(about.get("mean")))
-    _check_fit(valuation.values, found.value)
+    check_fit(valuation.values, found.value)
     return _findings(valuation, validation.classes, points.codes, found)
 
 
@@ -290,34 +288,35 @@ def _data(
 ) -> tuple[Points, Validation]:
     """What was valued, if it can be that."""
     about = valuation.params
-    if valuation.method != "tknn-shapley" or about["metric"] == "precomputed":
+    if about["metric"] == "precomputed":
         raise InputError(
-            f"explain needs a valuation by tknn_shapley with features, got {valuation.method} "
-            f"with metric {about.get('metric')}"
+            "explain needs features, and the valuation is of distances that were precomputed"
         )
-    if about["validation_points"] != len(y_val) or len(valuation) != len(y):
-        raise InputError(
-            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {len(y)} and y_val {len(y_val)} labels"
-        )
-    classes = _classes(about["classes"], y, y_val)
+    classes = stored_classes(valuation, y, y_val)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
     return check_points(X, y, validation), validation
 
 
-def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
+def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     """The classes of a valuation; where its record has them as text only, those of the labels."""
-    labels = check_labels("y", y), check_labels("y_val", y_val)
+    about, stored = valuation.params, valuation.params["classes"]
+    there = 0 if y_val is None else len(y_val)
+    if about["validation_points"] != there or len(valuation) != len(y):
+        raise InputError(
+            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
+            f"validation points, but y has {len(y)} and y_val {there} labels"
+        )
+    labels = [check_labels("y", y)] + ([] if y_val is None else [check_labels("y_val", y_val)])
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
-        return stored
+        return list(stored)
     read = list(class_list(None, *labels).labels)
     if [repr(label) for label in read] != [x if isinstance(x, str) else repr(x) for x in stored]:
         raise InputError(f"y and y_val have other labels than the valuation, which has {stored}")
     return read
 
 
-def _check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
     """Refuse data that have other values than the valuation says."""
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
     if len(apart):

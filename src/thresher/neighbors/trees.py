@@ -83,6 +83,15 @@ class Grown:
         """How many leaves each tree has."""
         return [tree.size for tree in self.trees]
 
+    @property
+    def middle(self) -> int:
+        """The first tree of the second half of the splits; 0 where there is one split only.
+
+        Both halves are forests of their own: other folds, other trees, each row in equally many.
+        """
+        splits = [tree.split for tree in self.trees]
+        return splits.index((max(splits) + 1) // 2) if splits[-1] else 0
+
     def folds_of(self, features: Features) -> NDArray[np.int64] | None:
         """The fold of each row in each split; None where all rows fill all trees."""
         if not self.folds:

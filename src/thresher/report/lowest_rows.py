@@ -86,7 +86,8 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
     if errors is not None:
         columns["standard error"] = errors[rows].tolist()
     if findings is not None:
-        columns["best value"] = findings.best_value[rows].tolist()
+        if findings.best_value is not None:
+            columns["best value"] = findings.best_value[rows].tolist()
         columns["near"] = findings.near[rows].tolist()
         columns["agree"] = [None if np.isnan(x) else float(x) for x in findings.agree[rows]]
     columns["percentile"] = (100.0 * below / len(values)).tolist()

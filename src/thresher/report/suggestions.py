@@ -16,9 +16,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.advice import SUGGESTIONS
 from thresher.checks import check_metric
 from thresher.errors import InputError, ThresherWarning
-from thresher.findings import CLEAR, FEW, SUGGESTIONS, Findings, explain
+from thresher.explained import explain
+from thresher.findings import CLEAR, FEW, Findings
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
 from thresher.neighbors.ball import Ball

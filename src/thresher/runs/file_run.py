@@ -16,10 +16,11 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thresher.advice import SUGGESTIONS
 from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import portable
-from thresher.findings import SUGGESTIONS, Judged
+from thresher.findings import Judged
 from thresher.games.semivalues import check_semivalue
 from thresher.labels import is_missing
 from thresher.passes.checkpoint import Checkpoint
