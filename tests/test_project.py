@@ -29,7 +29,7 @@ LAYERS = {
         "retrain", "tknn", "valuation",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "findings", "leaf_findings", "paper", "plots", "report",
+        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "paper", "plots", "report",
         "stability", "tables",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
