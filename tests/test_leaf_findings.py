@@ -7,9 +7,8 @@ import pytest
 
 import thresher as th
 from thresher import leaf_findings
-from thresher.advice import MARGIN, NO_SHARE, SUGGESTIONS, suggest_by_shares
+from thresher.advice import SUGGESTIONS
 from thresher.errors import InputError
-from thresher.games.label_shares import LabelShares
 from thresher.kernels.leaf_sums import add_shares
 from thresher.stability import Stability
 
@@ -136,19 +135,6 @@ def test_the_kernel_leaves_the_point_itself_out(kernel):
     assert shares.tolist() == [[0.5, 0.5], [1, 0], [0, 0], [0, 0]]
     assert near.tolist() == [2, 2, 0, 0]
     assert (trees.tolist(), empty.tolist()) == ([1, 1, 0, 1], [0, 0, 0, 1])
-
-
-def test_suggestions_follow_the_shares():
-    cases = {
-        "keep": (0.6, 0.4, 3.0),
-        "relabel": (0.3, 0.3 + MARGIN, 3.0),
-        "inspect": (0.45, 0.5, 3.0),
-        "drop": (NO_SHARE / 2, MARGIN / 2, 3.0),
-        "outlier": (0.0, 0.9, 0.0),
-    }
-    own, other, near = (np.array(column) for column in zip(*cases.values(), strict=True))
-    found = suggest_by_shares(LabelShares(own, other, np.zeros(5, np.int64), near))
-    assert [SUGGESTIONS[place] for place in found] == list(cases)
 
 
 def test_stability_compares_two_halves():

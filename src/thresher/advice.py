@@ -11,12 +11,14 @@ By a radius, and by nearest neighbors, the others are validation points, which h
     inspect   it hurts, and most near ones disagree, but not clearly; or no validation point at all
               has its label, so that none could agree
 
-By a forest the others are the rows in the point's leaves (`games.label_shares`):
+By a forest the others are the rows in the point's leaves (`games.label_shares`). For each label,
+`forecast` says how many points carry it wrongly. Those whose others contradict it most are called
+wrong, as many as that:
 
     outlier   hardly anybody is ever in its leaf: nothing can be said
-    relabel   another label's share exceeds that of its own clearly
-    drop      its own label has next to no share, and no other one leads clearly either
-    inspect   another label's share exceeds that of its own, but not clearly
+    relabel   its label is called wrong, and another one has a fifth of the others at least
+    drop      its label is called wrong, but no other one has that share
+    inspect   the next in line, as many again, if another label's share exceeds that of its own
     keep      all others
 """
 
@@ -27,13 +29,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.forecast import Forecast, lowest
 from thresher.games.label_shares import LabelShares
+from thresher.labels import Codes
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
-MARGIN = 0.2  # by which another label's share exceeds that of the own one, to be clear
-NO_SHARE = 0.05  # of the own label, where no other one is clear
+NEW_LABEL = 0.2  # share of another label that makes it the new one: below, it is rarely right
 NOBODY = 0.05  # other rows in a leaf, as a mean over trees
 
 Integers = NDArray[np.int64]
@@ -64,9 +67,15 @@ def suggest_by_votes(values: Floats, near: Near, known: NDArray[np.bool_]) -> In
     return np.select(conditions, words[:4], words[4])
 
 
-def suggest_by_shares(shares: LabelShares) -> Integers:
+def suggest_by_shares(shares: LabelShares, codes: Codes, forecast: Forecast) -> Integers:
     """What to do about each point, as places in `SUGGESTIONS`."""
-    lead = shares.other - shares.own
-    conditions = [shares.near < NOBODY, lead >= MARGIN, shares.own < NO_SHARE, lead > 0]
+    contradicted = np.flatnonzero(shares.other > shares.own)
+    scores, labels = shares.score[contradicted], codes[contradicted].astype(np.int64)
+    wrong, doubtful = (
+        np.isin(np.arange(len(codes)), contradicted[lowest(scores, labels, np.rint(counts))])
+        for counts in (forecast.by_label, 2 * forecast.by_label)
+    )
+    named = shares.other >= NEW_LABEL
+    conditions = [shares.near < NOBODY, wrong & named, wrong, doubtful]
     words = [SUGGESTIONS.index(word) for word in ("outlier", "relabel", "drop", "inspect")]
     return np.select(conditions, words, SUGGESTIONS.index("keep"))

@@ -17,6 +17,7 @@ from thresher.advice import SUGGESTIONS, Near, suggest_by_votes
 from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError
+from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
@@ -66,6 +67,8 @@ class Findings:
         The number of `best_label` among the classes.
     stability
         By a forest: how much of this another draw of folds and trees would find again.
+    forecast
+        By a forest: how many labels are expected to be wrong.
     """
 
     labels: Coded
@@ -81,6 +84,7 @@ class Findings:
     best_share: NDArray[np.float64] | None = None
     score: NDArray[np.float64] | None = None
     stability: Stability | None = None
+    forecast: Forecast | None = None
 
     def __len__(self) -> int:
         return len(self.values)

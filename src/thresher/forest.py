@@ -230,8 +230,9 @@ def forest_shapley(
         The validation set. Without it every point is a judge of the others.
     forest
         A classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
-        `RandomForestClassifier()` if not given. One that is fitted is taken as it is: then every
-        point fills all of its trees, whether they saw it or not.
+        `RandomForestClassifier(bootstrap=False, min_samples_leaf=2)` if not given. One that is
+        fitted is taken as it is: then every point fills all of its trees, whether they saw it or
+        not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -250,7 +251,7 @@ def forest_shapley(
 
     Notes
     -----
-    `leaf_shapley` has the utility. The folds are drawn anew up to five times, each with its share
+    `leaf_shapley` has the utility. The folds are drawn anew up to ten times, each with its share
     of the trees. At most 20,000 points of a fold decide the structure; all of them fill it. Growing
     the trees takes most of the time. Values take O(N trees depth), and memory for one tree at a
     time.
@@ -263,7 +264,7 @@ def forest_shapley(
     >>> y, wrong = th.flip_labels((X[:, 0] > 0).astype(int), fraction=0.05, seed=0)
     >>> valuation = th.forest_shapley(X, y, trees=40)
     >>> int(wrong[valuation.suspects(10)].sum())
-    10
+    9
     """
     votes, about = forest_votes(
         X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,

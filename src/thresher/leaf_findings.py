@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thresher.advice import SUGGESTIONS, suggest_by_shares
 from thresher.coded import Coded
 from thresher.findings import Findings
+from thresher.forecast import Forecast, forecast_errors
 from thresher.forest import FOREST, Votes, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
@@ -63,7 +67,9 @@ def forest_findings(
     >>> y, wrong = th.flip_labels((X[:, 0] > 0).astype(int), fraction=0.05, seed=0)
     >>> valuation, findings = th.forest_findings(X, y, trees=40)
     >>> findings
-    Findings(200 points: 189 keep, 10 relabel, 1 inspect)
+    Findings(200 points: 189 keep, 11 relabel)
+    >>> round(findings.forecast.wrong), findings.forecast.poor
+    (10, False)
     >>> [findings.suggestion[row] for row in np.flatnonzero(wrong)[:3]]
     ['relabel', 'relabel', 'relabel']
     """
@@ -94,7 +100,7 @@ def explain_votes(
     stability = None
     if paid is not None:
         early = groups.in_input_order(paid, votes.judges if mean else 1)
-        advice = [(suggest_by_shares(half), half.best) for half in halves]
+        advice = [(_suggestions(votes, half)[0], half.best) for half in halves]
         stability = Stability.of((early, valuation.values - early), (advice[0], advice[1]))
     return valuation, _findings(votes, valuation, whole, stability)
 
@@ -131,6 +137,7 @@ def _findings(
     votes: Votes, valuation: Valuation, shares: LabelShares, stability: Stability | None
 ) -> Findings:
     labels = votes.classes.labels
+    suggestions, forecast = _suggestions(votes, shares)
     return Findings(
         Coded.numbered(votes.codes, labels),
         valuation.values,
@@ -140,9 +147,15 @@ def _findings(
         shares.own,
         Coded.numbered(shares.best, labels),
         None,
-        Coded.numbered(suggest_by_shares(shares), SUGGESTIONS),
+        Coded.numbered(suggestions, SUGGESTIONS),
         shares.best,
         shares.other,
         shares.score,
         stability,
+        forecast,
     )
+
+
+def _suggestions(votes: Votes, shares: LabelShares) -> tuple[NDArray[np.int64], Forecast]:
+    forecast = forecast_errors(shares, votes.codes, len(votes.classes))
+    return suggest_by_shares(shares, votes.codes, forecast), forecast

@@ -22,7 +22,7 @@ from thresher.neighbors.leaves import Places
 from thresher.progress import progress_bar
 from thresher.threads import thread_count
 
-SPLITS = 5  # times that the folds are drawn, each with its share of the trees
+SPLITS = 10  # times that the folds are drawn, each with its share of the trees
 GROWN_FROM = 20_000  # rows of a fold that decide the structure at most
 LARGEST = np.finfo(np.float32).max
 ORDER = 1 << 20  # salt of the order in which rows are handed to a forest
@@ -157,7 +157,9 @@ def grow(
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
 
-    model = RandomForestClassifier() if forest is None else forest
+    # no bootstrap: folds leave out half of the rows already, and a tree needs all of the others
+    plain = RandomForestClassifier(bootstrap=False, min_samples_leaf=2)
+    model = plain if forest is None else forest
     each = trees // folds
     splits = min(SPLITS, each)
     shares = [each // splits + (split < each % splits) for split in range(splits)]

@@ -34,6 +34,7 @@ class Section(Protocol):
     """A section of the page: it holds what was measured, and its template asks it for the rest."""
 
     name: ClassVar[str]  # its id on the page, and the name of its template
+
     @property
     def title(self) -> str:
         """In the list of sections."""
