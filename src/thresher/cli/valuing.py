@@ -87,7 +87,7 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         say(f"hint: {hint}")
     for line in done.copies:
         say(f"copies: {line}")
-    _say_suggestions(done.suggestions, done.worst)
+    _say_suggestions(done)
     if out is not None and out.is_dir():
         say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
     else:
@@ -102,6 +102,7 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_all": _known(done.valuation.utility_all),
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
+        "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
@@ -111,12 +112,16 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     }
 
 
-def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
-    """How many rows got each suggestion, if there are any, and the lowest values."""
-    if suggestions is not None:
-        say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
-    say("lowest values:")
-    for found in worst:
+def _say_suggestions(done: Any) -> None:
+    """How many rows got each suggestion, if there are any, and where to look first."""
+    if done.suggestions is not None:
+        say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
+    if done.forecast is not None:
+        poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
+        say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
+    if done.worst:
+        say("look first at:" if "score" in done.worst[0] else "lowest values:")
+    for found in done.worst:
         id_, label, best = (
             shortened(str(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best_label")
         )
@@ -124,7 +129,8 @@ def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
         word = found.get("suggestion", "")
         advice = f"{word} to {best}" if word == "relabel" else word
         what = f"label {label}, {advice}".rstrip(", ")
-        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+        number = f"score {found['score']:.2f}" if "score" in found else f"{found['value']:.4g}"
+        say(f"  row {found['row']}{name}: {number}, {what}")
 
 
 def _counted(number: int, kind: str = "") -> str:

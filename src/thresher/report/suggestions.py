@@ -21,6 +21,7 @@ from thresher.checks import check_metric
 from thresher.errors import InputError, ThresherWarning
 from thresher.explained import explain
 from thresher.findings import Findings
+from thresher.forecast import Forecast
 from thresher.forest import FOREST, LEAVES
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
@@ -52,7 +53,7 @@ BY_VOTES = {  # what each means, of validation points near
 BY_SHARES = {  # and of other rows in a row's leaves
     "relabel": "the rows that share its leaves clearly speak for another label",
     "drop": "they speak against its label as clearly, but for no other one",
-    "inspect": "they speak against its label, but less clearly",
+    "inspect": "they speak against its label, too, but less clearly",
     "keep": "they do not speak against its label",
     "outlier": "hardly any other row shares its leaves, so nothing can be said",
 }
@@ -119,6 +120,7 @@ class Suggestions:
     false_alarms: FalseAlarms | None = None
     by_shares: bool = False  # whether the rows in leaves are asked, and not validation points near
     stability: Stability | None = None
+    forecast: Forecast | None = None
     name: ClassVar[str] = "suggestions"
     title: ClassVar[str] = "Labels and suggestions"
 
@@ -167,12 +169,31 @@ class Suggestions:
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
         total = self.total
-        return [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
+        found = [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
+        if self.forecast is None:
+            return found
+        told = "a poor forecast" if self.forecast.poor else "as forecast"
+        return [("wrong labels", f"about {short(round(self.forecast.wrong))}", told), *found]
+
+    def forecast_text(self) -> str:
+        """How many labels are expected to be wrong."""
+        if self.forecast is None:
+            return ""
+        wrong = count_of(round(self.forecast.wrong), "label is", "labels are")
+        said = f"About {wrong} expected to be wrong, by how often rows that share leaves contradict"
+        said += " each other where they are surest."
+        if self.forecast.poor:
+            said += (
+                f" That forecast is poor: {percent(self.forecast.contradicted)} of the labels are "
+                "contradicted, so classes overlap, and the number is probably too high."
+            )
+        return said
 
     def cautions(self) -> list[str]:
         """Whether there are enough validation points near for a label to be clearly wrong."""
         if self.by_shares:
-            return self._shaky()
+            poor = self.forecast is not None and self.forecast.poor
+            return [*([self.forecast_text()] if poor else []), *self._shaky()]
         if not 0 < self.median_near < LEAST_CLEAR:
             return []
         near = count_of(int(self.median_near), "validation point")
@@ -261,6 +282,7 @@ def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
         _count_false_alarms(subject),
         subject.valuation.method in {FOREST, LEAVES},
         findings.stability,
+        findings.forecast,
     )
 
 

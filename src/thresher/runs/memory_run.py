@@ -9,8 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
+from thresher.review import review_list
 from thresher.runs.hints import doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
@@ -66,10 +71,27 @@ class MemoryRun:
             found["id"] = list(self.points.ids)
         if self.findings is not None:
             found |= {**self.findings.columns(), "row": self.points.rows}
+            found |= self._review_column()
         else:
             found |= {"label": self.points.labels, "value": self.valuation.values}
             found |= {"rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()}
         return found | self._copy_columns()
+
+    def _review_column(self) -> dict[str, Any]:
+        """The place of each row in the review list, where there are scores to go by."""
+        if self.findings is None or self.findings.score is None:
+            return {}
+        places: list[int | None] = [None] * len(self.points)
+        for place, row in enumerate(self.review.tolist(), 1):
+            places[row] = place
+        return {"review": pa.array(places, pa.int64())}
+
+    @cached_property
+    def review(self) -> NDArray[np.int64]:
+        """Rows to look at, the most worthwhile first; without findings, the lowest values."""
+        if self.findings is None:
+            return self.valuation.suspects(len(self.points))
+        return review_list(self.findings, self.copies.conflicts())
 
     def _copy_columns(self) -> dict[str, Any]:
         """Who is a copy of whom, if anybody is."""
@@ -78,7 +100,7 @@ class MemoryRun:
             return {}
         rows = self.points.rows
         of = [None if place < 0 else int(rows[place]) for place in copies.copy_of.tolist()]
-        return {"copies": copies.counts, "copy_of": of}
+        return {"copies": copies.counts, "copy_of": pa.array(of, pa.int64())}
 
     @cached_property
     def copies(self) -> Copies:
@@ -113,8 +135,8 @@ class MemoryRun:
             ids=self.points.ids, rows=self.points.rows,
             show={name: features.column(name).to_pylist() for name in names},
             held_out="held_out" in self.record["validation"], record=self.record,
-            seed=self.settings.seed, findings=self.findings, cautions=self.cautions(),
-            progress=progress,
+            seed=self.settings.seed, findings=self.findings, copies=self.copies,
+            cautions=self.cautions(), progress=progress,
         )  # fmt: skip
         write_report(path, evidence, force=force)
 

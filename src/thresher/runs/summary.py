@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.advice import SUGGESTIONS
+from thresher.forecast import Forecast
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation
@@ -35,9 +36,11 @@ class Summary:
     suggestions
         How many rows got each, where the method makes any.
     worst
-        The rows with the lowest values, with what is known of each.
+        The rows to look at first, with what is known of each.
     by_owner
         The value of each owner, if there are owners.
+    forecast
+        How many labels are expected to be wrong, where the method can tell.
     copies
         What is to be said about rows that are copies of each other.
     hints
@@ -59,6 +62,7 @@ class Summary:
     record: Mapping[str, Any]
     wrote: list[Path]
     copies: list[str] = field(default_factory=list)
+    forecast: Forecast | None = None
 
     @classmethod
     def of(cls, run: MemoryRun, wrote: list[Path]) -> Summary:
@@ -69,6 +73,7 @@ class Summary:
             None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
             run.hints(), run.record, wrote, copies_told(run),
+            None if findings is None else findings.forecast,
         )  # fmt: skip
 
 
@@ -111,7 +116,10 @@ class Highlights:
 
 def _worst(run: MemoryRun) -> list[dict[str, Any]]:
     points, findings, found = run.points, run.findings, []
-    for place in run.valuation.suspects(min(WORST, len(points))):
+    listed = run.valuation.suspects(min(WORST, len(points)))
+    if findings is not None and findings.score is not None:
+        listed = run.review[:WORST]
+    for place in listed:
         row = {"row": points.rows[place], "label": points.labels[place]}
         row["value"] = run.valuation.values[place]
         if points.ids is not None:
@@ -121,6 +129,8 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
                 "suggestion": findings.suggestion[place],
                 "best_label": findings.best_label[place],
             }
+        if findings is not None and findings.score is not None:
+            row["score"] = findings.score[place]
         found.append(row)
     return found
 
