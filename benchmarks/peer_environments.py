@@ -35,6 +35,12 @@ PEERS = {
     "cleanlab": Peer(
         ("cleanlab==2.9.0", "scikit-learn"), "values a set by itself (N = M), cut off at k: not comparable",
         (SMALL,)),
+    "cleanlab_issues": Peer(
+        ("cleanlab==2.9.0", "scikit-learn"), "suggestions.py: which labels are wrong", (),
+        environment="cleanlab"),
+    "cleanlab_fold": Peer(
+        ("cleanlab==2.9.0", "scikit-learn"), "forest_speed.py: one fold of five", (),
+        environment="cleanlab"),
     "opendataval": Peer(
         ("opendataval==1.3.0",), "2019 utility, float32", (SMALL, MIDDLE)),
 }  # fmt: skip

@@ -220,6 +220,8 @@ def peers(repeats):
     """Seconds and values of the peers, each in its own environment, beside ours."""
     found = {}
     for name, environment in peer_environments.PEERS.items():
+        if not environment.shapes:
+            continue
         python, trouble = peer_environments.ready(name)
         if python is None:
             found[name] = {"installed": False, "why": trouble}

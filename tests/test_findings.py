@@ -9,7 +9,8 @@ import pytest
 
 import thresher as th
 from thresher import findings as module
-from thresher.findings import explain, value_and_explain
+from thresher.explained import explain
+from thresher.findings import value_and_explain
 from thresher.inputs import check_pair
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(4, 1)]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher as th
-from thresher.findings import explain
+from thresher.explained import explain
 from thresher.kernels.bits import add_by_bits, add_visits, count_visits
 from thresher.kernels.boxes import (
     fill_leaves,

@@ -28,7 +28,10 @@ LAYERS = {
         "classifier", "corrupt", "counts", "forest", "knn", "live", "passes", "price_list", "privacy", "radius",
         "retrain", "tknn", "valuation",
     },
-    "findings": {"attack", "embed", "findings", "paper", "plots", "report", "tables"},
+    "findings": {
+        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "paper", "plots", "report", "review", "second_look", "stability", "tables",
+    },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip
 LEVELS = {module: level for level, names in enumerate(LAYERS.values()) for module in names}

@@ -21,9 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import thresher as th
+from thresher.advice import SUGGESTIONS
 from thresher.embed import leading_components
 from thresher.errors import ExtraError, InputError
-from thresher.findings import SUGGESTIONS, explain
+from thresher.explained import explain
 from thresher.report import gather, render, report_valuation, write_report
 from thresher.report.coverage import ClassCoverage, Coverage
 from thresher.report.distribution import bar_counts, bar_edges

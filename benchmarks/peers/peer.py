@@ -82,6 +82,55 @@ def cleanlab(data):
     )
 
 
+def cleanlab_issues(data):
+    """Two scores, issue, best label and seconds: models by labelings by these five by rows."""
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    models = {
+        "forest": RandomForestClassifier(200, random_state=0, n_jobs=2),
+        "linear": LogisticRegression(max_iter=300),
+    }
+
+    def found(name, y):
+        start = time.perf_counter()
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        shares = cross_val_predict(models[name], data[name], y, cv=folds, method="predict_proba")
+        issues = find_label_issues(y, shares)
+        seconds = np.full(len(y), time.perf_counter() - start)
+        scores = (
+            get_label_quality_scores(y, shares, method=method)
+            for method in ("self_confidence", "normalized_margin")
+        )
+        return *scores, issues, shares.argmax(axis=1), seconds
+
+    return lambda: np.array([[found(name, y) for y in data["y"]] for name in models])
+
+
+def cleanlab_fold(data):
+    """Seconds to fit and ask a forest in one fold of five, and to find issues in all rows."""
+    from cleanlab.filter import find_label_issues
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = data["X"], data["y"]
+    out = np.arange(len(y)) % 5 == 0
+
+    def run():
+        start = time.perf_counter()
+        forest = RandomForestClassifier(200, random_state=0, n_jobs=2).fit(X[~out], y[~out])
+        forest.predict_proba(X[out])
+        asked = time.perf_counter()
+        shares = forest.predict_proba(X)  # its own rows, too: for the size, not the findings
+        start_issues = time.perf_counter()
+        find_label_issues(y, shares)
+        return np.array([asked - start, time.perf_counter() - start_issues])
+
+    return run
+
+
 def main(peer, source, target, repeats):
     warnings.simplefilter("ignore")
     with np.load(source) as stored:

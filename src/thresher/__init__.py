@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from thresher.classifier import TKNNClassifier
     from thresher.corrupt import add_feature_noise, flip_labels
     from thresher.counts import NeighborCounts
-    from thresher.findings import Findings, explain
+    from thresher.explained import explain
+    from thresher.findings import Findings
     from thresher.forest import forest_shapley, leaf_shapley
     from thresher.games.semivalues import Beta
     from thresher.knn import knn_shapley
+    from thresher.leaf_findings import forest_findings
     from thresher.live.store import LiveCounts
     from thresher.passes.dask_valuation import DaskValuation
     from thresher.price_list import PriceList
@@ -88,6 +90,7 @@ __all__ = [
     "dp_tknn_shapley",
     "explain",
     "flip_labels",
+    "forest_findings",
     "forest_shapley",
     "knn_shapley",
     "leaf_shapley",
@@ -127,8 +130,9 @@ _LATER = {
     "data_shapley": "thresher.retrain.methods",
     "dp_knn_shapley": "thresher.privacy.dp_knn",
     "dp_tknn_shapley": "thresher.privacy.dp_tknn",
-    "explain": "thresher.findings",
+    "explain": "thresher.explained",
     "flip_labels": "thresher.corrupt",
+    "forest_findings": "thresher.leaf_findings",
     "forest_shapley": "thresher.forest",
     "knn_shapley": "thresher.knn",
     "leaf_shapley": "thresher.forest",

@@ -1,16 +1,7 @@
-"""Findings: what a valuation by a radius says about each row, and what to do about it.
+"""Findings: what a valuation says about each row, and what to do about it (`advice`).
 
-For each point: how many validation points are near, how many of them carry its label, which other
-label would make it worth most, and a suggestion:
-
-    outlier   no validation point is near: nothing can be said
-    keep      its value is not negative, or at least half of the near ones agree with its label
-    relabel   it hurts, would help under another label, and near validation points clearly say so:
-              none is more frequent among them, and at most one in five of those with either label
-              has the point's own, which is more than two standard deviations from even odds
-    drop      as clearly wrong, but it would hurt under every other label too
-    inspect   it hurts, and most near ones disagree, but not clearly; or no validation point at all
-              has its label, so that none could agree
+By a radius: for each point, how many validation points are near, how many of them carry its label,
+and which other label would make it worth most.
 """
 
 from __future__ import annotations
@@ -22,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.advice import SUGGESTIONS, Near, suggest_by_votes
 from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError
+from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
@@ -35,15 +28,13 @@ from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
+from thresher.stability import Stability
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 
-SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CHUNK = 1 << 16  # points whose values under every label are held at once, at most
 AT_ONCE = 1 << 24  # the most points times labels whose values are all held at once
 NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
-CLEAR = 2.0  # standard deviations of even odds
-FEW = 0.2  # share of votes for the own label
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +47,44 @@ class Findings:
         The value, its place (1 is the lowest), and the share of points with a lower value, in
         percent.
     near, agree
-        How many validation points are near, and which share of them carries the point's label (NaN
-        where nobody is near).
-    best_label, best_value
-        The other label under which the point would be worth most, and that worth, all else equal.
+        By a radius: how many validation points are near, and which share of them carries the
+        point's label (NaN where nobody is near). By a forest: how many other rows are in the
+        point's leaf, and which share of them carries its label, both as means over the trees that
+        did not see the point.
+    best_label
+        By a radius: the other label under which the point would be worth most. By a forest: the
+        other label with the largest share.
+    best_value
+        By a radius: what the point would be worth under that label, all else equal.
+    best_share, score
+        By a forest: the share of that label, and `agree / (agree + best_share)`. The lower the
+        score, the more probably the label is wrong.
     suggestion
         What to do: one of `SUGGESTIONS`.
     labels
         The labels as they are.
     best_codes
         The number of `best_label` among the classes.
+    stability
+        By a forest: how much of this another draw of folds and trees would find again.
+    forecast
+        By a forest: how many labels are expected to be wrong.
     """
 
     labels: Coded
     values: NDArray[np.float64]
     rank: NDArray[np.int64]
     percentile: NDArray[np.float64]
-    near: NDArray[np.int64]
+    near: NDArray[Any]
     agree: NDArray[np.float64]
     best_label: Coded
-    best_value: NDArray[np.float64]
+    best_value: NDArray[np.float64] | None
     suggestion: Coded
     best_codes: NDArray[np.int64]
+    best_share: NDArray[np.float64] | None = None
+    score: NDArray[np.float64] | None = None
+    stability: Stability | None = None
+    forecast: Forecast | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +101,7 @@ class Findings:
 
     def columns(self) -> dict[str, Any]:
         """The columns of a table, one row a point."""
-        return {
+        found = {
             "row": np.arange(len(self)),
             "label": self.labels,
             "value": self.values,
@@ -104,36 +111,20 @@ class Findings:
             "agree": self.agree,
             "best_label": self.best_label,
             "best_value": self.best_value,
+            "best_share": self.best_share,
+            "score": self.score,
             "suggestion": self.suggestion,
         }
+        return {name: column for name, column in found.items() if column is not None}
 
 
-def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
-    """What a valuation by `tknn_shapley` says about each point.
-
-    Parameters
-    ----------
-    valuation
-        Made by `tknn_shapley` from the other four arguments, with features or embeddings.
-    X, y, X_val, y_val
-        The points and the validation set.
-
-    Examples
-    --------
-    >>> import thresher as th
-    >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
-    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
-    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
-    >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
-    >>> found = explain(valuation, *data)
-    >>> found.suggestion, found.best_label[2]
-    (('keep', 'keep', 'relabel', 'outlier'), 'cat')
-    """
-    points, validation = _data(valuation, X, y, X_val, y_val)
+def explain_by_radius(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
+    """What a valuation by `tknn_shapley` says about each point."""
+    points, validation = checked_data(valuation, X, y, X_val, y_val)
     about = valuation.params
     game = ClassGame.of(validation, check_semivalue(about["semivalue"]))
     _, found = _judge_all(points, validation, about["radius"], game, mean=bool(about.get("mean")))
-    _check_fit(valuation.values, found.value)
+    check_fit(valuation.values, found.value)
     return _findings(valuation, validation.classes, points.codes, found)
 
 
@@ -278,46 +269,47 @@ def _present(validation: Validation) -> NDArray[np.bool_]:
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
     """What follows for points of these classes, some of which are `known` to the validation set."""
-    near = _Near.of(worth, codes)
+    near = _near(worth, codes)
     values = near.value / scale
     agree = np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0)
-    suggestion = _suggest(values, near, known[codes])
+    suggestion = suggest_by_votes(values, near, known[codes])
     return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
-def _data(
+def checked_data(
     valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any
 ) -> tuple[Points, Validation]:
     """What was valued, if it can be that."""
     about = valuation.params
-    if valuation.method != "tknn-shapley" or about["metric"] == "precomputed":
+    if about["metric"] == "precomputed":
         raise InputError(
-            f"explain needs a valuation by tknn_shapley with features, got {valuation.method} "
-            f"with metric {about.get('metric')}"
+            "explain needs features, and the valuation is of distances that were precomputed"
         )
-    if about["validation_points"] != len(y_val) or len(valuation) != len(y):
-        raise InputError(
-            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {len(y)} and y_val {len(y_val)} labels"
-        )
-    classes = _classes(about["classes"], y, y_val)
+    classes = stored_classes(valuation, y, y_val)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
     return check_points(X, y, validation), validation
 
 
-def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
+def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     """The classes of a valuation; where its record has them as text only, those of the labels."""
-    labels = check_labels("y", y), check_labels("y_val", y_val)
+    about, stored = valuation.params, valuation.params["classes"]
+    there = 0 if y_val is None else len(y_val)
+    if about["validation_points"] != there or len(valuation) != len(y):
+        raise InputError(
+            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
+            f"validation points, but y has {len(y)} and y_val {there} labels"
+        )
+    labels = [check_labels("y", y)] + ([] if y_val is None else [check_labels("y_val", y_val)])
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
-        return stored
+        return list(stored)
     read = list(class_list(None, *labels).labels)
     if [repr(label) for label in read] != [x if isinstance(x, str) else repr(x) for x in stored]:
         raise InputError(f"y and y_val have other labels than the valuation, which has {stored}")
     return read
 
 
-def _check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
     """Refuse data that have other values than the valuation says."""
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
     if len(apart):
@@ -327,39 +319,14 @@ def _check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Near:
+def _near(worth: Worth, labels: Codes) -> Near:
     """Who is near each point, and what it is worth under its own label and the best other one."""
-
-    near: NDArray[np.int64]
-    own: NDArray[np.int64]  # of them with the own label
-    value: NDArray[np.float64]
-    best: NDArray[np.int64]  # the best other label
-    votes: NDArray[np.int64]  # of near ones for it
-    most: NDArray[np.int64]  # of near ones for any other label
-    best_value: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, worth: Worth, labels: Codes) -> _Near:
-        each, codes = np.arange(len(labels)), labels.astype(np.int64)
-        near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
-        value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
-        others[each, codes], theirs[each, codes] = -np.inf, 0
-        best = others.argmax(axis=1) if others.shape[1] > 1 else codes
-        return cls(
-            near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
-            theirs.max(axis=1).astype(np.int64), worth.values[each, best],
-        )  # fmt: skip
-
-
-def _suggest(
-    values: NDArray[np.float64], near: _Near, known: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """What to do, as places in `SUGGESTIONS`; `known` are points with a label of the public."""
-    both = near.votes + near.own
-    clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)
-    clear &= known & (near.votes == near.most)
-    fine = (values >= 0) | (2 * near.own >= near.near)
-    conditions = [near.near == 0, fine, clear & (near.best_value > 0), clear]
-    words = [SUGGESTIONS.index(word) for word in ("outlier", "keep", "relabel", "drop", "inspect")]
-    return np.select(conditions, words[:4], words[4])
+    each, codes = np.arange(len(labels)), labels.astype(np.int64)
+    near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
+    value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
+    others[each, codes], theirs[each, codes] = -np.inf, 0
+    best = others.argmax(axis=1) if others.shape[1] > 1 else codes
+    return Near(
+        near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
+        theirs.max(axis=1).astype(np.int64), worth.values[each, best],
+    )  # fmt: skip

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_flag
 from thresher.errors import InputError
-from thresher.games.forest_vote import ForestVote
+from thresher.games.forest_vote import ForestVote, Watch
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
@@ -91,6 +91,14 @@ def leaf_shapley(
     >>> th.leaf_shapley(leaves, y).values.round(3).tolist()
     [-0.25, 0.0, 0.25]
     """
+    votes = leaf_votes(leaves, y, leaves_val, y_val, unseen=unseen, classes=classes)
+    return votes.valuation(LEAVES, {}, semivalue, owners=owners, mean=mean, progress=progress)
+
+
+def leaf_votes(
+    leaves: Any, y: Any, leaves_val: Any, y_val: Any, *, unseen: Any, classes: Any
+) -> Votes:
+    """Points and judges in leaves that are known, checked."""
     table = _check_leaves("leaves", leaves)
     table_val = None if leaves_val is None else _check_leaves("leaves_val", leaves_val)
     if (leaves_val is None) != (y_val is None):
@@ -104,12 +112,11 @@ def leaf_shapley(
     rows = LeafTable(numbered, allowed)
     rows_val = None if numbered_val is None else LeafTable(numbered_val)
     trees = np.full(len(table), table.shape[1]) if allowed is None else allowed.sum(axis=1)
-    votes = _Votes.of(rows, y, rows_val, y_val, sizes, trees, classes)
-    return votes.valuation(LEAVES, {}, semivalue, owners=owners, mean=mean, progress=progress)
+    return Votes.of(rows, y, rows_val, y_val, sizes, trees, classes, table.shape[1] // 2)
 
 
 @dataclass(frozen=True)
-class _Votes:
+class Votes:
     """Points and judges in the leaves of trees."""
 
     rows: LeafRows
@@ -119,31 +126,38 @@ class _Votes:
     near: Leaves
     trees: NDArray[np.int64]  # that each point is in
     classes: Classes
+    middle: int = 0  # the tree at which a second, independent half begins; 0 if none does
 
     @classmethod
     def of(
         cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
-        trees: NDArray[np.int64], classes: Any,
-    ) -> _Votes:  # fmt: skip
+        trees: NDArray[np.int64], classes: Any, middle: int = 0,
+    ) -> Votes:  # fmt: skip
+        """With labels that were not checked yet, and so many leaves in each tree."""
         labels = check_labels("y", y, len(rows))
         labels_val = None if rows_val is None else check_labels("y_val", y_val, len(rows_val))
         found = class_list(classes, labels, *(() if labels_val is None else (labels_val,)))
         codes_val = None if labels_val is None else found.encode("y_val", labels_val)
         near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
-        return cls(rows, found.encode("y", labels), rows_val, codes_val, near, trees, found)
+        codes = found.encode("y", labels)
+        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle)
+
+    @property
+    def judges(self) -> int:
+        """How many there are."""
+        return int((self.trees > 0).sum()) if self.codes_val is None else len(self.codes_val)
 
     def valuation(
         self, method: str, about: dict[str, Any], semivalue: Semivalue, *, owners: Any,
-        mean: bool, progress: bool,
+        mean: bool, progress: bool, watch: Watch | None = None,
     ) -> Valuation:  # fmt: skip
-        """The values, exactly."""
+        """The values, exactly; `watch` looks on."""
         semivalue, mean = check_semivalue(semivalue), check_flag("mean", mean)
         progress, known = check_flag("progress", progress), check_owners(owners, len(self.codes))
         own = None if self.rows_val is not None else 1 / np.maximum(self.trees, 1)
         weights = weight_table(semivalue, len(self.codes) + 1)
-        game = ForestVote(len(self.classes), self._judges, weights, own)
-        judges = int((self.trees > 0).sum()) if self.codes_val is None else len(self.codes_val)
-        divisor = max(judges, 1) if mean else 1
+        game = ForestVote(len(self.classes), self._judges, weights, own, watch)
+        judges, divisor = self.judges, max(self.judges, 1) if mean else 1
         utilities: list[float] = []
 
         def see(columns: slice, sums: NDArray[np.int64]) -> None:
@@ -166,16 +180,21 @@ class _Votes:
 
     def _judges(self, columns: slice, sums: NDArray[np.int64]) -> Floats:
         """The weight of the judges of each class in each leaf of a tree."""
-        tree, size = self.near.tree(columns), columns.stop - columns.start
-        if self.rows_val is not None and self.codes_val is not None:
-            leaves, codes = self.rows_val.leaves(tree), self.codes_val
-            weights = np.full(len(codes), 1 / (len(self.near.starts) - 1))
-        elif self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
+        if self.rows_val is not None:
+            return self.validation_counts(columns) / (len(self.near.starts) - 1)
+        if self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
             return np.asarray(sums / max(int(self.trees[0]), 1), np.float64)
-        else:
-            leaves, codes = self.rows.leaves(tree), self.codes
-            weights = 1 / np.maximum(self.trees, 1)
-        inside = leaves >= 0
+        leaves = self.rows.leaves(self.near.tree(columns))
+        return self._by_class(columns, leaves, self.codes, 1 / np.maximum(self.trees, 1))
+
+    def validation_counts(self, columns: slice) -> Floats:
+        """How many validation points of each class are in each leaf of a tree."""
+        assert self.rows_val is not None and self.codes_val is not None  # noqa: S101, PT018
+        leaves = self.rows_val.leaves(self.near.tree(columns))
+        return self._by_class(columns, leaves, self.codes_val, np.ones(len(leaves)))
+
+    def _by_class(self, columns: slice, leaves: Any, codes: Codes, weights: Floats) -> Floats:
+        size, inside = columns.stop - columns.start, leaves >= 0
         places = codes[inside].astype(np.int64) * size + leaves[inside]
         found = np.bincount(places, weights[inside], minlength=size * len(self.classes))
         return found.astype(np.float64).reshape(len(self.classes), size)
@@ -211,8 +230,9 @@ def forest_shapley(
         The validation set. Without it every point is a judge of the others.
     forest
         A classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
-        `RandomForestClassifier()` if not given. One that is fitted is taken as it is: then every
-        point fills all of its trees, whether they saw it or not.
+        `RandomForestClassifier(bootstrap=False, min_samples_leaf=2)` if not given. One that is
+        fitted is taken as it is: then every point fills all of its trees, whether they saw it or
+        not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -231,7 +251,7 @@ def forest_shapley(
 
     Notes
     -----
-    `leaf_shapley` has the utility. The folds are drawn anew up to five times, each with its share
+    `leaf_shapley` has the utility. The folds are drawn anew up to ten times, each with its share
     of the trees. At most 20,000 points of a fold decide the structure; all of them fill it. Growing
     the trees takes most of the time. Values take O(N trees depth), and memory for one tree at a
     time.
@@ -244,8 +264,20 @@ def forest_shapley(
     >>> y, wrong = th.flip_labels((X[:, 0] > 0).astype(int), fraction=0.05, seed=0)
     >>> valuation = th.forest_shapley(X, y, trees=40)
     >>> int(wrong[valuation.suspects(10)].sum())
-    10
+    9
     """
+    votes, about = forest_votes(
+        X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,
+        progress=progress,
+    )  # fmt: skip
+    return votes.valuation(FOREST, about, semivalue, owners=owners, mean=mean, progress=progress)
+
+
+def forest_votes(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, forest: Any, trees: int, folds: int, seed: int,
+    classes: Any, progress: bool,
+) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
+    """Points and judges in the leaves of a forest that is grown first, and what to say of it."""
     trees, folds, seed = (
         check_count("trees", trees),
         check_count("folds", folds, least=2),
@@ -270,8 +302,8 @@ def forest_shapley(
     rows = ForestRows(features, grown, fold_of=grown.folds_of(features))
     rows_val = None if features_val is None else ForestRows(features_val, grown, None)
     counts = np.full(len(features), len(grown.trees) // (grown.folds or 1))
-    votes = _Votes.of(rows, labels, rows_val, y_val, grown.sizes, counts, classes)
-    return votes.valuation(FOREST, about, semivalue, owners=owners, mean=mean, progress=progress)
+    middle = grown.middle
+    return Votes.of(rows, labels, rows_val, y_val, grown.sizes, counts, classes, middle), about
 
 
 def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:

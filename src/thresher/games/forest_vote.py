@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,16 @@ from thresher.neighbors.groups import Groups, Segments
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+class Watch(Protocol):
+    """Whoever looks on while trees are walked over."""
+
+    def counted(self, block: Any, groups: Groups, sums: Integers) -> None:
+        """A tree has these sums."""
+
+    def paid(self, block: Any, out: Floats) -> None:
+        """The trees before this one have paid so much, to points laid out by class."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +48,15 @@ class ForestVote:
         The weights of a semivalue, by the number of points in a leaf.
     own
         Where points judge each other: the weight of each as a judge, in input order.
+    watch
+        Shown each tree when it is counted, and what was paid when it is about to pay.
     """
 
     classes: int
     judges: Callable[[slice, Integers], Floats]
     weights: Weights
     own: Floats | None = None
+    watch: Watch | None = None
 
     @property
     def entries(self) -> int:
@@ -59,6 +72,8 @@ class ForestVote:
         segments = self._segments(groups)
         found = np.zeros((self.classes, block.columns.stop - block.columns.start), np.int64)
         found[[code for _, _, code in segments]] = block.count(segments)
+        if self.watch is not None:
+            self.watch.counted(block, groups, found)
         return found
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
@@ -74,6 +89,8 @@ class ForestVote:
 
     def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the leaves of a tree pay to each point in `out`."""
+        if self.watch is not None:
+            self.watch.paid(block, out)
         segments = self._segments(groups)
         codes = [code for _, _, code in segments]
         block.add(segments, prices[0][codes], out)

@@ -1,4 +1,4 @@
-"""Points in the leaves of one tree: counted, and paid what their leaf pays.
+"""Points in the leaves of one tree: counted, paid what their leaf pays, told who else is there.
 
 `leaf_of` has one integer a point, negative for points that are not in this tree.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
@@ -40,3 +41,30 @@ def take_from_leaves(
         leaf = leaf_of[i]
         if leaf >= 0:
             out[i] -= prices[leaf] * weights[i]
+
+
+@njit(cache=True, nogil=True)
+def add_shares(
+    leaf_of: Array, codes: Array, counts: Array, totals: Array, shares: Array, near: Array,
+    trees: Array, empty: Array,
+) -> None:  # fmt: skip
+    """Add to each point every class's share among the others in its leaf, and how many they are.
+
+    `counts` has a row for each leaf and a column for each class, the point itself included. `trees`
+    are those that the point is in, `empty` those in which nobody else is in its leaf.
+    """
+    for i in range(len(leaf_of)):
+        leaf = leaf_of[i]
+        if leaf < 0:
+            continue
+        trees[i] += 1
+        others = totals[leaf] - 1
+        if others == 0:
+            empty[i] += 1
+            continue
+        near[i] += others
+        part, own = np.float32(1.0 / others), codes[i]
+        mine = shares[i, own] + (counts[leaf, own] - np.float32(1.0)) * part
+        for code in range(counts.shape[1]):
+            shares[i, code] += counts[leaf, code] * part
+        shares[i, own] = mine

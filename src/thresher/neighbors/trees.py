@@ -22,7 +22,7 @@ from thresher.neighbors.leaves import Places
 from thresher.progress import progress_bar
 from thresher.threads import thread_count
 
-SPLITS = 5  # times that the folds are drawn, each with its share of the trees
+SPLITS = 10  # times that the folds are drawn, each with its share of the trees
 GROWN_FROM = 20_000  # rows of a fold that decide the structure at most
 LARGEST = np.finfo(np.float32).max
 ORDER = 1 << 20  # salt of the order in which rows are handed to a forest
@@ -82,6 +82,15 @@ class Grown:
     def sizes(self) -> list[int]:
         """How many leaves each tree has."""
         return [tree.size for tree in self.trees]
+
+    @property
+    def middle(self) -> int:
+        """The first tree of the second half of the splits; 0 where there is one split only.
+
+        Both halves are forests of their own: other folds, other trees, each row in equally many.
+        """
+        splits = [tree.split for tree in self.trees]
+        return splits.index((max(splits) + 1) // 2) if splits[-1] else 0
 
     def folds_of(self, features: Features) -> NDArray[np.int64] | None:
         """The fold of each row in each split; None where all rows fill all trees."""
@@ -148,7 +157,9 @@ def grow(
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
 
-    model = RandomForestClassifier() if forest is None else forest
+    # no bootstrap: folds leave out half of the rows already, and a tree needs all of the others
+    plain = RandomForestClassifier(bootstrap=False, min_samples_leaf=2)
+    model = plain if forest is None else forest
     each = trees // folds
     splits = min(SPLITS, each)
     shares = [each // splits + (split < each % splits) for split in range(splits)]

@@ -14,10 +14,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thresher.advice import SUGGESTIONS
 from thresher.checks import rows_text
 from thresher.errors import InputError, option
 from thresher.files import reading
-from thresher.findings import SUGGESTIONS
 from thresher.labels import is_missing
 from thresher.spelling import nearest, told_apart
 from thresher.tables.columns import entries_of

@@ -1,0 +1,86 @@
+"""explain: what a valuation says about each point, whichever method made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thresher.errors import InputError
+from thresher.findings import (
+    Findings,
+    check_fit,
+    checked_data,
+    explain_by_radius,
+    stored_classes,
+)
+from thresher.forest import FOREST, LEAVES, forest_votes, leaf_votes
+from thresher.games.semivalues import check_semivalue
+from thresher.leaf_findings import explain_votes
+from thresher.nearest_findings import explain_by_nearest
+from thresher.valuation import Valuation
+
+
+def explain(
+    valuation: Valuation,
+    X: Any,
+    y: Any,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    forest: Any = None,
+    unseen: Any = None,
+) -> Findings:
+    """What a valuation by a radius, by nearest neighbors or by trees says about each point.
+
+    Parameters
+    ----------
+    valuation
+        Made from the other arguments by `tknn_shapley`, `knn_shapley`, `forest_shapley` or
+        `leaf_shapley`.
+    X, y, X_val, y_val
+        The points and the validation set, if there is one: features or embeddings, and leaves for
+        `leaf_shapley`.
+    forest
+        As in `forest_shapley`, if it was given there.
+    unseen
+        As in `leaf_shapley`, if it was given there.
+
+    Notes
+    -----
+    By a radius, the validation points near a point are the evidence; by nearest neighbors, the k
+    validation points nearest to it, and ten at least. By trees, the other rows in its leaves are,
+    over the trees that did not see it: other points, and validation points where there are some.
+    The forest is grown once more for that; `forest_findings` grows it once.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
+    >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
+    >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
+    >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
+    >>> found = explain(valuation, *data)
+    >>> found.suggestion, found.best_label[2]
+    (('keep', 'keep', 'relabel', 'outlier'), 'cat')
+    """
+    if valuation.method == "tknn-shapley" and y_val is not None:
+        return explain_by_radius(valuation, X, y, X_val, y_val)
+    if valuation.method == "knn-shapley" and y_val is not None:
+        return explain_by_nearest(valuation, *checked_data(valuation, X, y, X_val, y_val))
+    if valuation.method not in {FOREST, LEAVES}:
+        raise InputError(
+            "explain needs a valuation by tknn_shapley or knn_shapley with a validation set, or by "
+            f"forest_shapley or leaf_shapley, got {valuation.method}"
+        )
+    about, classes = valuation.params, stored_classes(valuation, y, y_val)
+    if valuation.method == LEAVES:
+        votes = leaf_votes(X, y, X_val, y_val, unseen=unseen, classes=classes)
+    else:
+        votes, _ = forest_votes(
+            X, y, X_val, y_val, forest=forest, trees=about["trees"], folds=about["folds"] or 2,
+            seed=about.get("seed", 0), classes=classes, progress=False,
+        )  # fmt: skip
+    again, found = explain_votes(
+        votes, valuation.method, {}, check_semivalue(about["semivalue"]), mean=about["mean"]
+    )
+    check_fit(valuation.values, again.values)
+    return found

@@ -1,0 +1,152 @@
+"""The label shares of the others: what the rows in a point's leaves say about its label.
+
+In each tree that a point may be in, every class has a share among the other rows in the point's
+leaf, 1/C where there are none. The means of these shares over the point's trees are the evidence
+for its label, and for other ones. The point itself never counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels.leaf_sums import add_shares
+from thresher.neighbors.groups import Groups
+from thresher.threads import cut, run
+
+PIECE = 1 << 14  # points of one job
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelShares:
+    """One entry a point.
+
+    Parameters
+    ----------
+    own, other
+        The share of the point's label, and that of the best other label.
+    best
+        The number of that label among the classes; the point's own where there is no other class.
+    near
+        How many other rows are in its leaf, as a mean over trees.
+    """
+
+    own: Floats
+    other: Floats
+    best: Integers
+    near: Floats
+
+    @property
+    def score(self) -> Floats:
+        """The share of the own label in both: near 0 the others contradict it, at 1 nobody does."""
+        both = self.own + self.other
+        return np.divide(self.own, both, out=np.full(len(both), 0.5), where=both > 0)
+
+    @classmethod
+    def joined(cls, parts: Iterable[LabelShares]) -> LabelShares:
+        """Those of several parts of the points."""
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
+
+    def take(self, rows: Any) -> LabelShares:
+        """Those of some points."""
+        return LabelShares(*(column[rows] for column in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class ShareSums:
+    """Sums over trees for the points from one position up to another, laid out by class."""
+
+    lo: int
+    hi: int
+    shares: NDArray[np.float32]  # a row for each point, a column for each class
+    near: Integers
+    trees: NDArray[np.int32]  # that the point is in
+    empty: NDArray[np.int32]  # and in which nobody else is in its leaf
+
+    @classmethod
+    def none(cls, lo: int, hi: int, classes: int) -> ShareSums:
+        """Before the first tree."""
+        rows = hi - lo
+        shares, near = np.zeros((rows, classes), np.float32), np.zeros(rows, np.int64)
+        return cls(lo, hi, shares, near, np.zeros(rows, np.int32), np.zeros(rows, np.int32))
+
+    def add(self, block: Any, groups: Groups, counts: NDArray[Any]) -> None:
+        """Add a tree whose leaves hold so many rows of each class (a row for each class)."""
+        table = np.ascontiguousarray(counts.T, np.float32)
+        totals = counts.sum(axis=0).astype(np.int64)
+
+        def job(lo: int, hi: int) -> None:
+            some = slice(lo - self.lo, hi - self.lo)
+            add_shares(
+                block.leaf_of[lo:hi], groups.codes[lo:hi], table, totals,
+                self.shares[some], self.near[some], self.trees[some], self.empty[some],
+            )  # fmt: skip
+
+        run(job, cut(self.lo, self.hi, PIECE), parallel=self.hi - self.lo > PIECE)
+
+    def copy(self) -> ShareSums:
+        """As they are now."""
+        return ShareSums(self.lo, self.hi, *(each.copy() for each in self._arrays()))
+
+    def minus(self, before: ShareSums) -> ShareSums:
+        """What was added since."""
+        pairs = zip(self._arrays(), before._arrays(), strict=True)
+        return ShareSums(self.lo, self.hi, *(now - then for now, then in pairs))
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self.shares, self.near, self.trees, self.empty
+
+    def means(self, groups: Groups) -> LabelShares:
+        """The means over the trees of each point, still laid out by class."""
+        own = groups.codes[self.lo : self.hi].astype(np.int64)
+        each, sums, classes = np.arange(len(own)), self.shares.copy(), self.shares.shape[1]
+        trees = np.maximum(self.trees, 1)
+        even = np.where(self.trees > 0, self.empty / trees, 1.0) / classes  # where nobody is near
+        mine = sums[each, own] / trees + even
+        if classes == 1:
+            return LabelShares(mine, np.zeros(len(own)), own, self.near / trees)
+        sums[each, own] = -np.inf
+        best = sums.argmax(axis=1)
+        return LabelShares(mine, sums[each, best] / trees + even, best, self.near / trees)
+
+
+@dataclass
+class ShareWatch:
+    """Looks on while trees are walked over, and keeps the shares; see `forest_vote.Watch`.
+
+    Parameters
+    ----------
+    sums
+        Of some points, to be added to.
+    beside
+        How many rows of each class that are not points are in the leaves of a tree, if any are.
+    middle
+        The first cell of the second half of the trees.
+    first, paid_first
+        Shares, and payments to all points, after the first half.
+    """
+
+    sums: ShareSums
+    beside: Callable[[slice], Floats] | None
+    middle: int
+    first: ShareSums | None = None
+    paid_first: Floats | None = None
+
+    def counted(self, block: Any, groups: Groups, sums: Integers) -> None:
+        """Add a tree."""
+        if block.columns.start == self.middle:
+            self.first = self.sums.copy()
+        counts = sums if self.beside is None else sums + self.beside(block.columns)
+        self.sums.add(block, groups, counts)
+
+    def paid(self, block: Any, out: Floats) -> None:
+        """Keep what the first half paid."""
+        if block.columns.start == self.middle:
+            self.paid_first = out.copy()

@@ -1,0 +1,161 @@
+"""forest_findings: values of a forest together with what its leaves say about each row.
+
+The evidence about a row are the label shares of the others in its leaves, over the trees that did
+not see the row: of the other points, and of the validation points where there are some. One walk
+over the trees finds values and shares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.advice import SUGGESTIONS, suggest_by_shares
+from thresher.coded import Coded
+from thresher.findings import Findings
+from thresher.forecast import Forecast, forecast_errors
+from thresher.forest import FOREST, Votes, forest_votes
+from thresher.games.classes import ClassCounts
+from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
+from thresher.games.semivalues import Semivalue
+from thresher.neighbors.groups import Groups
+from thresher.passes.walk import visit
+from thresher.stability import Stability
+from thresher.threads import cut
+from thresher.valuation import Valuation
+
+NUMBERS = 1 << 26  # points times classes whose shares are held at once
+
+
+def forest_findings(
+    X: Any,
+    y: Any,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    forest: Any = None,
+    trees: int = 200,
+    folds: int = 2,
+    seed: int = 0,
+    semivalue: Semivalue = "shapley",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    progress: bool = False,
+) -> tuple[Valuation, Findings]:
+    """What `forest_shapley` and `explain` find, from one forest and in one walk.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val, forest, trees, folds, seed, semivalue, classes, owners, mean, progress
+        As in `forest_shapley`.
+
+    Returns
+    -------
+    Valuation
+        That of `forest_shapley`.
+    Findings
+        What the others in each point's leaves say about its label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, wrong = th.flip_labels((X[:, 0] > 0).astype(int), fraction=0.05, seed=0)
+    >>> valuation, findings = th.forest_findings(X, y, trees=40)
+    >>> findings
+    Findings(200 points: 189 keep, 11 relabel)
+    >>> round(findings.forecast.wrong), findings.forecast.poor
+    (10, False)
+    >>> [findings.suggestion[row] for row in np.flatnonzero(wrong)[:3]]
+    ['relabel', 'relabel', 'relabel']
+    """
+    votes, about = forest_votes(
+        X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,
+        progress=progress,
+    )  # fmt: skip
+    return explain_votes(
+        votes, FOREST, about, semivalue, owners=owners, mean=mean, progress=progress
+    )
+
+
+def explain_votes(
+    votes: Votes, method: str, about: dict[str, Any], semivalue: Semivalue, *, owners: Any = None,
+    mean: bool = False, progress: bool = False,
+) -> tuple[Valuation, Findings]:  # fmt: skip
+    """The values of points in leaves, and what the others in them say."""
+    groups = Groups.of(votes.codes, len(votes.classes))
+    first, *more = cut(0, len(votes.codes), max(1, NUMBERS // len(votes.classes)))
+    watch = _watch(votes, first)
+    valuation = votes.valuation(
+        method, about, semivalue, owners=owners, mean=mean, progress=progress, watch=watch
+    )
+    paid, shares = watch.paid_first, [_means(watch, groups)]
+    del watch
+    shares.extend(_means(_walk(votes, groups, piece), groups) for piece in more)
+    whole, *halves = (_in_input_order(parts, groups) for parts in zip(*shares, strict=True))
+    stability = None
+    if paid is not None:
+        early = groups.in_input_order(paid, votes.judges if mean else 1)
+        advice = [(_suggestions(votes, half)[0], half.best) for half in halves]
+        stability = Stability.of((early, valuation.values - early), (advice[0], advice[1]))
+    return valuation, _findings(votes, valuation, whole, stability)
+
+
+def _watch(votes: Votes, piece: tuple[int, int]) -> ShareWatch:
+    middle = int(votes.near.starts[votes.middle]) if votes.middle else -1
+    beside = None if votes.rows_val is None else votes.validation_counts
+    return ShareWatch(ShareSums.none(*piece, len(votes.classes)), beside, middle)
+
+
+def _walk(votes: Votes, groups: Groups, piece: tuple[int, int]) -> ShareWatch:
+    """The shares of some more points."""
+    watch, game = _watch(votes, piece), ClassCounts(len(votes.classes))
+    visit(
+        votes, votes.near, groups,
+        lambda block: watch.counted(block, groups, game.sums(block, groups)),
+    )  # fmt: skip
+    return watch
+
+
+def _means(watch: ShareWatch, groups: Groups) -> tuple[LabelShares, ...]:
+    """Over all trees, and over those of each half where there are two."""
+    if watch.first is None:
+        return (watch.sums.means(groups),)
+    halves = watch.first, watch.sums.minus(watch.first)
+    return (watch.sums.means(groups), *(half.means(groups) for half in halves))
+
+
+def _in_input_order(parts: tuple[LabelShares, ...], groups: Groups) -> LabelShares:
+    return LabelShares.joined(parts).take(groups.positions)
+
+
+def _findings(
+    votes: Votes, valuation: Valuation, shares: LabelShares, stability: Stability | None
+) -> Findings:
+    labels = votes.classes.labels
+    suggestions, forecast = _suggestions(votes, shares)
+    return Findings(
+        Coded.numbered(votes.codes, labels),
+        valuation.values,
+        valuation.ranks(),
+        valuation.percentiles(),
+        shares.near,
+        shares.own,
+        Coded.numbered(shares.best, labels),
+        None,
+        Coded.numbered(suggestions, SUGGESTIONS),
+        shares.best,
+        shares.other,
+        shares.score,
+        stability,
+        forecast,
+    )
+
+
+def _suggestions(votes: Votes, shares: LabelShares) -> tuple[NDArray[np.int64], Forecast]:
+    forecast = forecast_errors(shares, votes.codes, len(votes.classes))
+    return suggest_by_shares(shares, votes.codes, forecast), forecast

@@ -1,0 +1,58 @@
+"""Stability: how much of what was found another draw would find again.
+
+A forest is grown in two halves that share nothing but the rows: other folds, other trees. What they
+agree on is not chance. The whole forest is steadier than either half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.advice import SUGGESTIONS
+from thresher.retrain.running_means import agreement
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Two halves of the trees against each other.
+
+    Parameters
+    ----------
+    values
+        How well the ranking by value of the whole forest would agree with that of another one: the
+        rank correlation, estimated from that of the halves (Spearman and Brown).
+    relabel
+        Of the rows that one half would relabel, the share that the other half would, too, to the
+        same label. NaN where neither would relabel any.
+    marked
+        The same for rows with any suggestion but keep, whichever it is.
+    """
+
+    values: float
+    relabel: float
+    marked: float
+
+    @classmethod
+    def of(cls, values: tuple[Floats, Floats], advice: tuple[Advice, Advice]) -> Stability:
+        """From what both halves found."""
+        (first, best), (second, other) = advice
+        keep, relabel = SUGGESTIONS.index("keep"), SUGGESTIONS.index("relabel")
+        return cls(
+            agreement(*values),
+            _overlap(first == relabel, second == relabel, best == other),
+            _overlap(first != keep, second != keep, np.ones(len(first), np.bool_)),
+        )
+
+
+def _overlap(first: Flags, second: Flags, alike: Flags) -> float:
+    """The share of what either has that the other has, too, and alike."""
+    either = int(first.sum() + second.sum())
+    return 2 * int((first & second & alike).sum()) / either if either else float("nan")
