@@ -24,6 +24,7 @@ class Distances:
     points: int
     validation: int
     first: int = 0  # the number of the first row, where this is a part of a larger one
+    holder: str = "y_val"  # of the labels that columns stand for
 
     def __len__(self) -> int:
         return self.points
@@ -62,12 +63,12 @@ class Distances:
             if count > self.validation:
                 raise InputError(
                     f"X has at least {count} columns of distances "
-                    f"but y_val has {self.validation} labels"
+                    f"but {self.holder} has {self.validation} labels"
                 )
             yield part
         if count < self.validation:
             raise InputError(
-                f"X has {count} columns of distances but y_val has {self.validation} labels"
+                f"X has {count} columns of distances but {self.holder} has {self.validation} labels"
             )
 
 
