@@ -28,7 +28,7 @@ from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
-from thresher.inputs import Points, Validation, check_points, check_validation
+from thresher.inputs import Points, Validation, check_mutual, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.passes.result import valuation_of, warn_of_reach
@@ -108,7 +108,7 @@ class Findings:
         }
 
 
-def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
+def explain(valuation: Valuation, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Findings:
     """What a valuation by `tknn_shapley` says about each point.
 
     Parameters
@@ -116,7 +116,8 @@ def explain(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Fin
     valuation
         Made by `tknn_shapley` from the other four arguments, with features or embeddings.
     X, y, X_val, y_val
-        The points and the validation set.
+        The points and the validation set. Without one in the valuation there is none here: then
+        `near` and `agree` speak of the other points.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def value_and_explain(
     with progress_bar("tknn-shapley", pairs, show=progress) as advance:
         counts, found = _judge_all(points, validation, radius, game, mean=mean, advance=advance)
     if not counts.any():
-        warn_of_reach(radius, stacklevel=3)
+        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
     valuation = valuation_of(
         found.value, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known
     )
@@ -160,7 +161,7 @@ def _judge_all(
 ) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
     """The counts, and what they say about all points."""
     near, scale = Ball.around(validation, radius), len(validation) if mean else 1
-    if len(points) * game.classes <= AT_ONCE:
+    if validation.mutual or len(points) * game.classes <= AT_ONCE:
         return _judge_at_once(points, validation, near, game, scale, advance)
     counts = count(points, near, game, advance)
     prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), game.semivalue)
@@ -273,7 +274,9 @@ def classes_present(prices: PriceList) -> NDArray[np.bool_]:
 
 
 def _present(validation: Validation) -> NDArray[np.bool_]:
-    return np.bincount(validation.codes, minlength=len(validation.classes)) > 0
+    """Whether each class has a validation point; a point that is one, another than itself."""
+    least = 2 if validation.mutual else 1
+    return np.bincount(validation.codes, minlength=len(validation.classes)) >= least
 
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
@@ -295,19 +298,22 @@ def _data(
             f"explain needs a valuation by tknn_shapley with features, got {valuation.method} "
             f"with metric {about.get('metric')}"
         )
-    if about["validation_points"] != len(y_val) or len(valuation) != len(y):
+    judges = 0 if y_val is None else len(y_val)
+    if about["validation_points"] != judges or len(valuation) != len(y):
         raise InputError(
             f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {len(y)} and y_val {len(y_val)} labels"
+            f"validation points, but y has {len(y)} and y_val {judges} labels"
         )
     classes = _classes(about["classes"], y, y_val)
+    if X_val is None and y_val is None:
+        return check_mutual(X, y, metric=about["metric"], classes=classes)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
     return check_points(X, y, validation), validation
 
 
 def _classes(stored: list[Any], y: Any, y_val: Any) -> list[Hashable]:
     """The classes of a valuation; where its record has them as text only, those of the labels."""
-    labels = check_labels("y", y), check_labels("y_val", y_val)
+    labels = [check_labels("y", y), *([] if y_val is None else [check_labels("y_val", y_val)])]
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
         return stored

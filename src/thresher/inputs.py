@@ -25,7 +25,7 @@ from thresher.kernels.codes import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure
-from thresher.precomputed import Distances
+from thresher.precomputed import Distances, distances_of
 from thresher.spelling import NAMES, named, split_by_spelling
 from thresher.threads import cut
 
@@ -39,7 +39,6 @@ PUBLIC = (
     "a public validation set is needed here, X_val and y_val. Prices are published with it, so "
     "points that judge each other would be published themselves"
 )
-BY_EACH_OTHER = {"validation_points": 0, "judges": "points"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,9 @@ class Validation:
 
     def record(self) -> dict[str, Any]:
         """What a valuation says of who judges."""
-        return {"validation_points": len(self)} if not self.mutual else BY_EACH_OTHER
+        if self.mutual:
+            return {"validation_points": 0, "judges": "points"}
+        return {"validation_points": len(self)}
 
     def digest(self) -> str:
         """A SHA-256 of all of it: rows as float64 numbers, labels, class list and metric."""
@@ -116,7 +117,7 @@ def check_validation(
 def _check_given(X_val: object, y_val: object, metric: Metric, *, public: bool) -> None:
     """Refuse a validation set that is missing."""
     if y_val is None or (X_val is None and metric != "precomputed"):
-        name = "y_val" if X_val is not None or metric == "precomputed" else "X_val"
+        name = "X_val" if X_val is None and metric != "precomputed" else "y_val"
         raise InputError(f"{name} is None: {PUBLIC if public else NEEDED}")
 
 
@@ -146,7 +147,7 @@ def check_points(
     if labels is None:
         labels = check_labels("y", y, first=first)
     if validation.rows is None:
-        rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation), first)
+        rows: Rows | Distances = distances_of(X, len(labels), len(validation), first)
     else:
         check_columns(name, column_names(X), "X_val", validation.columns)
         array = check_features(name, X)
@@ -172,7 +173,7 @@ def check_pair(
     """
     labels = check_labels("y", y)
     if mutual and X_val is None and y_val is None:
-        return _check_mutual(X, labels, metric=metric, classes=classes)
+        return check_mutual(X, labels, metric=metric, classes=classes)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
     if classes is None:
@@ -184,13 +185,13 @@ def check_pair(
     return points, validation
 
 
-def _check_mutual(
-    X: object, labels: RawLabels, *, metric: object, classes: object
+def check_mutual(
+    X: object, y: object, *, metric: object, classes: object
 ) -> tuple[Points, Validation]:
     """Points that judge each other: as points, and as their own validation set."""
-    known, judges = check_metric(metric), None
+    known, labels, judges = check_metric(metric), check_labels("y", y), None
     if known == "precomputed":
-        rows: Rows | Distances = _check_distance_source(X, len(labels), None)
+        rows: Rows | Distances = distances_of(X, len(labels), None)
     else:
         rows = judges = measure("X", check_features("X", X), cosine=known == "cosine")
     labels = check_labels("y", labels, len(rows))
@@ -226,28 +227,6 @@ def warn_of_labels(
 def _labels_of(codes: Codes, classes: Classes) -> list[Hashable]:
     """The labels that occur."""
     return [classes.labels[code] for code in np.flatnonzero(np.bincount(codes))]
-
-
-def _check_distance_source(
-    X: object, points: int, validation: int | None, first: int = 0
-) -> Distances:
-    """Distances of points to so many validation points; None where points judge each other."""
-    holder, judges, hint = "y_val", "validation points", ""
-    if validation is None:
-        validation, holder, judges = points, "y", "points"
-        hint = ": pass y_val if the columns are validation points"
-    if points == 0:
-        raise InputError("y is empty: at least one point is needed")
-    in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
-    if in_blocks or (isinstance(X, Iterable) and not hasattr(X, "__len__")):
-        return Distances(X, points, validation, holder=holder)  # type: ignore[arg-type]
-    array = check_features("X", X)
-    if array.shape != (points, validation):
-        raise InputError(
-            f"X must hold the distances of {points} points (rows) to {validation} {judges} "
-            f"(columns) with metric='precomputed', got shape {array.shape}{hint}"
-        )
-    return Distances(array, points, validation, first, holder)
 
 
 def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) -> None:

@@ -72,6 +72,26 @@ class Distances:
             )
 
 
+def distances_of(X: object, points: int, validation: int | None, first: int = 0) -> Distances:
+    """Distances of points to so many validation points; None where points judge each other."""
+    holder, judges, hint = "y_val", "validation points", ""
+    if validation is None:
+        validation, holder, judges = points, "y", "points"
+        hint = ": pass y_val if the columns are validation points"
+    if points == 0:
+        raise InputError("y is empty: at least one point is needed")
+    in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+    if in_blocks or (isinstance(X, Iterable) and not hasattr(X, "__len__")):
+        return Distances(X, points, validation, holder=holder)  # type: ignore[arg-type]
+    array = check_features("X", X)
+    if array.shape != (points, validation):
+        raise InputError(
+            f"X must hold the distances of {points} points (rows) to {validation} {judges} "
+            f"(columns) with metric='precomputed', got shape {array.shape}{hint}"
+        )
+    return Distances(array, points, validation, first, holder)
+
+
 def _check_distances(name: str, block: object, points: int) -> NDArray[Any]:
     if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
         raise InputError(f"{name} is a masked array with masked entries: fill them first")

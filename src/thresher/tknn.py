@@ -37,14 +37,15 @@ def tknn_shapley(
         The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
         `Scan` of files, and None.
     X_val, y_val
-        The validation set, on which utility is measured. Without it every point is a judge of the
-        others, and is left out of its own game.
+        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` can do
+        without: then every point is a judge of the others, and is left out of its own game.
+        Precomputed distances are then those of the points to each other.
     radius
         Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
     metric
         "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed": then X holds the
         distances, one row a point and one column a validation point (or yields blocks of such
-        columns), and X_val is None. Without y_val, too, columns are the points again.
+        columns), and X_val is None.
     semivalue
         "shapley", "banzhaf", "leave-one-out" or `Beta(a, b)`.
     classes
@@ -52,7 +53,8 @@ def tknn_shapley(
     owners
         The owner of each point, for `Valuation.by_owner`.
     mean
-        Divide by the number of judges; without it, values are sums over them.
+        Divide by the number of validation points, or of points that judge each other; without it,
+        values are sums over them.
     neighbors
         How near pairs are found. "all" looks at every pair, "tree" only at those that boxes around
         the points do not exclude, and "auto" takes the one that is expected to be faster: all give
@@ -81,7 +83,8 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, 1/C where there is none; `prices` has the closed form. Cost at most O(N M d) in time
+    the label, 1/C where there is none; `prices` has the closed form. The utility for all judges is
+    the sum. Cost at most O(N M d) in time
     and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
     radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
     KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
