@@ -97,7 +97,7 @@ def knn_shapley(
     >>> th.knn_shapley(X, y, [[0.1]], ["a"], k=1, metric="euclidean").values.round(3).tolist()
     [0.667, -0.333, 0.167]
     >>> th.knn_shapley(X, y, k=1, metric="euclidean").values.round(3).tolist()  # by each other
-    [-0.25, -1.0, -0.25]
+    [0.0, -1.5, 0.0]
     """
     k = check_count("k", k)
     if k > MAX_INTEGER:
