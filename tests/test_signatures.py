@@ -36,8 +36,15 @@ DIFFERENT = {
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
-    "X_val": {None: {"explain", "forest_findings", "forest_shapley"}},
-    "y_val": {None: {"explain", "forest_findings", "forest_shapley", "leaf_shapley"}},
+    "X_val": {
+        None: {"explain", "forest_findings", "forest_shapley", "knn_shapley", "tknn_shapley"}
+    },
+    "y_val": {
+        None: {
+            "explain", "forest_findings", "forest_shapley", "knn_shapley", "leaf_shapley",
+            "tknn_shapley",
+        }
+    },  # fmt: skip
     "mean": {True: {"beta_shapley", "data_banzhaf", "data_shapley", "leave_one_out"}},
     "seed": {
         None: {"audit_mechanism", "dp_knn_shapley", "dp_tknn_shapley"},

@@ -70,7 +70,7 @@ class NeighborCounts:
         self, X_val: object, y_val: object, *, radius: float = 0.5, metric: str = "cosine",
         classes: object = None,
     ) -> None:  # fmt: skip
-        validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
         self._start(kept(validation), check_radius(radius))
 
     def _start(self, validation: Validation, radius: float) -> None:

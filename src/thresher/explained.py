@@ -62,14 +62,14 @@ def explain(
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
-    if valuation.method == "tknn-shapley" and y_val is not None:
+    if valuation.method == "tknn-shapley":
         return explain_by_radius(valuation, X, y, X_val, y_val)
     if valuation.method == "knn-shapley" and y_val is not None:
         return explain_by_nearest(valuation, *checked_data(valuation, X, y, X_val, y_val))
     if valuation.method not in {FOREST, LEAVES}:
         raise InputError(
-            "explain needs a valuation by tknn_shapley or knn_shapley with a validation set, or by "
-            f"forest_shapley or leaf_shapley, got {valuation.method}"
+            "explain needs a valuation by tknn_shapley, forest_shapley or leaf_shapley, or by "
+            f"knn_shapley with a validation set, got {valuation.method}"
         )
     about, classes = valuation.params, stored_classes(valuation, y, y_val)
     if valuation.method == LEAVES:

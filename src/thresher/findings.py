@@ -21,7 +21,7 @@ from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
-from thresher.inputs import Points, Validation, check_points, check_validation
+from thresher.inputs import Points, Validation, check_mutual, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.passes.result import valuation_of, warn_of_reach
@@ -138,7 +138,7 @@ def value_and_explain(
     with progress_bar("tknn-shapley", pairs, show=progress) as advance:
         counts, found = _judge_all(points, validation, radius, game, mean=mean, advance=advance)
     if not counts.any():
-        warn_of_reach(radius, stacklevel=3)
+        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
     valuation = valuation_of(
         found.value, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known
     )
@@ -151,7 +151,7 @@ def _judge_all(
 ) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
     """The counts, and what they say about all points."""
     near, scale = Ball.around(validation, radius), len(validation) if mean else 1
-    if len(points) * game.classes <= AT_ONCE:
+    if validation.mutual or len(points) * game.classes <= AT_ONCE:
         return _judge_at_once(points, validation, near, game, scale, advance)
     counts = count(points, near, game, advance)
     prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), game.semivalue)
@@ -264,7 +264,9 @@ def classes_present(prices: PriceList) -> NDArray[np.bool_]:
 
 
 def _present(validation: Validation) -> NDArray[np.bool_]:
-    return np.bincount(validation.codes, minlength=len(validation.classes)) > 0
+    """Whether each class has a validation point; a point that is one, another than itself."""
+    least = 2 if validation.mutual else 1
+    return np.bincount(validation.codes, minlength=len(validation.classes)) >= least
 
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
@@ -286,6 +288,8 @@ def checked_data(
             "explain needs features, and the valuation is of distances that were precomputed"
         )
     classes = stored_classes(valuation, y, y_val)
+    if X_val is None and y_val is None:
+        return check_mutual(X, y, metric=about["metric"], classes=classes)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
     return check_points(X, y, validation), validation
 

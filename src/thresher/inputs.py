@@ -7,6 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,20 @@ from thresher.kernels.codes import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure
-from thresher.precomputed import Distances
+from thresher.precomputed import Distances, distances_of
 from thresher.spelling import NAMES, named, split_by_spelling
 from thresher.threads import cut
 
 MARK_BITS = 18
 MOST_POINTS = 1 << 31  # an index and a flag share 32 bits
+NEEDED = (
+    "a validation set is needed here, X_val and y_val. Only tknn_shapley, knn_shapley, "
+    "leaf_shapley and forest_shapley let points judge each other, where both are left out"
+)
+PUBLIC = (
+    "a public validation set is needed here, X_val and y_val. Prices are published with it, so "
+    "points that judge each other would be published themselves"
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,16 @@ class Validation:
     classes: Classes
     metric: Metric
     columns: tuple[str, ...] | None = None  # names of the features, where they have names
+    mutual: bool = False  # the points themselves, each of which is left out of its own game
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def record(self) -> dict[str, Any]:
+        """What a valuation says of who judges."""
+        if self.mutual:
+            return {"validation_points": 0, "judges": "points"}
+        return {"validation_points": len(self)}
 
     def digest(self) -> str:
         """A SHA-256 of all of it: rows as float64 numbers, labels, class list and metric."""
@@ -74,13 +90,16 @@ class Validation:
 
 
 def check_validation(
-    X_val: object, y_val: object, *, metric: object, classes: object, seen: RawLabels | None = None
-) -> Validation:
+    X_val: object, y_val: object, *, metric: object, classes: object,
+    seen: RawLabels | None = None, public: bool = False,
+) -> Validation:  # fmt: skip
     """The validation set; the class list is given, or read off y_val and the labels `seen`.
 
-    Its rows may be the caller's own array: `kept` makes a copy for those who hold on to it.
+    Its rows may be the caller's own array: `kept` makes a copy for those who hold on to it. Where
+    it will be `public`, the message for a missing one says so.
     """
     known = check_metric(metric)
+    _check_given(X_val, y_val, known, public=public)
     if known == "precomputed":
         if X_val is not None:
             raise InputError("X_val must be None with metric='precomputed': X holds the distances")
@@ -93,6 +112,13 @@ def check_validation(
     found = class_list(classes, *(() if seen is None else (seen,)), labels)
     columns = column_names(X_val) if rows is not None else None
     return Validation(rows, found.encode("y_val", labels), found, known, columns)
+
+
+def _check_given(X_val: object, y_val: object, metric: Metric, *, public: bool) -> None:
+    """Refuse a validation set that is missing."""
+    if y_val is None or (X_val is None and metric != "precomputed"):
+        name = "X_val" if X_val is None and metric != "precomputed" else "y_val"
+        raise InputError(f"{name} is None: {PUBLIC if public else NEEDED}")
 
 
 def kept(validation: Validation) -> Validation:
@@ -121,7 +147,7 @@ def check_points(
     if labels is None:
         labels = check_labels("y", y, first=first)
     if validation.rows is None:
-        rows: Rows | Distances = _check_distance_source(X, len(labels), len(validation), first)
+        rows: Rows | Distances = distances_of(X, len(labels), len(validation), first)
     else:
         check_columns(name, column_names(X), "X_val", validation.columns)
         array = check_features(name, X)
@@ -138,10 +164,16 @@ def check_points(
 
 
 def check_pair(
-    X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object
-) -> tuple[Points, Validation]:
-    """Points and validation set of one valuation, with a warning where they share rows."""
+    X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object,
+    mutual: bool = False,
+) -> tuple[Points, Validation]:  # fmt: skip
+    """Points and validation set of one valuation, with a warning where they share rows.
+
+    If they may be `mutual`, points without a validation set judge each other.
+    """
     labels = check_labels("y", y)
+    if mutual and X_val is None and y_val is None:
+        return check_mutual(X, labels, metric=metric, classes=classes)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
     if classes is None:
@@ -151,6 +183,25 @@ def check_pair(
         warn_of_labels(ours, theirs, stacklevel=4)
     warn_of_twins(points, validation, stacklevel=4)
     return points, validation
+
+
+def check_mutual(
+    X: object, y: object, *, metric: object, classes: object
+) -> tuple[Points, Validation]:
+    """Points that judge each other: as points, and as their own validation set."""
+    known, labels, judges = check_metric(metric), check_labels("y", y), None
+    if known == "precomputed":
+        rows: Rows | Distances = distances_of(X, len(labels), None)
+    else:
+        rows = judges = measure("X", check_features("X", X), cosine=known == "cosine")
+    labels = check_labels("y", labels, len(rows))
+    if len(labels) < 2:
+        raise InputError(
+            "X has 1 row, and nobody to judge it: pass a validation set, X_val and y_val"
+        )
+    found = class_list(classes, labels)
+    codes, columns = found.encode("y", labels), None if judges is None else column_names(X)
+    return Points(rows, codes), Validation(judges, codes, found, known, columns, mutual=True)
 
 
 def warn_of_labels(
@@ -176,21 +227,6 @@ def warn_of_labels(
 def _labels_of(codes: Codes, classes: Classes) -> list[Hashable]:
     """The labels that occur."""
     return [classes.labels[code] for code in np.flatnonzero(np.bincount(codes))]
-
-
-def _check_distance_source(X: object, points: int, validation: int, first: int = 0) -> Distances:
-    if points == 0:
-        raise InputError("y is empty: at least one point is needed")
-    in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
-    if in_blocks or (isinstance(X, Iterable) and not hasattr(X, "__len__")):
-        return Distances(X, points, validation)  # type: ignore[arg-type]
-    array = check_features("X", X)
-    if array.shape != (points, validation):
-        raise InputError(
-            f"X must hold the distances of {points} points (rows) to {validation} validation "
-            f"points (columns) with metric='precomputed', got shape {array.shape}"
-        )
-    return Distances(array, points, validation, first)
 
 
 def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) -> None:

@@ -27,6 +27,7 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, 
 from thresher.errors import InputError
 from thresher.games.truncation import Truncation, error_bound, neighbors_kept
 from thresher.inputs import Points, Validation, check_pair
+from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
 from thresher.labels import check_owners
 from thresher.neighbors.closest import closest
@@ -45,7 +46,7 @@ PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a
 
 
 def knn_shapley(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int = 5, metric: str = "cosine",
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, k: int = 5, metric: str = "cosine",
     utility: Utility = "soft-label", classes: Any = None, owners: Any = None, mean: bool = False,
     progress: bool = False, precision: Precision = "float64", error: float = 0.0,
 ) -> Valuation:  # fmt: skip
@@ -95,6 +96,8 @@ def knn_shapley(
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
     >>> th.knn_shapley(X, y, [[0.1]], ["a"], k=1, metric="euclidean").values.round(3).tolist()
     [0.667, -0.333, 0.167]
+    >>> th.knn_shapley(X, y, k=1, metric="euclidean").values.round(3).tolist()  # by each other
+    [0.0, -1.5, 0.0]
     """
     k = check_count("k", k)
     if k > MAX_INTEGER:
@@ -103,18 +106,22 @@ def knn_shapley(
     check_choice("precision", precision, get_args(Precision))
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     error = check_number("error", error, least=0, most=1)
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))
-    plan = Recursion.of(sizes, k, utility)
-    kept = neighbors_kept(len(points), k, error)
-    if kept * FULL_SORT > len(points):
-        kept = len(points)
+    left_out = int(validation.mutual)  # the judge itself
+    players = len(points) - left_out
+    plan = Recursion.of(sizes, k, utility, left_out)
+    kept = neighbors_kept(players, k, error)
+    if kept * FULL_SORT > players:
+        kept = players
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
-        if kept == len(points):
+        if kept == players:
             values, matches = _sum_over_validation(points, validation, plan, precision, advance)
         else:
-            short = Truncation.of(sizes, k, kept, excess=plan.excess, empty=plan.empty)
+            short = Truncation.of(
+                sizes, k, kept, excess=plan.excess, empty=plan.empty, left_out=left_out
+            )
             values, matches = _sum_of_nearest(points, validation, short, k, precision, advance)
     divisor = len(validation) if mean else 1
     ends = float(matches.sum()) / plan.divisor, plan.empty * len(matches)
@@ -123,12 +130,12 @@ def knn_shapley(
         "metric": validation.metric,
         "utility": utility,
         "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
+        **validation.record(),
         "mean": mean,
         "precision": precision,
         "error": error,
         "neighbors_kept": kept,
-        "bound": error_bound(len(points), kept) * len(validation) / divisor,
+        "bound": error_bound(players, kept) * len(validation) / divisor,
     }
     return Valuation(
         values / divisor, "knn-shapley", params, ends[0] / divisor, ends[1] / divisor, known_owners
@@ -148,9 +155,10 @@ class Recursion:
     excess: float  # H_K - 1; 0 for jia2019
 
     @classmethod
-    def of(cls, sizes: NDArray[np.int64], k: int, utility: str) -> Recursion:
-        """For so many points of each class."""
-        n, classes = int(sizes.sum()), len(sizes)
+    def of(cls, sizes: NDArray[np.int64], k: int, utility: str, left_out: int = 0) -> Recursion:
+        """For so many points of each class, of which judges leave out one of theirs, or none."""
+        n, classes = int(sizes.sum()) - left_out, len(sizes)
+        sizes = np.maximum(sizes - left_out, 0)
         rank = np.arange(1, n, dtype=np.float64)
         consulted = min(k, n)
         if utility == "jia2019":
@@ -172,7 +180,7 @@ def _sum_over_validation(
     The validation set is cut in jobs that depend on its size and N alone; each sums its own values,
     and the sums are added in the order of the jobs: the same bits for any number of threads.
     """
-    n = len(points)
+    n, left_out = len(points), int(validation.mutual)
     total = np.zeros(n)
     matches = np.zeros(len(validation), np.int64)
     benches: SimpleQueue[Bench] = SimpleQueue()  # buffers are handed on from job to job
@@ -186,8 +194,12 @@ def _sum_over_validation(
         for v in range(lo, hi):
             code = int(validation.codes[v])
             order(bench, source, v, points.codes, code)
+            if left_out:
+                move_to_front(bench.keys, v)
             last = float(plan.last_match[code]), float(plan.last_other[code])
-            matches[v] = add_values(bench.keys, plan.steps, *last, plan.consulted, values)
+            matches[v] = add_values(
+                bench.keys[left_out:], plan.steps, *last, plan.consulted, values
+            )
             if advance is not None:
                 advance(n)
         benches.put(bench)
@@ -215,6 +227,9 @@ def _sum_of_nearest(
         code = int(validation.codes[v])
         beyond = int(plan.sizes[code]) - int((keys & np.uint64(1)).sum())
         matches[v] = add_values(keys, plan.steps, *plan.last(beyond), k, total)
-        far += plan.far(code, beyond)
+        for_far = plan.far(code, beyond)
+        far += for_far
+        if validation.mutual:  # it is not a far point of its own
+            total[v] -= for_far[code]
     total += far[points.codes]
     return total, matches

@@ -24,6 +24,7 @@ class Distances:
     points: int
     validation: int
     first: int = 0  # the number of the first row, where this is a part of a larger one
+    holder: str = "y_val"  # of the labels that columns stand for
 
     def __len__(self) -> int:
         return self.points
@@ -62,13 +63,33 @@ class Distances:
             if count > self.validation:
                 raise InputError(
                     f"X has at least {count} columns of distances "
-                    f"but y_val has {self.validation} labels"
+                    f"but {self.holder} has {self.validation} labels"
                 )
             yield part
         if count < self.validation:
             raise InputError(
-                f"X has {count} columns of distances but y_val has {self.validation} labels"
+                f"X has {count} columns of distances but {self.holder} has {self.validation} labels"
             )
+
+
+def distances_of(X: object, points: int, validation: int | None, first: int = 0) -> Distances:
+    """Distances of points to so many validation points; None where points judge each other."""
+    holder, judges, hint = "y_val", "validation points", ""
+    if validation is None:
+        validation, holder, judges = points, "y", "points"
+        hint = ": pass y_val if the columns are validation points"
+    if points == 0:
+        raise InputError("y is empty: at least one point is needed")
+    in_blocks = isinstance(X, list | tuple) and len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+    if in_blocks or (isinstance(X, Iterable) and not hasattr(X, "__len__")):
+        return Distances(X, points, validation, holder=holder)  # type: ignore[arg-type]
+    array = check_features("X", X)
+    if array.shape != (points, validation):
+        raise InputError(
+            f"X must hold the distances of {points} points (rows) to {validation} {judges} "
+            f"(columns) with metric='precomputed', got shape {array.shape}{hint}"
+        )
+    return Distances(array, points, validation, first, holder)
 
 
 def _check_distances(name: str, block: object, points: int) -> NDArray[Any]:

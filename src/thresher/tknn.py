@@ -24,10 +24,10 @@ METHOD = "tknn-shapley"
 
 
 def tknn_shapley(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
-    semivalue: Semivalue = "shapley", classes: Any = None, owners: Any = None, mean: bool = False,
-    neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, radius: float = 0.5,
+    metric: str = "cosine", semivalue: Semivalue = "shapley", classes: Any = None,
+    owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
+    memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
 ) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
@@ -37,7 +37,9 @@ def tknn_shapley(
         The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
         `Scan` of files, and None.
     X_val, y_val
-        The validation set, on which utility is measured.
+        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` can do
+        without: then every point is a judge of the others, and is left out of its own game.
+        Precomputed distances are then those of the points to each other.
     radius
         Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
     metric
@@ -51,7 +53,8 @@ def tknn_shapley(
     owners
         The owner of each point, for `Valuation.by_owner`.
     mean
-        Divide by the number of validation points; without it, values are sums over them.
+        Divide by the number of validation points, or of points that judge each other; without it,
+        values are sums over them.
     neighbors
         How near pairs are found. "all" looks at every pair, "tree" only at those that boxes around
         the points do not exclude, and "auto" takes the one that is expected to be faster: all give
@@ -80,7 +83,8 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, 1/C where there is none; `prices` has the closed form. Cost at most O(N M d) in time
+    the label, 1/C where there is none; `prices` has the closed form. The utility for all judges is
+    the sum. Cost at most O(N M d) in time
     and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
     radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
     KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
@@ -92,10 +96,19 @@ def tknn_shapley(
     >>> valuation = th.tknn_shapley(X, y, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"])
     >>> valuation.values.round(3).tolist()
     [0.5, -0.5, 0.5]
+    >>> th.tknn_shapley(X, y).values.tolist()  # near each other, the first two disagree
+    [-0.5, -0.5, 0.0]
     """
     radius, semivalue = check_radius(radius), check_semivalue(semivalue)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
+    in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
+    if X_val is None and y_val is None and (in_parts or is_dask(X)):
+        raise InputError(
+            "X_val and y_val are needed with memory, checkpoint, a Scan or Dask: points that judge "
+            "each other are held in memory, all of them. Pass a validation set, such as a sample "
+            "of rows that are left out of X"
+        )
     if is_dask(X) and not (memory is None and checkpoint is None):
         raise InputError(
             "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
@@ -105,7 +118,7 @@ def tknn_shapley(
         "radius": radius, "metric": metric, "semivalue": semivalue, "classes": classes,
         "owners": owners, "mean": mean, "neighbors": neighbors, "progress": progress,
     }  # fmt: skip
-    if memory is not None or checkpoint is not None or hasattr(X, "source_of_parts"):
+    if in_parts:
         from thresher.passes.in_parts import value_in_parts
 
         return value_in_parts(X, y, X_val, y_val, memory=memory, checkpoint=checkpoint, **settings)
@@ -113,7 +126,7 @@ def tknn_shapley(
         from thresher.passes.on_dask import value_on_dask
 
         return value_on_dask(X, y, X_val, y_val, **settings)
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes)
+    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
     known_owners = check_owners(owners, len(points))
     near, game = Ball.around(validation, radius, neighbors), ClassGame.of(validation, semivalue)
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
@@ -121,7 +134,7 @@ def tknn_shapley(
             points, near, game, divisor=len(validation) if mean else 1, advance=advance
         )
     if not counts.any():
-        warn_of_reach(radius, stacklevel=3)
+        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
     return valuation_of(
         values, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known_owners
     )
@@ -154,7 +167,7 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     points = check_points(X, y, validation, strangers=classes is None)
     warn_of_twins(points, validation, stacklevel=3)
     known_owners = check_owners(owners, len(points))

@@ -83,7 +83,8 @@ class Truncation:
     """
 
     steps: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # of a validation point's own class, by class
+    points: int  # N
     kept: int
     spread: float  # a - b
     slope: float  # -b / S
@@ -92,21 +93,20 @@ class Truncation:
 
     @classmethod
     def of(
-        cls, sizes: NDArray[np.int64], k: int, kept: int, *, excess: float, empty: float
-    ) -> Truncation:
-        """For so many points of each class; H_k - 1 and 1/C, or 0 and 0 for jia2019."""
-        n = int(sizes.sum())
+        cls, sizes: NDArray[np.int64], k: int, kept: int, *, excess: float, empty: float,
+        left_out: int = 0,
+    ) -> Truncation:  # fmt: skip
+        """For so many points of each class; H_k - 1 and 1/C, or 0 and 0 for jia2019.
+
+        Validation points leave out so many of their own class: one if they are points themselves.
+        """
+        n = int(sizes.sum()) - left_out
         far = n - kept
         mean = float((1 / np.arange(kept + 1, n + 1)).sum()) / far  # h
         slope = (mean - 1 / n) / max(far - 1, 1)
         spread = mean + slope
         steps = 1 / np.maximum(k, np.arange(1, kept, dtype=np.float64)) - spread
-        return cls(steps, sizes, kept, spread, slope, excess, empty)
-
-    @property
-    def points(self) -> int:
-        """N."""
-        return int(self.sizes.sum())
+        return cls(steps, np.maximum(sizes - left_out, 0), n, kept, spread, slope, excess, empty)
 
     def last(self, far_matches: int) -> tuple[float, float]:
         """What the farthest of the kept points is worth more than a far one: match, other."""

@@ -226,6 +226,22 @@ def order_points(
 
 
 @njit(cache=True, nogil=True)
+def move_to_front(keys: Keys, point: int) -> None:
+    """Put the key of a point before those that were nearer, which keep their order.
+
+    A point that judges others is its own nearest one, or nearly so: there is little to move.
+    """
+    at = 0
+    while U32(keys[at]) >> U32(1) != point:
+        at += 1
+    key = keys[at]
+    while at > 0:
+        keys[at] = keys[at - 1]
+        at -= 1
+    keys[0] = key
+
+
+@njit(cache=True, nogil=True)
 def mixed_runs(
     keys: Keys, distances: NDArray[np.float64], error: float, band: Words, least: np.uint32,
     runs: Integers,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from numpy.typing import NDArray
 
 from thresher.checks import Metric, check_choice
 from thresher.errors import InputError
@@ -20,6 +22,7 @@ from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import Advance, Tree, TreeBlock, tree_blocks
 from thresher.precomputed import Distances
 
+AnyBlock = TypeVar("AnyBlock", Block, TreeBlock)
 Neighbors = Literal["auto", "all", "tree"]
 
 
@@ -42,6 +45,9 @@ class Ball:
         What near means.
     neighbors
         How near pairs are found.
+    mutual
+        Whether the rows are the points themselves. Then no point is in its own cell, whatever its
+        distance to itself.
     """
 
     rows: Rows | None
@@ -49,11 +55,13 @@ class Ball:
     metric: Metric
     radius: float
     neighbors: Neighbors = "auto"
+    mutual: bool = False
 
     @classmethod
     def around(cls, validation: Validation, radius: float, neighbors: Neighbors = "auto") -> Ball:
         """The points within a radius of each validation point."""
-        return cls(validation.rows, len(validation), validation.metric, radius, neighbors)
+        about = validation.metric, radius, neighbors, validation.mutual
+        return cls(validation.rows, len(validation), *about)
 
     def tree(self, points: Rows | Distances) -> Tree | None:
         """The tree by which near points are found; None where all pairs are looked at."""
@@ -75,10 +83,19 @@ class Ball:
         """Yield the near pairs, a block of validation rows at a time."""
         tree = self.tree(points)
         if tree is None:
-            return near_blocks(
+            pairs = near_blocks(
                 points, groups, self.rows, metric=self.metric, radius=self.radius, advance=advance
             )
+            return _without_own(pairs, groups.positions) if self.mutual else pairs
         assert isinstance(points, Rows) and self.rows is not None  # noqa: S101, PT018
-        return tree_blocks(
+        visits = tree_blocks(
             tree, points, groups.positions, groups.starts, self.rows, advance=advance
         )
+        return _without_own(visits, tree.place_of()) if self.mutual else visits
+
+
+def _without_own(blocks: Iterator[AnyBlock], own: NDArray[Any]) -> Iterator[AnyBlock]:
+    """The same blocks, with each point taken out of its own cell."""
+    for block in blocks:
+        block.take_out(own[block.columns])
+        yield block

@@ -22,7 +22,7 @@ from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, score
-from thresher.neighbors.groups import Groups
+from thresher.neighbors.groups import Groups, clear_bits
 from thresher.neighbors.tree import Advance
 from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
@@ -90,6 +90,10 @@ class Block:
             pieces = _pieces([segments[index]], parallel=self.parallel)
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
+
+    def take_out(self, rows: NDArray[np.uint32]) -> None:
+        """Say of one point for each validation point that it is not near: the one in `rows`."""
+        clear_bits(self.words, rows, np.arange(len(rows), dtype=np.uint32))
 
     def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> Block:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""

@@ -10,7 +10,7 @@ those of a full sort, whatever the tiles and the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
@@ -31,6 +31,7 @@ SPAN = 1 << 16  # points of one job
 CANDIDATE_BYTES = 32 << 20  # held by one thread, for as many validation points as they suffice for
 PARALLEL_PAIRS = 1 << 20  # fewer are not worth a thread
 PARALLEL_SORT = 1 << 15
+Fill = Callable[[int, int, NDArray[Any]], None]
 ALL_PATTERNS = np.array([0, 2**32 - 1], np.uint32)
 
 
@@ -39,7 +40,7 @@ def closest(
 ) -> Iterator[NDArray[np.uint64]]:
     """For every validation point its `kept` nearest points as keys: index << 1 | match.
 
-    There are more than `kept` points.
+    There are more than `kept` points, those that judge each other not counted in their own list.
     """
     rows = points.rows
     width = 1 if isinstance(rows, Distances) else rows.width
@@ -47,14 +48,27 @@ def closest(
     for part in tiles(points, validation, precision, most):
         count = part.stop - part.start
         height = max(64, min(TILE_POINTS, TILE_NUMBERS // max(width, count)))
-        found = _search(part, len(points), kept, precision, height, advance)
+        fill = _fill_others(part) if validation.mutual else part.fill
+        found = _search(part, fill, len(points), kept, precision, height, advance)
         codes = validation.codes[part.start : part.stop].tolist()
         rows_left = [(r, points.codes, code) for r, code in enumerate(codes)]
         yield from in_order(found.ranked, rows_left, parallel=count * kept >= PARALLEL_SORT)
 
 
+def _fill_others(part: Tiles) -> Fill:
+    """How tiles are filled where points judge each other: nobody is in the own list."""
+
+    def fill(first: int, end: int, out: NDArray[Any]) -> None:
+        part.fill(first, end, out)
+        ahead = first - part.start  # of the first judge
+        judges = np.arange(max(0, ahead), min(len(out), end - part.start))
+        out[judges, judges - ahead] = np.nan  # never at or below a limit
+
+    return fill
+
+
 def _search(
-    part: Tiles, n: int, kept: int, precision: str, height: int, advance: Any
+    part: Tiles, fill: Fill, n: int, kept: int, precision: str, height: int, advance: Any
 ) -> _Candidates:
     """The candidates among all points, one span of them after the other."""
     count = part.stop - part.start
@@ -69,7 +83,7 @@ def _search(
         found.clear(total.limits)
         for lo, hi in cut(first, end, height):
             tile = numbers[: count * (hi - lo)].reshape(count, hi - lo)
-            part.fill(lo, hi, tile)
+            fill(lo, hi, tile)
             found.add(tile, lo)
         found.shrink(kept)
         if advance is not None:

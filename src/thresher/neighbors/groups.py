@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,3 +93,10 @@ class Groups:
 
         run(job, cut(0, len(sums), GATHER), parallel=len(sums) > GATHER)
         return out
+
+
+def clear_bits(
+    words: NDArray[np.uint32], rows: NDArray[np.integer[Any]], bits: NDArray[np.uint32]
+) -> None:
+    """Clear one bit of each of these rows, no two of which are the same."""
+    words[rows, bits >> np.uint32(5)] &= ~(np.uint32(1) << (bits & np.uint32(31)))

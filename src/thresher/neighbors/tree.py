@@ -22,6 +22,7 @@ from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
 from thresher.metrics import CHUNK, UNIT, Rows, aligned
 from thresher.neighbors.coordinates import Space, lengths
+from thresher.neighbors.groups import clear_bits
 from thresher.threads import cut, one_blas_thread, run, thread_count
 
 LEAF = 256  # points in a leaf
@@ -131,6 +132,12 @@ class Tree:
             found.append(written[:, :used].copy())
         return found
 
+    def place_of(self) -> NDArray[np.uint32]:
+        """The place of each point in the order of the leaves."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(found), dtype=np.uint32)
+        return found
+
     def places(self) -> NDArray[np.int64]:
         """The point in each place of each leaf, 0 in the padding."""
         padded = np.zeros(len(self.columns) * self.leaf, np.int64)
@@ -197,6 +204,12 @@ class TreeBlock:
             )  # fmt: skip
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
+
+    def take_out(self, places: NDArray[np.uint32]) -> None:
+        """Say of one point for each validation point that it is not near: the one in `places`."""
+        size, wanted = self.codes.shape[1], places[self.visits.query_of]
+        met = np.flatnonzero(wanted // size == self.visits.leaf_of)
+        clear_bits(self.words, met, wanted[met] % size)
 
     def moved(self, rows: NDArray[np.uint32], starts: NDArray[np.int64]) -> TreeBlock:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""

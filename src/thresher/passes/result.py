@@ -30,20 +30,21 @@ def valuation_of(
         "metric": validation.metric,
         "semivalue": semivalue_name(semivalue),
         "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
+        **validation.record(),
         "mean": mean,
     }
     ends = utility_all / divisor, utility_none / divisor
     return Valuation(values, METHOD, params, *ends, owners, ids=ids)
 
 
-def warn_of_reach(radius: float, *, stacklevel: int) -> None:
+def warn_of_reach(radius: float, *, stacklevel: int, mutual: bool = False) -> None:
     """Warn that nobody is near."""
+    whom = "another" if mutual else "any validation point"
     warnings.warn(
         either(
-            f"no point is within radius {radius:g} of any validation point, so every value is 0: "
+            f"no point is within radius {radius:g} of {whom}, so every value is 0: "
             "suggest_radius finds a radius that fits the data",
-            "no point is within the radius of any validation point, so every value is 0: the "
+            f"no point is within the radius of {whom}, so every value is 0: the "
             f"{option('radius')} is too small, or a column such as an id makes up the distances",
         ),
         ReachWarning,

@@ -136,7 +136,7 @@ def dp_knn_shapley(
     SeededKNNRelease(knn, epsilon=1, delta=1e-05, add-remove, point)
     """
     source = noise_source(seed)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     k = check_count("k", k)
     if delta == 0:
         delta_given = f"{option('delta')} must be > 0, got 0"

@@ -122,7 +122,7 @@ def dp_tknn_shapley(
     if seed is not None and ledger is not None:
         raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
-    validation = kept(check_validation(X_val, y_val, metric=metric, classes=classes))
+    validation = kept(check_validation(X_val, y_val, metric=metric, classes=classes, public=True))
     setting = Setting(
         validation, check_radius(radius), budget, check_adjacency(adjacency),
         "point" if owners is None else "owner", check_semivalue(semivalue),

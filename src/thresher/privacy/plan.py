@@ -99,7 +99,7 @@ def plan_release(
     >>> [plan.mechanism for plan in plans]
     ['table', 'cells']
     """
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes)
+    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     _check_rows("a plan", validation)
     setting = Setting(
         validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
