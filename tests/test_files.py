@@ -76,7 +76,7 @@ print(refused, sorted(rows))
 
 
 @pytest.mark.parametrize(
-    "part, options",
+    ("part", "options"),
     [
         ("footer", {"compression": "none", "use_dictionary": False, "store_schema": False}),
         ("footer", {"store_schema": False}),
