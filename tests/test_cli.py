@@ -231,6 +231,30 @@ def test_the_command_says_what_was_charged_where_more_was(folder):
     assert (usual.returncode, "charged" in usual.stderr) == (0, False)
 
 
+FULL = """
+import thresher.price_list
+from thresher.errors import InputError
+def save(self, path):
+    raise InputError(f"cannot write {path}: No space left on device")
+thresher.price_list.PriceList.save = save
+from thresher.cli import main
+main()
+"""
+
+
+def test_a_disk_that_fills_up_after_the_charge_loses_no_budget(folder):
+    pytest.importorskip("opendp")
+    th.Ledger.create(folder / "l.db", epsilon=1, delta=1e-6).close()
+    words = ["release", "points.csv", *RELEASE, "--epsilon", "1", "--out-prices", "p.json"]
+    command = [sys.executable, "-c", FULL, *words]
+    full = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S603
+    assert (full.returncode, full.stdout, full.stderr.count("\n")) == (1, "", 1)
+    assert "No space left on device; the ledger keeps the answer: the same command" in full.stderr
+    again = thresher(*words, cwd=folder)
+    assert (again.returncode, (folder / "p.json").exists()) == (0, True)
+    assert "nothing was charged" in again.stderr
+
+
 def test_help_has_examples(folder):
     for command in (("release",), ("ledger", "create"), ("ledger", "verify")):
         assert "Example: thresher" in thresher(*command, "--help", cwd=folder).stdout

@@ -21,6 +21,7 @@ from tabular import check_refused
 import thresher as th
 from thresher.arrays import load_array, load_arrays
 from thresher.files import check_writable
+from thresher.tables.columns import choose_columns
 from thresher.tables.reader import read_table
 
 LONG = "n" * 300  # no file can have such a name
@@ -60,7 +61,7 @@ from thresher.passes.parts import Place
 path, raw = Path(sys.argv[1]), Path(sys.argv[1]).read_bytes()
 footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
 refused, rows = 0, set()
-for bit in range(8 * footer, 8 * len(raw)):
+for bit in range(8 * footer, 8 * len(raw)) if sys.argv[2] == "footer" else range(8 * footer):
     damaged = bytearray(raw)
     damaged[bit >> 3] ^= 1 << bit % 8
     path.write_bytes(damaged)
@@ -74,16 +75,51 @@ print(refused, sorted(rows))
 """
 
 
-@pytest.mark.parametrize("options", [{"compression": "none", "use_dictionary": False}, {}])
-def test_no_flipped_bit_in_a_footer_ends_the_process(options):
-    table = pa.table({"u": np.arange(6.0), "y": pa.array(["a", "b", "a"] * 2)})
-    pq.write_table(table, "p.parquet", row_group_size=3, store_schema=False, **options)
-    command = [sys.executable, "-c", FLIPS, "p.parquet"]
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [
+        ("footer", {"compression": "none", "use_dictionary": False, "store_schema": False}),
+        ("footer", {"store_schema": False}),
+        ("pages", {"compression": "none", "data_page_version": "2.0", "write_statistics": False}),
+    ],
+)
+def test_no_flipped_bit_in_parquet_ends_the_process_or_hides_rows(part, options):
+    labels = pa.array(["a", "b", "a"] * 2)
+    labels = labels if part == "footer" else labels.dictionary_encode()
+    table = pa.table({"u": np.arange(6.0), "y": labels})
+    pq.write_table(table, "p.parquet", row_group_size=3, **options)
+    command = [sys.executable, "-c", FLIPS, "p.parquet", part]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr[-500:]
     refused, rows = done.stdout.split(maxsplit=1)
     assert int(refused) > 500
     assert rows.strip() == "[(6, 6)]"  # no damage hides rows, or makes them up
+
+
+def test_a_damaged_name_in_a_footer_is_one_line():
+    """A file that reads well, whose columns' own paths are not UTF-8."""
+    table = pa.table({"u": np.arange(6.0), "yyyy": pa.array(["a", "b", "a"] * 2)})
+    pq.write_table(table, "p.parquet", store_schema=False)
+    raw = bytearray(Path("p.parquet").read_bytes())
+    raw[raw.rindex(b"yyyy")] = 0xFF
+    Path("p.parquet").write_bytes(raw)
+    assert len(read_table("p.parquet")) == 6
+    done = run("clean", "p.parquet", "--drop", "rows:1", "--out", "o.parquet")
+    check_line(done, "p.parquet is damaged: its footer has names that are no text")
+
+
+def test_text_that_is_not_utf8_is_one_line_where_it_is_read():
+    bytes_ = pa.array([b"a\xff", b"b", b"a"] * 2, pa.binary())
+    note = pa.Array.from_buffers(pa.string(), 6, bytes_.buffers())
+    pq.write_table(
+        pa.table({"u": np.arange(6.0), "note": note, "y": ["a", "b", "a"] * 2}), "p.parquet"
+    )
+    table = read_table("p.parquet")
+    assert choose_columns(table, label="y", ignore=["note"]).names == ("u",)
+    for roles in ({"label": "note"}, {"label": "y"}, {"label": "y", "owner": "note"}):
+        check_refused(lambda roles=roles: choose_columns(table, **roles), "column 'note' cannot be")
+    assert len(th.Scan("p.parquet", label="y", features=["u"]).read()[0]) == 6
+    check_refused(lambda: th.Scan("p.parquet", label="note", features=["u"]).read(), "p.parquet")
 
 
 ARROW_FLIPS = """

@@ -57,6 +57,14 @@ class Nothing:
         raise RuntimeError("secret")
 
 
+class RaisingType(type):
+    def __hash__(cls):
+        raise RuntimeError("secret")
+
+    def __eq__(cls, other):
+        raise RuntimeError("secret")
+
+
 class FloatSubclass(float):
     pass
 
@@ -76,6 +84,7 @@ METHODS = ["__eq__", "__hash__", "__iter__", "__float__", "__array__", "__len__"
            "__getitem__", "__index__", "__class__", "__repr__", "__str__"]  # fmt: skip
 OBJECTS = {name: lambda name=name: raising(name) for name in METHODS} | {
     "all": lambda: raising(*METHODS), "warning": Warner, "class": Nothing, "endless": Endless,
+    "metaclass": lambda: RaisingType("Odd", (), {"__module__": []})(),
 }  # fmt: skip
 ENTRIES = OBJECTS | {
     repr(each)[:24]: lambda each=each: each

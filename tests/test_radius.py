@@ -84,6 +84,18 @@ def test_parallel_rows_are_within_the_suggested_radius_in_spite_of_rounding(dtyp
         assert (counts.other == 0).all()
 
 
+@pytest.mark.parametrize("kinds", ["fd", "df"], ids=["float32 points", "float64 points"])
+def test_rows_of_another_precision_are_parallel_still(kinds):
+    """Rounding to float32 turns this direction by nearly as much as it can turn any."""
+    long, short = 1 + 1.01 * 2.0**-24, 1 + 0.99 * 2.0**-24
+    y = np.arange(8) % 2
+    rows = np.array([[short, long], [-long, short]])[y] * 2.0 ** np.arange(8)[:, None]
+    X, V = (rows.astype(kind) for kind in kinds)
+    counts = th.NeighborCounts(V, y, radius=th.suggest_radius(V, y)).add(X, y)
+    assert (counts.same == 4).all()
+    assert (counts.other == 0).all()
+
+
 @pytest.mark.parametrize("scale", [1e-149, 1e-150, 1e-152, 1e-160, 1e-170, 1e-300])
 def test_a_radius_for_tiny_numbers_is_accepted_and_reaches_what_it_covers(scale, rng):
     X, y = rng.standard_normal((30, 3)) * scale, rng.integers(0, 2, 30)

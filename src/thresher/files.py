@@ -283,7 +283,10 @@ def open_parquet(path: Path, **options: Any) -> Iterator[Any]:
         rows = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
         if sum(rows) != about.num_rows or min(rows, default=0) < 0:
             raise InputError(f"{path} is damaged: its footer contradicts itself about its rows")
-        yield file
+        try:
+            yield file
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is damaged: its footer has names that are no text") from None
 
 
 def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:

@@ -182,12 +182,13 @@ def _usable(radii: Floats, table: _Distances) -> Floats:
     """Radii that `tknn_shapley` takes, and that reach rows at distance 0 in spite of rounding.
 
     Parallel rows are at cosine distance 0. Rounding their numbers turns each by up to eps/2, half
-    the spacing of their dtype at 1, which is a distance of eps^2/2 between two of them. The pair
+    the spacing of their dtype at 1, which is a distance of eps^2/2 between two of them. The points
+    may be float32 where the validation set is float64, so eps is at least that of float32. The pair
     rule adds at most (2d + 3) u, u = 2^-53: d u for the product, d u for the norms, 3 u for the
     rest.
     """
     if table.validation.metric == "cosine":
-        eps = float(np.finfo(table.rows.array.dtype).eps)
+        eps = max(float(np.finfo(kind).eps) for kind in (table.rows.array.dtype, np.float32))
         return np.maximum(radii, eps**2 / 2 + (table.rows.width + 2) * 2.0**-52)
     return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 

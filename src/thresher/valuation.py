@@ -79,6 +79,8 @@ class Valuation:
                     raise InputError(f"there are {len(entries)} {name} for {len(values)} values")
                 object.__setattr__(self, name, tuple(entries))
         object.__setattr__(self, "values", values)
+        for name in ("utility_all", "utility_none"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if self.standard_errors is not None:
             errors = _frozen("standard_errors", self.standard_errors)
             if len(errors) != len(values):
@@ -99,7 +101,7 @@ class Valuation:
             return NotImplemented
         ends = (self.utility_all, self.utility_none), (other.utility_all, other.utility_none)
         return (
-            np.array_equal(self.values, other.values)
+            np.array_equal(self.values, other.values, equal_nan=True)
             and _same_errors(self.standard_errors, other.standard_errors)
             and (self.method, dict(self.params), self.owners, self.ids)
             == (other.method, dict(other.params), other.owners, other.ids)
@@ -202,6 +204,7 @@ class Valuation:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The columns of a file, and what its metadata say about them, sealed."""
         about = self.about(record)
+        about.pop("ids", None)
         found = {**columns, "value": self.values}
         owners = None if self.owners is None else portable_column("owner", self.owners)
         ids = None if self.ids is None else portable_column("id", self.ids)
@@ -222,8 +225,8 @@ class Valuation:
             "format": FORMAT,
             "method": self.method,
             "params": dict(self.params),
-            "utility_all": float(self.utility_all),
-            "utility_none": float(self.utility_none),
+            "utility_all": self.utility_all,
+            "utility_none": self.utility_none,
         }
 
     @classmethod

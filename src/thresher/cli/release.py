@@ -89,11 +89,17 @@ def release(
         mechanism=mechanism, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
     )  # fmt: skip
-    found.price_list.save(out_prices)
-    if unusable is not None:
-        _write_unusable(unusable, *private.unusable(found.unusable))
-    if report is not None:
-        found.report(report, force=force)
+    try:
+        found.price_list.save(out_prices)
+        if unusable is not None:
+            _write_unusable(unusable, *private.unusable(found.unusable))
+        if report is not None:
+            found.report(report, force=force)
+    except InputError as refused:
+        raise InputError(
+            f"{message_of(refused)}; the ledger keeps the answer: the same command, with --force "
+            "where files are there, writes it and charges nothing more"
+        ) from None
     if found.stored:
         say("the ledger had answered this before: nothing was charged, the points were not used")
         say("if the points have changed, give them another --version")

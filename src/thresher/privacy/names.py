@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from thresher.labels import RawLabels, is_missing, raw_labels
 from thresher.privacy.rows import silence
 
-PLAIN = {bool, bytes, float, int, str, type(None)}  # it is known what is equal to what
-KNOWN = {"builtins", "datetime", "decimal", "fractions", "numpy", "uuid"}  # and here, too
-INEXACT = {np.longdouble, np.clongdouble}  # but these round what they are compared with
+PLAIN = {id(kind) for kind in (bool, bytes, float, int, str, type(None))}  # what equals what
+KNOWN = {"builtins", "datetime", "decimal", "fractions", "numpy", "uuid"}  # is known, here, too
+INEXACT = np.longdouble, np.clongdouble  # but these round what they are compared with
 
 
 def read_labels(name: str, labels: Any) -> RawLabels:
@@ -107,9 +107,22 @@ def number_owners(owners: tuple[Any, ...]) -> NDArray[np.int64]:
     not.
     """
     numbers: dict[Hashable, int] = {}
-    names = owners if PLAIN.issuperset(map(type, owners)) else map(_Name, owners)
     with silence():
+        plain = PLAIN.issuperset(map(id, map(type, owners)))
+        names = owners if plain else map(_Name, owners)
         return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+
+def is_plain(name: Any) -> bool:
+    """Whether a label or an owner is of a type of Python; a type may have a hash that fails."""
+    return id(type(name)) in PLAIN
+
+
+def _is_known(kind: type) -> bool:
+    try:
+        return kind.__module__ in KNOWN and not any(kind is each for each in INEXACT)
+    except Exception:  # noqa: BLE001 - a module that is no name
+        return False
 
 
 class _Name:
@@ -118,9 +131,7 @@ class _Name:
     __slots__ = ("kind", "owner")
 
     def __init__(self, owner: Any) -> None:
-        self.owner, self.kind = owner, type(owner)
-        if self.kind.__module__ in KNOWN and self.kind not in INEXACT:
-            self.kind = object
+        self.owner, self.kind = owner, object if _is_known(type(owner)) else type(owner)
 
     def __hash__(self) -> int:
         try:

@@ -22,7 +22,7 @@ from thresher.inputs import MOST_POINTS, Points, Validation
 from thresher.labels import Classes, Codes
 from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
 from thresher.precomputed import Distances
-from thresher.privacy.names import PLAIN, declared_kind, read_labels
+from thresher.privacy.names import declared_kind, is_plain, read_labels
 from thresher.privacy.rows import read_features, silence
 
 TEXT, NUMBERS = ("U", "S"), ("b", "i", "u", "f")  # kinds of NumPy
@@ -113,7 +113,7 @@ def _codes(labels: Any, classes: Classes) -> Codes:
     codes = np.empty(len(entries), np.int32)
     with silence():
         for row, label in enumerate(entries):
-            plain = type(label) in PLAIN
+            plain = is_plain(label)
             code = known.get(label) if plain else None
             if code is None:
                 code = _code(label, classes)

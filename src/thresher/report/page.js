@@ -70,17 +70,17 @@
     }
 
     // spreadsheets compute text that begins like this; numbers stay numbers
-    function harmless(cell) {
-      const text = content(cell);
-      const number = cell.dataset.v !== undefined || /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
+    function harmless(text) {
+      const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
       return !number && /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
     }
 
     function quoted(text) { return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; }
 
     function csv() {
-      const lines = [names, ...[...body.rows].filter((row) => !row.hidden)
-        .map((row) => [...row.cells].map(harmless))];
+      const written = (cell) => cell.dataset.v === undefined ? harmless(content(cell)) : content(cell);
+      const lines = [names.map(harmless), ...[...body.rows].filter((row) => !row.hidden)
+        .map((row) => [...row.cells].map(written))];
       return lines.map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
     }
 

@@ -143,6 +143,8 @@ def choose_columns(
         raise InputError(
             f"{table.name} has no columns left as features: name some by {option('features')}"
         )
+    for name in chosen:
+        column_of(table, name, "features")
     return Columns(
         labels=labels,
         features=table.data.select(chosen),
@@ -175,7 +177,12 @@ def column_of(table: Table, name: str, role: str) -> Any:
     """A column that an argument names; an error says the nearest ones there are."""
     if name not in table.data.column_names:
         raise missing(table.name, "column", name, table.data.column_names, option(role))
-    return table.data.column(name)
+    column = table.data.column(name)
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as damaged:  # such as text that is not UTF-8
+        raise InputError(f"{table.name} column {name!r} cannot be read: {damaged}") from None
+    return column
 
 
 def entries_of(table: Table, name: str, role: str) -> list[Any]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
+from thresher.errors import InputError
 from thresher.files import open_parquet
 from thresher.tables.arrow import with_views, without_views
 
@@ -24,7 +25,10 @@ def schema(path: Path) -> pa.Schema:
 def read(path: Path) -> pa.Table:
     """The table in a file."""
     with open_parquet(path) as file:  # not read_table: it reads folders' names, too
-        return without_views(file.read())
+        data = file.read()
+        _check_codes(path, data)
+        _check_rows(path, file, data.num_rows)
+        return without_views(data)
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
@@ -42,6 +46,8 @@ def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tu
         for batch in file.iter_batches(size, row_groups=groups, columns=wanted):
             yield row, pa.Table.from_batches([batch])
             row += batch.num_rows
+        if groups:
+            _check_rows(path, file, row)
 
 
 def sizes(path: Path, wanted: list[str]) -> tuple[int, int]:
@@ -59,19 +65,18 @@ def sizes(path: Path, wanted: list[str]) -> tuple[int, int]:
 
 def write(data: pa.Table, like: Path, temporary: Path) -> None:
     """Write a table, compressed and with dictionaries as another file is."""
-    with parquet.ParquetFile(like) as file:
-        about, views = file.metadata, file.schema_arrow
-        group = about.row_group(0)
+    with open_parquet(like) as file:
+        group, views = file.metadata.row_group(0), file.schema_arrow
         columns = [group.column(place) for place in range(group.num_columns)]
-    codecs = {
-        each.path_in_schema: each.compression.lower().replace("uncompressed", "none")
-        for each in columns
-    }
-    coded = [
-        each.path_in_schema
-        for each in columns
-        if any("DICTIONARY" in encoding for encoding in each.encodings)
-    ]
+        codecs = {
+            each.path_in_schema: each.compression.lower().replace("uncompressed", "none")
+            for each in columns
+        }
+        coded = [
+            each.path_in_schema
+            for each in columns
+            if any("DICTIONARY" in encoding for encoding in each.encodings)
+        ]
     parquet.write_table(
         with_views(data, views),
         temporary,
@@ -79,6 +84,24 @@ def write(data: pa.Table, like: Path, temporary: Path) -> None:
         compression=codecs,
         use_dictionary=coded or False,
     )
+
+
+def _check_codes(path: Path, data: pa.Table) -> None:
+    """Raise where a damaged column names entries that its dictionary does not have."""
+    for column in data.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            most = compute.max(chunk.indices).as_py()
+            if most is not None and most >= len(chunk.dictionary):
+                raise InputError(f"{path} is damaged: entries of a dictionary are missing")
+
+
+def _check_rows(path: Path, file: parquet.ParquetFile, found: int) -> None:
+    """Raise where pages end early: Arrow takes that for the end of a group, without an error."""
+    if found != file.metadata.num_rows:
+        raise InputError(
+            f"{path} is damaged: its footer tells of {file.metadata.num_rows} rows, "
+            f"and its pages hold {found}"
+        )
 
 
 def _row_bytes(file: parquet.ParquetFile, wanted: list[str]) -> int:

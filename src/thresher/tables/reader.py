@@ -159,7 +159,9 @@ def read_batches(
         for first, some in batches:
             past = max(0, start - first)
             if past < some.num_rows:
-                yield first + past, some.slice(past).select(names)
+                rest = some.slice(past).select(names)
+                rest.validate(full=True)  # damaged offsets lead out of the file
+                yield first + past, rest
 
 
 def read_columns(path: Path, kind: str) -> pa.Table:
