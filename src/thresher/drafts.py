@@ -16,6 +16,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +31,25 @@ DAY = 24 * 60 * 60.0  # seconds after which a draft of another machine is taken 
 _swept = set[Path]()
 
 
-@contextlib.contextmanager
-def draft_file(folder: Path) -> Iterator[Path]:
+def draft_file(folder: Path) -> AbstractContextManager[Path]:
     """An empty temporary file in a folder, removed in the end unless it was renamed."""
-    handle, path = _locked(folder, directory=False)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
-        _close(handle)
+    return _draft(folder, directory=False)
+
+
+def draft_folder(folder: Path) -> AbstractContextManager[Path]:
+    """An empty temporary folder in a folder, removed in the end with all that is in it."""
+    return _draft(folder, directory=True)
 
 
 @contextlib.contextmanager
-def draft_folder(folder: Path) -> Iterator[Path]:
-    """An empty temporary folder in a folder, removed in the end with all that is in it."""
-    handle, path = _locked(folder, directory=True)
+def _draft(folder: Path, *, directory: bool) -> Iterator[Path]:
+    handle, path = _locked(folder, directory=directory)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-        _close(handle)
+        _delete(path)
+        if handle is not None:
+            os.close(handle)
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -128,10 +128,14 @@ def _remove(path: Path) -> None:
         if not _is_at(handle, path):
             return
         path.with_name(f"{path.name}-journal").unlink(missing_ok=True)  # of SQLite
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        _delete(path)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -150,8 +154,3 @@ def _is_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def _close(handle: int | None) -> None:
-    if handle is not None:
-        os.close(handle)
