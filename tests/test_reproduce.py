@@ -36,7 +36,7 @@ from thresher.paper.consistency import target
 from thresher.paper.datasets import SETS, DataSet, generate_2dplanes
 from thresher.paper.draws import draw_problem, seed_of
 from thresher.paper.figures import draw_figures
-from thresher.paper.grids import make_grids
+from thresher.paper.pages import make_grids
 from thresher.paper.records import make_records
 
 

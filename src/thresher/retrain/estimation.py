@@ -20,10 +20,11 @@ from thresher.labels import check_owners, label_array
 from thresher.metrics import Rows
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar
-from thresher.retrain.engine import Journal, cores, run
+from thresher.retrain.engine import Journal, run
 from thresher.retrain.newton import Newton
 from thresher.retrain.plans import Limit, Plan, Start
 from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
+from thresher.threads import thread_count
 from thresher.valuation import Valuation
 
 LARGEST_BLOCK = 64
@@ -40,7 +41,7 @@ def estimate(
     seed = check_count("seed", seed, least=0)
     known_owners, model = check_owners(owners, len(points)), check_model(model, seed)
     accelerate, mean = check_flag("accelerate", accelerate), check_flag("mean", mean)
-    threads = cores(None if workers is None else _check_workers(workers))
+    threads = _check_workers(workers)
     game, progress = _game(points, validation), check_flag("progress", progress)
     utility = Newton.of(game, model) if accelerate else Refit(game, model)
     full, seconds = _everybody(utility)
@@ -77,6 +78,12 @@ def estimate(
 
 
 def _check_workers(workers: object) -> int:
+    """How many workers: as asked, as an active `joblib.parallel_config` says, or all cores."""
+    from joblib import effective_n_jobs
+
+    if workers is None:
+        configured = int(effective_n_jobs(None))
+        return configured if configured > 1 else thread_count()
     if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"workers must be an integer >= 1, got {workers}: leave it out for all cores"
