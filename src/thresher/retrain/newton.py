@@ -77,16 +77,14 @@ class Newton(Refit):
             if utility is not None:
                 outcome.add(utility)
             else:
-                self._refit(mask, outcome)
+                single = super().evaluate([mask])
+                outcome.add(single.utilities[0], failed=single.failed[0])
+                outcome.warned += 1
+                said = f"not accelerated, no convergence {single.complaint}"
+                outcome.complain(RuntimeWarning(said))
             if enough is not None and enough(outcome.utilities[-1]):
                 break
         return outcome
-
-    def _refit(self, mask: Mask, outcome: Outcome) -> None:
-        single = super().evaluate([mask])
-        outcome.add(single.utilities[0], failed=single.failed[0])
-        outcome.warned += 1
-        outcome.complain(RuntimeWarning(f"not accelerated, no convergence {single.complaint}"))
 
     def _solved(self, members: NDArray[np.int64], last: Solution) -> float | None:
         game = self.game

@@ -179,14 +179,21 @@ class Walks(Sampling):
 
     def next(self, count: int) -> list[Prefixes]:
         """Blocks of the first walks that are not through; one a walk where it may end early."""
+        start, most = self.start, self.limit.evaluations
+        # walks beyond these may not count, or need not be begun yet
+        walks = count if most is None else (most - self.spent) // self.cost
+        pieces = cut(self.low, self.high, start.size)[::-1]
         blocks: list[Prefixes] = []
-        walk = self.walks
-        while len(blocks) < count and walk < self._last_walk(count):
-            waiting = self._open.setdefault(walk, self._new_walk(walk)).waiting
-            most = 1 if self.enough else count - len(blocks)
+        for walk in range(self.walks, self.walks + walks):
+            if len(blocks) >= count:
+                break
+            if walk not in self._open:
+                self._open[walk] = _Walk(
+                    [Prefixes(start.points, *piece, walk, start.seed) for piece in pieces]
+                )
+            waiting, room = self._open[walk].waiting, 1 if self.enough else count - len(blocks)
             if not self._ended(self._open[walk]):
-                blocks += [waiting.pop() for _ in range(min(most, len(waiting)))]
-            walk += 1
+                blocks += [waiting.pop() for _ in range(min(room, len(waiting)))]
         return blocks
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
@@ -209,16 +216,6 @@ class Walks(Sampling):
         """The mean over walks."""
         values, errors = super().result()
         return values, errors if len(values) > 1 else np.zeros(1)
-
-    def _new_walk(self, walk: int) -> _Walk:
-        points, seed = self.start.points, self.start.seed
-        pieces = cut(self.low, self.high, self.start.size)[::-1]
-        return _Walk([Prefixes(points, *piece, walk, seed) for piece in pieces])
-
-    def _last_walk(self, count: int) -> int:
-        """Walks from here on may not count, or need not be begun yet."""
-        most = self.limit.evaluations
-        return self.walks + (count if most is None else (most - self.spent) // self.cost)
 
     def _through(self, walk: _Walk) -> bool:
         return sum(map(len, walk.parts)) == self.cost or self._ended(walk)

@@ -255,8 +255,8 @@ def _feature_names(
     if features is None:
         about = json.loads((table.data.schema.metadata or {}).get(b"pandas", b"{}"))
         stored = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
-        unnamed = filter(INDEX.fullmatch, stored)
-        names = [name for name in table.data.column_names if name not in {*roles, *unnamed}]
+        others = {*roles, *filter(INDEX.fullmatch, stored)}
+        names = [name for name in table.data.column_names if name not in others]
         if "" in names:
             place = table.data.column_names.index("") + 1
             raise InputError(

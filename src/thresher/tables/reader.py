@@ -172,7 +172,8 @@ def validation_inside(table: Table, label: str) -> Table | None:
         return None
     path = table.files[0]
     arrays = npz.arrays_of(path)
-    inside = npz.validation_of(arrays)
+    end = npz.OF_VALIDATION
+    inside = {name.removesuffix(end): x for name, x in arrays.items() if name.endswith(end)}
     if not {"X", label} <= set(inside):
         return None
     about = {KEY: str(arrays["about"])} if "about" in arrays else {}
