@@ -66,7 +66,11 @@ def _locked(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
     """A new draft and the handle that locks it; drafts that were abandoned beside it are gone."""
     while True:
         handle, path = _made(folder, directory=directory)
-        if handle is None or not _lock(handle):
+        if handle is None:
+            return None, path
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
             return handle, path
         if _is_at(handle, path):  # else somebody removed it before it was locked
             break
@@ -93,15 +97,6 @@ def _made(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
 
 def _host() -> str:
     return f"{zlib.crc32(platform.node().encode()):08x}"
-
-
-def _lock(handle: int) -> bool:
-    """Whether a lock is held now; False where the file system has none."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:
-        return False
-    return True
 
 
 def _locks_work(path: Path) -> bool:
