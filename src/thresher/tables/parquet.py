@@ -67,7 +67,11 @@ def write(data: pa.Table, like: Path, temporary: Path) -> None:
         each.path_in_schema: each.compression.lower().replace("uncompressed", "none")
         for each in columns
     }
-    coded = [each.path_in_schema for each in columns if "DICTIONARY" in str(each.encodings)]
+    coded = [
+        each.path_in_schema
+        for each in columns
+        if any("DICTIONARY" in encoding for encoding in each.encodings)
+    ]
     parquet.write_table(
         with_views(data, views),
         temporary,
