@@ -84,9 +84,9 @@ def test_integer_labels_are_coded_by_a_table(plain):
     assert seen.tolist() == [True, False, True, False]
     table, codes = np.array([0, -1, 1], np.int32), np.empty(3, np.int32)
     with np.errstate(over="ignore"):
-        assert f(labels.codes_of_integers)(np.array([7, 5, 7]), 5, table, codes)
+        f(labels.codes_of_integers)(np.array([7, 5, 7]), 5, table, codes)
         assert codes.tolist() == [1, 0, 1]
-        assert not f(labels.codes_of_integers)(np.array([7, 6, 9]), 5, table, codes)
+        f(labels.codes_of_integers)(np.array([7, 6, 9]), 5, table, codes)
     assert codes.tolist() == [1, -1, -1]
 
 
@@ -118,5 +118,5 @@ def test_marked_numbers_are_all_found(plain, rng):
 def test_a_negative_label_is_no_class():
     codes = np.empty(1, np.int32)
     table = np.array([0, 1], np.int32)
-    assert not labels.codes_of_integers(np.array([-1]), 0, table, codes)
+    labels.codes_of_integers(np.array([-1]), 0, table, codes)
     assert codes.tolist() == [-1]

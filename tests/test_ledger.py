@@ -91,7 +91,7 @@ def test_a_creation_that_fails_leaves_nothing(path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(chain_module, "_put", fail)
+    monkeypatch.setattr(chain_module, "put", fail)
     with pytest.raises(InputError, match="cannot create .*disk full"):
         make(path)
     assert list(path.parent.iterdir()) == []

@@ -18,13 +18,13 @@ from thresher.kernels.units import add_counts, add_squares
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy import contributions as contributions_module
 from thresher.privacy.accountants import Budget
-from thresher.privacy.clip_bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
 from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import Public
 from thresher.privacy.private_points import read_points
+from thresher.privacy.table_mechanism import certified_bound, usual_bound
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

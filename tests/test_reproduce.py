@@ -36,7 +36,7 @@ from thresher.paper.consistency import target
 from thresher.paper.datasets import SETS, DataSet, generate_2dplanes
 from thresher.paper.draws import draw_problem, seed_of
 from thresher.paper.figures import draw_figures
-from thresher.paper.grids import make_grids
+from thresher.paper.pages import make_grids
 from thresher.paper.records import make_records
 
 
@@ -296,7 +296,7 @@ def test_the_key_of_a_cell_changes_with_the_code_that_makes_it_and_no_other(
     module, changed, monkeypatch
 ):
     def keys():
-        dependencies.module_digest.cache_clear()
+        dependencies.module_code.cache_clear()
         return {
             m: detection.NOISY.key(Cell("noisy", "fraud", "paper", m), "")
             for m in detection.FUNCTIONS
@@ -312,6 +312,36 @@ def test_the_key_of_a_cell_changes_with_the_code_that_makes_it_and_no_other(
     monkeypatch.undo()
     assert {m for m in before if before[m] != after[m]} == changed
     assert keys() == before
+
+
+@pytest.mark.parametrize(
+    ("experiment", "module", "old", "new", "same"),
+    [
+        ("mislabel", "detection", "roc_auc_score(problem.bad, -values)", "0.5", False),
+        ("mislabel", "detection", '"k": 11}', '"k": 12}', False),
+        ("privacy", "detection", "roc_auc_score(problem.bad, -values)", "0.5", False),
+        ("privacy", "tradeoff", "if power else 0.0", "if power else 1.0", False),
+        ("privacy", "tradeoff", "RATE = 0.01", "RATE = 0.02", False),
+        ("privacy", "tradeoff", '"tables 2 and 8"', '"tables"', True),
+        ("mislabel", "detection", '"tables 3 and 9"', '"tables"', True),
+        ("mislabel", "printed", "16 - k", "15 - k", True),
+    ],
+)
+def test_the_key_of_a_cell_changes_with_what_its_experiment_computes_not_with_what_it_says(
+    experiment, module, old, new, same, monkeypatch
+):
+    cell = Cell("mislabel", "fraud", "paper", "dp-tknn" if experiment == "privacy" else "tknn")
+    before, source = EXPERIMENTS[experiment].key(cell, ""), dependencies._source
+
+    def edited(name):
+        text = source(name)
+        if name == f"thresher.paper.{module}":
+            assert old in text
+            text = text.replace(old, new)
+        return text
+
+    monkeypatch.setattr(dependencies, "_source", edited)
+    assert (EXPERIMENTS[experiment].key(cell, "") == before) is same
 
 
 def test_comments_docstrings_and_imports_are_not_code():

@@ -61,15 +61,12 @@ def check_count(name: str, value: object, *, least: int = 1) -> int:
 
 def check_radius(radius: object) -> float:
     """`radius` as a float, if it is a number >= 0 (infinity takes in every point)."""
-    message = f"{option('radius')} must be a number >= 0, got {radius!r}"
-    if isinstance(radius, bool | str | bytes) or not hasattr(radius, "__float__"):
-        raise InputError(message)
-    try:
-        number = float(radius)
-    except (OverflowError, TypeError, ValueError) as unusable:
-        raise InputError(message) from unusable
-    if math.isnan(number) or number < 0:
-        raise InputError(message)
+    number = math.nan
+    if hasattr(radius, "__float__") and not isinstance(radius, bool | str | bytes):
+        with contextlib.suppress(OverflowError, TypeError, ValueError):
+            number = float(radius)
+    if not number >= 0:
+        raise InputError(f"{option('radius')} must be a number >= 0, got {radius!r}")
     if 0 < number < SMALLEST_RADIUS:
         raise InputError(
             f"{option('radius')} must be 0 or at least {SMALLEST_RADIUS:g}, got {radius!r}"
@@ -157,10 +154,8 @@ def column_names(table: object) -> tuple[str, ...] | None:
     if not is_frame(table) or type(table).__name__ == "LazyFrame":
         return None
     arrow = getattr(getattr(table, "schema", None), "names", None)
-    names: list[Any] = list(
-        getattr(table, "columns", ()) if callable(arrow) or arrow is None else arrow
-    )
-    named = bool(names) and all(isinstance(name, str) for name in names)
+    names = getattr(table, "columns", ()) if callable(arrow) or arrow is None else arrow
+    named = len(names) > 0 and all(isinstance(name, str) for name in names)
     return tuple(names) if named else None
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +31,25 @@ DAY = 24 * 60 * 60.0  # seconds after which a draft of another machine is taken 
 _swept = set[Path]()
 
 
-@contextlib.contextmanager
-def draft_file(folder: Path) -> Iterator[Path]:
+def draft_file(folder: Path) -> AbstractContextManager[Path]:
     """An empty temporary file in a folder, removed in the end unless it was renamed."""
-    handle, path = _locked(folder, directory=False)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
-        _close(handle)
+    return _draft(folder, directory=False)
+
+
+def draft_folder(folder: Path) -> AbstractContextManager[Path]:
+    """An empty temporary folder in a folder, removed in the end with all that is in it."""
+    return _draft(folder, directory=True)
 
 
 @contextlib.contextmanager
-def draft_folder(folder: Path) -> Iterator[Path]:
-    """An empty temporary folder in a folder, removed in the end with all that is in it."""
-    handle, path = _locked(folder, directory=True)
+def _draft(folder: Path, *, directory: bool) -> Iterator[Path]:
+    handle, path = _locked(folder, directory=directory)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-        _close(handle)
+        _delete(path)
+        if handle is not None:
+            os.close(handle)
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -66,7 +66,11 @@ def _locked(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
     """A new draft and the handle that locks it; drafts that were abandoned beside it are gone."""
     while True:
         handle, path = _made(folder, directory=directory)
-        if handle is None or not _lock(handle):
+        if handle is None:
+            return None, path
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
             return handle, path
         if _is_at(handle, path):  # else somebody removed it before it was locked
             break
@@ -95,15 +99,6 @@ def _host() -> str:
     return f"{zlib.crc32(platform.node().encode()):08x}"
 
 
-def _lock(handle: int) -> bool:
-    """Whether a lock is held now; False where the file system has none."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:
-        return False
-    return True
-
-
 def _locks_work(path: Path) -> bool:
     """Whether a draft that is locked cannot be locked again."""
     with contextlib.suppress(OSError), _opened(path) as handle:
@@ -128,10 +123,14 @@ def _remove(path: Path) -> None:
         if not _is_at(handle, path):
             return
         path.with_name(f"{path.name}-journal").unlink(missing_ok=True)  # of SQLite
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        _delete(path)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -150,8 +149,3 @@ def _is_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def _close(handle: int | None) -> None:
-    if handle is not None:
-        os.close(handle)

@@ -152,9 +152,8 @@ def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
     ([[-2.0], [0.0], [2.0]], [[1.0]])
     """
     points, validation = _check_rows(X, X_val)
-    return project_on_components(
-        points, validation, check_components("count", count, *points.shape)
-    )
+    number = check_components("count", count, *points.shape)
+    return project_on_components(points, validation, number)
 
 
 def project_on_components(
@@ -168,7 +167,12 @@ def project_on_components(
         scatter += centered.T @ centered
     axes = np.linalg.eigh(scatter).eigenvectors[:, ::-1][:, :count]  # eigh: smallest first
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(count)])
-    return _project(points, mean, axes), _project(validation, mean, axes)
+
+    def project(rows: NDArray[Any]) -> Rows:
+        parts = [(rows[lo : lo + CHUNK] - mean) @ axes for lo in range(0, len(rows), CHUNK)]
+        return np.concatenate(parts).astype(np.float32)
+
+    return project(points), project(validation)
 
 
 def check_components(name: str, count: object, rows: int, width: int) -> int:
@@ -177,11 +181,6 @@ def check_components(name: str, count: object, rows: int, width: int) -> int:
     if found > most:
         raise InputError(f"{name} must be <= {most} for {rows} rows of width {width}, got {found}")
     return found
-
-
-def _project(rows: NDArray[Any], mean: NDArray[np.float64], axes: NDArray[np.float64]) -> Rows:
-    parts = [(rows[lo : lo + CHUNK] - mean) @ axes for lo in range(0, len(rows), CHUNK)]
-    return np.concatenate(parts).astype(np.float32)
 
 
 def _check_rows(X: Any, X_val: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -61,19 +61,21 @@ def write_whole(
         mode = 0o600 if private else mode
         write(temporary)
         temporary.chmod(mode)
-        if replace or not _linked(temporary, target):
+        if replace:
             temporary.replace(target)
+        else:
+            put(temporary, target)
 
 
-def _linked(temporary: Path, target: Path) -> bool:
-    """Whether a file got its name by a link, which never replaces; not all file systems have it."""
+def put(draft: Path, target: Path) -> None:
+    """Give a finished file its name; a `FileExistsError` where the name is taken."""
     try:
-        target.hardlink_to(temporary)
+        target.hardlink_to(draft)
     except FileExistsError:
         raise
-    except OSError:
-        return False
-    return True
+    except OSError:  # a file system without links: take the name first
+        target.touch(exist_ok=False)
+        draft.replace(target)
 
 
 def check_writable(path: str | Path) -> None:

@@ -60,8 +60,7 @@ class Classes:
         Rows are numbered from `first`.
         """
         codes = self.known_codes(raw)
-        known = not len(codes) or int(codes.min()) >= 0
-        if not known:
+        if codes.min(initial=0) < 0:
             rows = np.flatnonzero(codes < 0)
             label = _as_list(raw[rows[0] : rows[0] + 1])[0]
             raise InputError(
@@ -72,13 +71,12 @@ class Classes:
 
     def known_codes(self, raw: RawLabels) -> Codes:
         """The code of every label, -1 where a label is not a class."""
-        codes = self._encode_integers(raw) if _is_integer_array(raw) else None
-        if codes is not None:
-            return codes
         if isinstance(raw, Coded):
             return self.known_codes(list(raw.distinct))[raw.codes]
-        lookup = self._codes
-        return np.array([lookup.get(label, -1) for label in _as_list(raw)], np.int32)
+        codes = self._encode_integers(raw) if _is_integer_array(raw) else None
+        if codes is None:
+            codes = np.array([self._codes.get(label, -1) for label in _as_list(raw)], np.int32)
+        return codes
 
     def code(self, name: str, label: object) -> int:
         """The code of one label."""
@@ -129,16 +127,7 @@ def check_labels(
 def class_list(classes: object, *found: RawLabels) -> Classes:
     """The given `classes`, or those that occur in the labels `found`."""
     if classes is not None:
-        if isinstance(classes, Classes):
-            return classes
-        if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-            raise InputError(f"classes must be a list of labels, got {classes!r}")
-        if isinstance(classes, set | frozenset):
-            classes = _sorted(classes)
-        check_ordered("classes", classes)
-        if not hasattr(classes, "__getitem__"):
-            classes = list(classes)
-        return Classes(tuple(_as_list(check_labels("classes", classes))))
+        return _given_classes(classes)
     distinct: dict[Hashable, None] = {}
     for raw in found:
         distinct.update(dict.fromkeys(_distinct(raw)))
@@ -148,22 +137,30 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
         return Classes(tuple(distinct))
 
 
+def _given_classes(classes: object) -> Classes:
+    if isinstance(classes, Classes):
+        return classes
+    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+        raise InputError(f"classes must be a list of labels, got {classes!r}")
+    if isinstance(classes, set | frozenset):  # whose order may be another one tomorrow
+        try:
+            classes = sorted(classes)
+        except TypeError:
+            raise InputError(
+                f"classes must be a list where labels have no order of their own, got {classes!r}"
+            ) from None
+    check_ordered("classes", classes)
+    if not hasattr(classes, "__getitem__"):
+        classes = list(classes)
+    return Classes(tuple(_as_list(check_labels("classes", classes))))
+
+
 def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
     """Labels of one plain type as an array of it, all others as objects."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, float, int, str}:
         return np.array(labels)
     return object_array(labels)
-
-
-def _sorted(classes: set[Any] | frozenset[Any]) -> list[Any]:
-    """A set has no order of its own that would be the same tomorrow."""
-    try:
-        return sorted(classes)
-    except TypeError:
-        raise InputError(
-            f"classes must be a list where labels have no order of their own, got {classes!r}"
-        ) from None
 
 
 def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:

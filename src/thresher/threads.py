@@ -7,6 +7,7 @@ each writes to places of its own, so no result depends on the number of threads.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -108,46 +109,31 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-class _OneBlasThread:
-    """One BLAS thread while somebody is inside, who is alone; a fork leaves it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.limits: list[Any] = []
-
-    def __enter__(self) -> None:
-        self.lock.acquire()
-        limit = _blas().limit(limits=1)
-        limit.__enter__()
-        self.limits.append(limit)
-
-    def __exit__(self, *_: object) -> None:
-        self.limits.pop().__exit__(None, None, None)
-        self.lock.release()
-
-    def after_fork(self) -> None:
-        """In a child whose parent had a thread inside: nobody is inside here."""
-        self.lock = threading.RLock()
-        while self.limits:
-            self.limits.pop().restore_original_limits()
+_alone = [threading.RLock()]
+_limits: list[Any] = []
 
 
-_one_blas_thread = _OneBlasThread()
-
-
-def one_blas_thread() -> _OneBlasThread:
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Matrix products inside run on the calling thread alone.
 
     The limit holds for the whole process, so only one caller at a time may set and restore it;
     others wait, which costs them nothing: the one inside keeps all cores busy.
     """
-    return _one_blas_thread
+    with _alone[0], _blas().limit(limits=1) as limit:
+        _limits.append(limit)
+        try:
+            yield
+        finally:
+            _limits.pop()
 
 
 def _after_fork() -> None:
-    """Threads and held locks do not survive a fork; the child makes its own."""
+    """Threads and held locks do not survive a fork; the child makes its own, and sets BLAS free."""
     _pool.cache_clear()
-    _one_blas_thread.after_fork()
+    _alone[0] = threading.RLock()
+    while _limits:
+        _limits.pop().restore_original_limits()
 
 
 if hasattr(os, "register_at_fork"):

@@ -100,7 +100,7 @@ def arrow_entries(column: Any) -> list[Any]:
     nanoseconds = column.cast(pa.int64()).to_pylist()
     micro = pa.time64("us") if time_of_day else pa.timestamp("us", zone)
     plain = column.cast(micro, safe=False).to_pylist()
-    fine = _from_midnight(nanoseconds) if time_of_day else _zoned(column)
+    fine = [x and np.timedelta64(x, "ns") for x in nanoseconds] if time_of_day else _zoned(column)
     whole = [x is None or x % 1000 == 0 for x in nanoseconds]
     return [x if exact else y for x, y, exact in zip(plain, fine, whole, strict=True)]
 
@@ -112,18 +112,9 @@ def _entry(time: Any) -> Any:
     try:
         return time.as_py()
     except (OverflowError, ValueError):
-        return plain_times(np.asarray(pa.array([time.value], _bare(time.type))))[0]
-
-
-def _bare(kind: Any) -> Any:
-    """A type of times without its zone."""
-    import pyarrow as pa
-
-    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
-
-
-def _from_midnight(nanoseconds: list[int | None]) -> list[Any]:
-    return [None if x is None else np.timedelta64(x, "ns") for x in nanoseconds]
+        kind = time.type
+        bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+        return plain_times(np.asarray(pa.array([time.value], bare)))[0]
 
 
 def _zoned(column: Any) -> list[Any]:

@@ -114,7 +114,11 @@ def audit_mechanism(
             pair.scores(source, runs, canary=canary, advance=advance) for canary in (True, False)
         )
     notes += [] if seed is None else [SEEDED]
-    one_run = None if crowd is None else _one_run(crowd, source, seed)
+    one_run = None
+    if crowd is not None:  # the scores of many canaries in one release, and whether each was in
+        random = np.random.default_rng(None if seed is None else [seed, 1])
+        truth = random.random(len(crowd.canaries)) < 0.5
+        one_run = crowd.one_release(source, truth), np.where(truth, 1, -1)
     return _audit(claim, (inside, outside), confidence, one_run, notes)
 
 
@@ -188,13 +192,6 @@ def _knn_claim(
     scheme = None if rate is None else Scheme(rate, near, design.multiplier, adjacency)
     name = "{mechanism} ({noise}, {scheme})".format(**design.record())
     return _Claim(name, budget, adjacency, scheme is None, scheme), knn_pair(design)
-
-
-def _one_run(crowd: Bait, source: Buffered, seed: int | None) -> tuple[Floats, NDArray[np.int64]]:
-    """The scores of many canaries in one release, and whether each was in: 1 or -1."""
-    random = np.random.default_rng(None if seed is None else [seed, 1])
-    truth = random.random(len(crowd.canaries)) < 0.5
-    return crowd.one_release(source, truth), np.where(truth, 1, -1)
 
 
 def _one_run_bound(scores: Floats, coins: NDArray[np.int64], delta: float, alpha: float) -> float:

@@ -174,41 +174,31 @@ def _paper_scores(
     def values(rows: Rowset, *, twin: bool = False) -> Floats:
         return oracle.values(rows, candidates, twin=twin).sum(axis=1)
 
-    told = values(held)  # what the server says
-    normals, size = _Normals(len(candidates)), len(held)
+    told, seen, inside, size = values(held), [], [], len(held)  # `told` is what the server says
     for turn in range(sets if oracle.exact else SHARED * sets):
         if oracle.exact:  # the paper's protocol: IN and OUT values beside every shadow set
             drawn = np.sort(rng.choice(pool, size, replace=False))
-            for twin in (False, True):
-                normals.add(values(drawn, twin=twin), np.full(len(candidates), twin))
+            seen += [values(drawn, twin=twin) for twin in (False, True)]
+            inside += [np.full(len(candidates), twin) for twin in (False, True)]
         else:  # whole releases of sets that are half candidates, half shadow points
             some = rng.permutation(len(candidates))[: size // 2]
             others = rng.choice(pool, size - size // 2, replace=False)
-            drawn = np.sort(np.concatenate([candidates[some], others]))
-            normals.add(values(drawn), np.isin(np.arange(len(candidates)), some))
+            seen.append(values(np.sort(np.concatenate([candidates[some], others]))))
+            inside.append(np.isin(np.arange(len(candidates)), some))
         if advance is not None and (oracle.exact or turn % SHARED == 0):
             advance(1)
-    return normals.ratio(told)
+    return normal_ratios(told, np.array(seen), np.array(inside))
 
 
-class _Normals:
-    """Two normal distributions for each candidate, OUT and IN, from samples."""
+def normal_ratios(told: Floats, seen: Floats, inside: NDArray[np.bool_]) -> Floats:
+    """The logarithm of N(told; IN) / N(told; OUT) for each candidate, from samples of either.
 
-    def __init__(self, candidates: int) -> None:
-        self.count, self.sums, self.squares = (np.zeros((2, candidates)) for _ in range(3))
-
-    def add(self, values: Floats, inside: NDArray[np.bool_]) -> None:
-        """One more value a candidate, IN or OUT."""
-        for side, here in enumerate((~inside, inside)):
-            self.count[side] += here
-            self.sums[side] += here * values
-            self.squares[side] += here * values**2
-
-    def ratio(self, told: Floats) -> Floats:
-        """The logarithm of N(told; IN) / N(told; OUT) for each candidate."""
-        mean = self.sums / np.maximum(self.count, 1)
-        spread = np.maximum(self.squares - self.count * mean**2, 0.0)
-        spread /= np.maximum(self.count - 1, 1)
-        spread += FLOOR * max(float(spread.mean()), float((mean**2).mean()), 1e-150)
-        density = -0.5 * (np.log(spread) + (told - mean) ** 2 / spread)
-        return density[1] - density[0]
+    `seen` has a row for each turn and a column for each candidate, which was `inside` or not.
+    """
+    sides = np.stack([~inside, inside])
+    count, total, squares = ((sides * seen**power).sum(axis=1) for power in (0, 1, 2))
+    mean = total / np.maximum(count, 1)
+    spread = np.maximum(squares - count * mean**2, 0.0) / np.maximum(count - 1, 1)
+    spread += FLOOR * max(float(spread.mean()), float((mean**2).mean()), 1e-150)
+    density = -0.5 * (np.log(spread) + (told - mean) ** 2 / spread)
+    return density[1] - density[0]

@@ -22,20 +22,13 @@ def present_integers(labels: Integers, low: int, seen: Flags) -> None:
 
 
 @njit(cache=True, nogil=True)
-def codes_of_integers(labels: Integers, low: int, table: Codes, codes: Codes) -> bool:
-    """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent.
-
-    Returns whether all of them are there.
-    """
+def codes_of_integers(labels: Integers, low: int, table: Codes, codes: Codes) -> None:
+    """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent."""
     size = np.uint64(table.shape[0])
-    least = np.int32(0)
     for i in range(labels.shape[0]):
         # as unsigned numbers, labels below `low` lie beyond the table too
         at = np.uint64(np.int64(labels[i]) - low)
-        code = table[at] if at < size else np.int32(-1)
-        codes[i] = code
-        least = min(least, code)
-    return least == 0
+        codes[i] = table[at] if at < size else np.int32(-1)
 
 
 @njit(cache=True, nogil=True)

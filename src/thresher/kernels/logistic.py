@@ -51,18 +51,9 @@ def exponentials(x: Vector, out: Vector) -> None:
         k = scale[i] - SHIFT
         r = (x[i] - k * LOG2[0]) - k * LOG2[1]
         s = TAYLOR[12]
-        s = s * r + TAYLOR[11]
-        s = s * r + TAYLOR[10]
-        s = s * r + TAYLOR[9]
-        s = s * r + TAYLOR[8]
-        s = s * r + TAYLOR[7]
-        s = s * r + TAYLOR[6]
-        s = s * r + TAYLOR[5]
-        s = s * r + TAYLOR[4]
-        s = s * r + TAYLOR[3]
-        s = s * r + TAYLOR[2]
-        s = s * r + TAYLOR[1]
-        out[i] = s * r + TAYLOR[0]
+        for q in range(11, -1, -1):
+            s = s * r + TAYLOR[q]
+        out[i] = s
     for i in range(n):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(n):
@@ -286,20 +277,3 @@ def train(
         weights -= length * change
         before = decrement
     return False
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def right_predictions(table: Table, codes: Codes, present: Codes, weights: Table) -> int:
-    """How many columns of `table` get their code; `present` are the codes behind the weights."""
-    z = np.empty((weights.shape[0], table.shape[1]))
-    fill_scores(table, weights, z)
-    right = 0
-    for v in range(z.shape[1]):
-        best = 0
-        if z.shape[0] == 1:
-            best = 1 if z[0, v] > 0 else 0
-        for k in range(1, z.shape[0]):
-            if z[k, v] > z[best, v]:
-                best = k
-        right += present[best] == codes[v]
-    return right

@@ -76,8 +76,8 @@ class Experiment:
     """A table or figure of the paper: which cells it has, and how one is computed.
 
     `printed` is the paper's figure for a cell and measure, if it prints one, and its deviation if
-    it tells. `uses` are the functions whose code decides the outcome of a cell, besides `run`
-    itself; without it, everything that the module of `run` imports.
+    it tells. `uses` are the functions whose modules decide the outcome of a cell, besides `run` and
+    what it names in this package; without it, everything that the module of `run` imports.
     """
 
     name: str  # for the command line

@@ -29,7 +29,7 @@ OPENML = {
 TABULAR = tuple(OPENML)
 EMBEDDED = ("mnist", "cifar10", "agnews", "dbpedia")
 SETS = TABULAR + EMBEDDED
-MOST_ROWS = 10_000  # of a fetched set, as many as the authors kept
+MOST_ROWS = 10_000  # of a fetched set, as many as the authors kept; at most half of them rare
 LEAST_ROWS = 200  # of each class of a tabular set: some for training, some for validation
 UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
 
@@ -180,7 +180,10 @@ def fetch_set(name: str) -> DataSet:
     classes, y = np.unique(found.target.astype(str).to_numpy(), return_inverse=True)
     if len(classes) != 2:
         raise MissingSetError(f"OpenML's set {number} has {len(classes)} classes, 2 were expected")
-    kept = _at_most(y, MOST_ROWS)
+    rng = np.random.default_rng(0)
+    rare, common = sorted((rng.permutation(np.flatnonzero(y == c)) for c in (0, 1)), key=len)
+    rare = rare[: MOST_ROWS // 2]
+    kept = np.sort(np.concatenate([rare, common[: MOST_ROWS - len(rare)]]))
     return DataSet(name, X[kept], y[kept].astype(np.int64), f"OpenML {number}")
 
 
@@ -205,12 +208,3 @@ def generate_2dplanes(count: int, *, seed: int) -> DataSet:
     target = np.where(X[:, 0] == 1, up, down) + rng.standard_normal(count)
     y = (target < target.mean()).astype(np.int64)
     return DataSet("2dplanes", X, y, f"generated from its definition, seed {seed}")
-
-
-def _at_most(y: NDArray[Any], most: int) -> NDArray[np.int64]:
-    """Rows to keep: of the rarer class as many as there are, up to a half."""
-    rng = np.random.default_rng(0)
-    mixed = (rng.permutation(np.flatnonzero(y == label)) for label in (0, 1))
-    rare, common = sorted(mixed, key=len)
-    rare = rare[: most // 2]
-    return np.sort(np.concatenate([rare, common[: most - len(rare)]]))

@@ -3,7 +3,8 @@
 A module is the tree of its code without docstrings and imports, so that explaining it better or
 moving it elsewhere changes nothing. What it imports from this library counts as well, also where a
 function does so late. Modules that are named by a text only, which are those that show results or
-run elsewhere, do not.
+run elsewhere, do not. Of the experiments in this package only those definitions count that a cell
+needs: hours of computing must not be lost because a title was changed.
 """
 
 from __future__ import annotations
@@ -11,27 +12,57 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import inspect
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
+EXPERIMENTS = f"{__package__}."
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_digest(run: Callable[..., Any], uses: tuple[Callable[..., Any], ...] | None) -> str:
-    """A hash of the code of `run`, and of the modules behind the functions that it uses.
+    """A hash of the definitions behind `run`, and of the modules of the functions that it uses.
 
     Without `uses` these are its own module and everything that module imports.
     """
     starts = (run,) if uses is None else uses
     modules = reachable(frozenset(each.__module__ for each in starts))
-    own = hashlib.sha256(_plain_code(ast.parse(textwrap.dedent(inspect.getsource(run)))).encode())
-    digests = sorted(module_digest(name) for name in modules)
-    return hashlib.sha256("".join([own.hexdigest(), *digests]).encode()).hexdigest()
+    codes = sorted({*map(module_code, modules), *definitions(run.__module__, run.__name__)})
+    return hashlib.sha256("".join(codes).encode()).hexdigest()
+
+
+def definitions(module: str, name: str) -> set[str]:
+    """The code of a function of an experiment, and of all of this package that it names."""
+    found: dict[tuple[str, str], str] = {}
+    waiting = {(module, name)}
+    while waiting:
+        place = waiting.pop()
+        own, others = _names(place[0])
+        if place in found or place[1] not in own:
+            continue
+        node = own[place[1]]
+        named = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        waiting |= {(place[0], each) for each in named & own.keys()}
+        waiting |= {others[each] for each in named & others.keys()}
+        found[place] = _plain_code(ast.Module([node], []))
+    return set(found.values())
+
+
+def _names(module: str) -> tuple[dict[str, ast.stmt], dict[str, tuple[str, str]]]:
+    """What a module defines, and what it takes from other experiments."""
+    own: dict[str, ast.stmt] = {}
+    others: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(_source(module)).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(EXPERIMENTS):
+            others |= {alias.name: (str(node.module), alias.name) for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            own |= {each.id: node for each in targets if isinstance(each, ast.Name)}
+    return own, others
 
 
 @functools.cache
@@ -58,9 +89,9 @@ def imported(module: str) -> frozenset[str]:
 
 
 @functools.cache
-def module_digest(module: str) -> str:
-    """A hash of what a module does."""
-    return hashlib.sha256(_plain_code(ast.parse(_source(module))).encode()).hexdigest()
+def module_code(module: str) -> str:
+    """What a module does."""
+    return _plain_code(ast.parse(_source(module)))
 
 
 def _files(module: str) -> list[Path]:

@@ -136,10 +136,10 @@ def _split_embedded(data: DataSet, *, twins: bool) -> Problem:
     """All points, or all that are no validation rows as well, as leading components."""
     assert data.validation is not None  # noqa: S101
     X_val, y_val = data.validation
-    kept = np.full(len(data.X), fill_value=True) if twins else ~_is_in(data.X, X_val)
+    known = set() if twins else {row.tobytes() for row in X_val}
+    kept = np.array([row.tobytes() not in known for row in data.X], np.bool_)
     X, X_val = leading_components(data.X[kept], X_val, COMPONENTS)
-    nothing = np.zeros(len(X), np.bool_)
-    return Problem(X.astype(np.float32), data.y[kept], X_val.astype(np.float32), y_val, nothing)
+    return Problem(X, data.y[kept], X_val, y_val, np.zeros(len(X), np.bool_))
 
 
 def _oversampled(y: Rowset, points: int, rng: np.random.Generator) -> tuple[Rowset, Rowset]:
@@ -163,8 +163,3 @@ def _distinct(
 def _halves(y: Rowset, rows: Rowset, each: int, rng: np.random.Generator) -> Rowset:
     """So many rows of each class, mixed."""
     return rng.permutation(np.concatenate([rows[y[rows] == label][:each] for label in (0, 1)]))
-
-
-def _is_in(X: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    known = {row.tobytes() for row in others}
-    return np.array([row.tobytes() in known for row in X], np.bool_)

@@ -1,17 +1,17 @@
-"""Pages to read: one Markdown file an experiment, one HTML page for all that a folder holds."""
+"""Tables and pages to read: a Markdown file an experiment, an HTML page for a whole folder."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.errors import InputError, require
-from thresher.files import read_table, reading, write_whole
+from thresher.files import read_table, reading, write_table, write_whole
 from thresher.paper.cells import Experiment
-from thresher.paper.grids import make_grids
 from thresher.paper.records import Record
 
 LEGEND = (
@@ -20,6 +20,8 @@ LEGEND = (
     "nothing is random, of more than rounding. ? marks one that cannot be judged: fewer than "
     "three random runs, or other embeddings than the paper's."
 )
+TO_ONE = {"AUROC", "strong AUROC", "rank correlation"}
+WIDE = 6  # more columns than this, and ours, the paper's and the difference get lines of their own
 
 
 def write_text(
@@ -91,3 +93,120 @@ def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:
         "compared": sum(record.paper is not None for record in records),
         "beyond": sum(record.beyond for record in records),
     }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One table: a title, a header, rows of text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        lines = [self.header, ("---",) * len(self.header), *self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
+    """One table for each task, measure and protocol; what is missing is a row that says so."""
+    parts: dict[tuple[str, str, str], list[Record]] = {}
+    absent: dict[tuple[str, str], dict[str, None]] = {}
+    for record in records:
+        if record.ours is None:
+            absent.setdefault((record.task, record.protocol), {})[record.set] = None
+        else:
+            key = (record.task, record.measure, record.protocol)
+            parts.setdefault(key, []).append(record)
+    for task, protocol in absent:
+        if not any((task, protocol) == (key[0], key[2]) for key in parts):
+            parts[task, "nothing could be computed", protocol] = []
+    return [
+        _grid(experiment, key, found, absent.get((key[0], key[2]), {}))
+        for key, found in parts.items()
+    ]
+
+
+def write_records(path: Path, records: Iterable[Record], about: dict[str, object]) -> None:
+    """All records as Parquet, with the settings in its metadata."""
+    rows = [asdict(record) for record in records]
+    columns = {each.name: [row[each.name] for row in rows] for each in fields(Record)}
+    write_table(path, columns, about)
+
+
+def _grid(
+    experiment: Experiment, key: tuple[str, str, str], records: list[Record], missing: Iterable[str]
+) -> Grid:
+    task, measure, protocol = key
+    by_step, axis = experiment.columns == "step", experiment.axis
+    columns: dict[str, None] = {}
+    found: dict[tuple[str, ...], dict[str, Record]] = {}
+    for each in records:
+        step = "" if each.step is None else f"{each.step:g}"
+        column, *row = (step,) if by_step else (each.method, *([step] if axis else []))
+        columns[column] = None
+        found.setdefault((each.set, *row), {})[column] = each
+    layout = _stack if len(columns) > WIDE else _line
+    rows = [
+        (*left, *entries)
+        for row, cells in found.items()
+        for left, entries in layout(row, [_texts(cells.get(column)) for column in columns])
+    ]
+    first, *others = columns or [""]
+    head = ["set", *([] if by_step or not axis else [axis]), *([""] if layout is _stack else [])]
+    header = (*head, f"{axis} {first}" if by_step and columns else first, *others)
+    rows += [(name, "missing", *([""] * (len(header) - 2))) for name in missing]
+    under = protocol if protocol == "made up" else f"protocol {protocol}"
+    runs = sorted({each.runs for each in records}) or [0]
+    told = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    told += " run" if runs == [1] else " runs"
+    return Grid(f"{task}: {measure}, {told}, {under}", header, tuple(rows))
+
+
+class _Texts(NamedTuple):
+    """What is said of one figure; a deviation and a comparison only where there are any."""
+
+    ours: str = "-"
+    spread: str = ""
+    paper: str = "-"
+    difference: str = "-"
+
+
+def _texts(record: Record | None) -> _Texts:
+    if record is None:
+        return _Texts()
+    kind = ".3f" if record.measure in TO_ONE else ".3g"  # up to 1, or three digits that count
+    spread = "" if record.deviation is None else f"{record.deviation:{kind}}"
+    ours = _Texts(f"{record.ours:{kind}}", spread)
+    if record.paper is None or record.difference is None:
+        return ours
+    judged = record.standard_error is not None and not record.note
+    mark = "*" if record.beyond else "" if judged else "?"
+    signed = f"{round(record.difference, 3) + 0.0:+.3f}"  # no negative zero
+    return ours._replace(paper=f"{record.paper:.3f}", difference=f"{signed}{mark}")
+
+
+Lines = list[tuple[tuple[str, ...], list[str]]]  # the left end of each line, and its entries
+
+
+def _line(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
+    """Ours (the paper's, the difference) in one entry."""
+    return [(row, [
+        cell.ours
+        + (f" ± {cell.spread}" if cell.spread else "")
+        + (f" ({cell.paper}, {cell.difference})" if cell.paper != "-" else "")
+        for cell in cells
+    ])]  # fmt: skip
+
+
+def _stack(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
+    """Ours, the paper's and the difference in lines of their own, where there are any."""
+    ours, spreads, paper, differences = (list(texts) for texts in zip(*cells, strict=True))
+    blank = ("",) * len(row)
+    lines = [((*row, "ours"), ours)]
+    if any(spreads):
+        lines.append(((*blank, "±"), spreads))
+    if any(text != "-" for text in paper):
+        lines += [((*blank, "paper"), paper), ((*blank, "difference"), differences)]
+    return lines

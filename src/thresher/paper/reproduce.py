@@ -17,9 +17,8 @@ from thresher.paper.datasets import SETS, MissingSetError, Shelf
 from thresher.paper.detection import MISLABEL, NOISY, RADIUS, K
 from thresher.paper.draws import POINTS, PROTOCOLS
 from thresher.paper.figures import draw_figures, save_figure
-from thresher.paper.grids import write_records
 from thresher.paper.leaks import MEMBERSHIP, NEIGHBOR
-from thresher.paper.pages import write_page, write_text
+from thresher.paper.pages import write_page, write_records, write_text
 from thresher.paper.records import Record, make_records
 from thresher.paper.runtime import RUNTIME, machine
 from thresher.paper.tradeoff import PRIVACY

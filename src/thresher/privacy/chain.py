@@ -30,7 +30,7 @@ from typing import Any
 
 from thresher.drafts import draft_file, fcntl
 from thresher.errors import BudgetError, InputError, either, option
-from thresher.files import resolved, sync_folder, usual_mode
+from thresher.files import put, resolved, sync_folder, usual_mode
 from thresher.privacy.entries import Entry, check_links
 from thresher.privacy.witness import Witness, WitnessFile
 
@@ -105,7 +105,8 @@ class Chain:
                 _check_locks(draft, chain.path)
                 chain.witness.check_step()
                 draft.chmod(usual_mode())
-                _put(draft, chain.path)
+                put(draft, chain.path)
+                sync_folder(chain.path.parent)
         except FileExistsError:
             chain._check_free()
             raise
@@ -300,15 +301,3 @@ def _check_locks(draft: Path, target: Path) -> None:
         f"cannot create {target}: locks do not work in this folder, so two processes could spend "
         "the same budget; use a local disk"
     )
-
-
-def _put(draft: Path, target: Path) -> None:
-    """Give a finished file its name, unless the name is taken."""
-    try:
-        target.hardlink_to(draft)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links: take the name first
-        target.touch(exist_ok=False)
-        draft.replace(target)
-    sync_folder(target.parent)

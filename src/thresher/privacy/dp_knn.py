@@ -139,8 +139,7 @@ def dp_knn_shapley(
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     k = check_count("k", k)
     if delta == 0:
-        delta_given = f"{option('delta')} must be > 0, got 0"
-        raise InputError(f"{delta_given}: this mechanism has Gaussian noise")
+        raise InputError(f"{option('delta')} must be > 0, got 0: this mechanism has Gaussian noise")
     if k > LARGEST_K:
         raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
@@ -187,12 +186,9 @@ class KNNDesign:
     @cached_property
     def sigma(self) -> float:
         """Of the noise on the sum over the validation set, in steps."""
-        one = self.multiplier * self.sensitivity(self._accounted)
+        accounted = self.adjacency if self.rate is None else "add-remove"
+        one = self.multiplier * self.sensitivity(accounted)
         return check_sigma(math.sqrt(self.validation * one**2 + ROUNDING_VARIANCE))
-
-    @property
-    def _accounted(self) -> Adjacency:
-        return self.adjacency if self.rate is None else "add-remove"
 
     def epsilon(self, adjacency: Adjacency) -> float:
         """The epsilon at the budget's delta under this adjacency."""

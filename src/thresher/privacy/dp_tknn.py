@@ -208,12 +208,9 @@ def _through(
         owners = either("owners=", option("owner"))
         raise InputError(f"the ledger protects owners: pass {owners}")
     cost = design.cost(book.adjacency, book.unit, book.filter)
-    return book.release(_request(record), cost, record, draw)
-
-
-def _request(record: dict[str, Any]) -> str:
-    """A name for the question. Nothing private is in it: it becomes part of published hashes."""
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    # a name for the question; nothing private is in it: it becomes part of published hashes
+    request = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return book.release(request, cost, record, draw)
 
 
 def _digest(table: NDArray[np.int64]) -> str:

@@ -25,10 +25,9 @@ from thresher.privacy.accountants import (
     check_adjacency,
     check_filter,
 )
-from thresher.privacy.balance import Balance
 from thresher.privacy.cap import Cap, Terms, Unit, Units
 from thresher.privacy.chain import Chain
-from thresher.privacy.entries import Entry
+from thresher.privacy.entries import Balance, Entry
 
 FORMAT = "thresher.ledger/1"
 

@@ -229,11 +229,8 @@ def _weighted(fits: list[Fit]) -> list[Fit]:
     """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
     best = max(fit.weight for fit in fits)
     likely = [fit for fit in fits if fit.weight > best - UNLIKELY]
-    weights = [math.exp(fit.weight - best) for fit in likely]
-    total = sum(weights)
-    return [
-        replace(fit, weight=weight / total) for fit, weight in zip(likely, weights, strict=True)
-    ]
+    total = sum(math.exp(fit.weight - best) for fit in likely)
+    return [replace(fit, weight=math.exp(fit.weight - best) / total) for fit in likely]
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -8,9 +8,15 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.checks import check_choice, check_count, check_flag
 from thresher.errors import InputError
+from thresher.games.classes import ClassCounts
+from thresher.inputs import Points, Validation
+from thresher.metrics import Rows
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import (
     Adjacency,
@@ -21,13 +27,13 @@ from thresher.privacy.accountants import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from thresher.privacy.clip_bounds import certified_bound, usual_bound
 from thresher.privacy.contributions import Contributions, clipped_weights
 from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior, Public, priceable, total_deviations
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
+SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding
 MOVED: dict[tuple[Unit, Unit], dict[Adjacency, int]] = {
     ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
     ("owner", "owner"): {"add-remove": 1, "replace-one": 2},
@@ -175,3 +181,59 @@ class TableDesign(Design):
         prior = Prior(self.public, self.bound, self.scale, self.setting.points_per_owner or 1)
         posterior = prior.posterior(table, sigma)
         return posterior.mean, posterior.draws(DRAWS, random)
+
+
+def usual_bound(public: Public, size: int = 1) -> int:
+    """A quarter of the public points are near at most so many validation points, themselves too.
+
+    A training point near more of them is scaled down, and the prior makes up for it: less noise for
+    all is worth more (benchmarks/privacy.py; from a tenth to a half there is little difference).
+    """
+    if size > 1:  # the same for owners of so many points each
+        return max(1, int(np.quantile((public.grouped(size) ** 2).sum(axis=1), 0.25)))
+    return max(1, int(np.quantile(public.squares + 1, 0.25)))
+
+
+def certified_bound(validation: Validation, radius: float) -> int:
+    """A number of validation points that no point whatsoever can be near more than.
+
+    The least of three: all of them; the most that lie within twice the radius of one (those near x
+    are that close to each other, angles for the cosine metric); and for the cosine metric with t =
+    1 - radius and unit vectors v, for every a > -t, the largest over unit x of sum_v (<x, v> +
+    a)^2 / (t + a)^2, since each near v adds at least 1. That largest is at most L + sum_q (a
+    b_q)^2 / (L - l_q) + a^2 M for every L beyond the eigenvalues l of V'V, with b = V'1 in their
+    basis (Lagrange).
+    """
+    rows = validation.rows
+    assert rows is not None  # noqa: S101 - the mechanism checked it
+    least = len(validation)
+    wide = _twice(validation.metric, radius)
+    if wide is not None:
+        points = Points(rows, np.zeros(len(rows), np.int32))
+        counts = count(points, Ball.around(validation, wide), ClassCounts(1))
+        least = min(least, int(counts.max()))
+    level = 1.0 - radius - SAFETY
+    if validation.metric == "cosine" and level > 0:
+        least = min(least, _spectral_bound(rows, level))
+    return max(1, least)
+
+
+def _twice(metric: str, radius: float) -> float | None:
+    """The radius within which all validation points near one point lie; None where it is all."""
+    if metric == "euclidean":
+        return 2 * radius * (1 + SAFETY)
+    angle = 2 * math.acos(max(-1.0, 1.0 - radius))
+    return None if angle >= math.pi else 1.0 - math.cos(angle) + SAFETY
+
+
+def _spectral_bound(rows: Rows, level: float) -> int:
+    V: NDArray[Any] = rows.as_float64(slice(None)) / np.sqrt(rows.squares)[:, None]
+    values, axes = np.linalg.eigh(V.T @ V)
+    b = axes.T @ V.sum(axis=0)
+    least = math.inf
+    for a in np.linspace(0.0, 3.0, 61):
+        step = a * float(np.linalg.norm(b)) + 1.0
+        multipliers = values[-1] + SAFETY + step * np.geomspace(1e-6, 1e2, 400)
+        dual = multipliers + ((a * b) ** 2 / (multipliers[:, None] - values)).sum(axis=1)
+        least = min(least, float(dual.min() + a * a * len(V)) / (level + a) ** 2)
+    return math.floor(least * (1 + SAFETY) + SAFETY)

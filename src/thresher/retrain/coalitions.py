@@ -6,6 +6,7 @@ may share their memory: each is good until the next.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ WALK, SUBSET = 1, 2  # end a seed: so that none equals a seed of other draws, of
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(ABC):
     """Coalitions number `low` to `high` - 1 among some points, in an order that a subclass has."""
 
     points: int
@@ -34,9 +35,9 @@ class Block:
     def __len__(self) -> int:
         return self.high - self.low
 
+    @abstractmethod
     def masks(self) -> Iterator[Mask]:
         """The coalitions, one after the other."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,13 @@ class Subsets(Block):
     def masks(self) -> Iterator[Mask]:
         """Number 1 is the complement of number 0, so that every point is in one and out of one."""
         for number in range(self.low, self.high):
-            if number == self.low or number % DRAWN == 0:
-                drawn = self._draw(number // DRAWN)
-            yield drawn[number % DRAWN]
-
-    def _draw(self, part: int) -> NDArray[np.bool_]:
-        rng = np.random.default_rng([self.seed, part, SUBSET])
-        drawn = rng.integers(0, 2, (DRAWN, self.points), dtype=np.bool_)
-        if part == 0:
-            drawn[1] = ~drawn[0]
-        return drawn
+            part, place = divmod(number, DRAWN)
+            if number == self.low or place == 0:
+                rng = np.random.default_rng([self.seed, part, SUBSET])
+                drawn = rng.integers(0, 2, (DRAWN, self.points), dtype=np.bool_)
+                if part == 0:
+                    drawn[1] = ~drawn[0]
+            yield drawn[place]
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,13 @@ def run(
     """
     from joblib import Parallel, delayed
 
-    told, memory = Outcome(), Memory(utility.points)
-    if _little_work(plan, utility.points, pace):
+    told, memory, total = Outcome(), Memory(utility.points), plan.total()
+    few = 2**utility.points if utility.points <= FEW_POINTS else 0  # coalitions in all, if few
+    if 0 < min(total or few, few or total) * pace < LITTLE:  # done before other processes are ready
         workers = 1
     hint, measured = "processes" if processes else "threads", pace
     # of few points all coalitions are soon known: small rounds first, to compute none twice
-    most = workers if processes and utility.points <= FEW_POINTS else sys.maxsize
+    most = workers if processes and few else sys.maxsize
     with Parallel(n_jobs=workers, prefer=hint, max_nbytes="100K") as parallel:
         while not plan.done:
             count = min(most, _count(plan, journal.size, workers, max(pace, measured)))
@@ -155,23 +156,3 @@ def _count(plan: Plan, size: int, workers: int, pace: float) -> int:
     left = plan.total() - plan.spent
     count = max(1, int(ROUND / (pace * size))) * workers
     return count if left <= 0 else max(workers, min(count, -(-left // size)))
-
-
-def _little_work(plan: Plan, points: int, pace: float) -> bool:
-    """Whether it is done before other processes are ready to help."""
-    total = plan.total()
-    if points <= FEW_POINTS:
-        total = min(total or 2**points, 2**points)
-    return 0 < total * pace < LITTLE
-
-
-def cores(workers: int | None) -> int:
-    """How many workers: as asked, as an active `joblib.parallel_config` says, or all cores."""
-    from joblib import effective_n_jobs
-
-    from thresher.threads import thread_count
-
-    if workers is not None:
-        return workers
-    configured = int(effective_n_jobs(None))
-    return configured if configured > 1 else thread_count()

@@ -20,80 +20,70 @@ from thresher.labels import check_owners, label_array
 from thresher.metrics import Rows
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar
-from thresher.retrain.engine import Journal, cores, run
+from thresher.retrain.engine import Journal, run
 from thresher.retrain.newton import Newton
 from thresher.retrain.plans import Limit, Plan, Start
 from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
+from thresher.threads import thread_count
 from thresher.valuation import Valuation
 
 LARGEST_BLOCK = 64
 BLOCK_SECONDS = 1.0
 
 
-class Task:
-    """What to value, how to train, and where to keep it, checked: the same for all methods."""
-
-    def __init__(
-        self, pair: tuple[Points, Validation], owners: object, *, model: object,
-        accelerate: object, mean: object, seed: object, workers: object,
-        checkpoint: str | Path | None, progress: object,
-    ) -> None:  # fmt: skip
-        self.points, self.validation = pair
-        self.seed = check_count("seed", seed, least=0)
-        self.owners = check_owners(owners, len(self.points))
-        self.model = check_model(model, self.seed)
-        self.accelerate = check_flag("accelerate", accelerate)
-        self.mean = check_flag("mean", mean)
-        self.workers = cores(None if workers is None else _check_workers(workers))
-        self.checkpoint = checkpoint
-        self.progress = check_flag("progress", progress)
-
-    def value(
-        self, method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan]
-    ) -> Valuation:
-        """Train until the plan is done, and return what it says."""
-        game = _game(self.points, self.validation)
-        utility = Newton.of(game, self.model) if self.accelerate else Refit(game, self.model)
-        full, seconds = _everybody(utility)
-        utility = replace(utility, checked=True)
-        size = LARGEST_BLOCK
-        if not self.accelerate:  # of no consequence for values: every fit is for itself
-            size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
-        identity: dict[str, Any] = {}
-        if self.checkpoint is not None:
-            identity = {
-                "method": method, **about, "seed": self.seed, "accelerate": self.accelerate,
-                **model_identity(self.model), "data": _digest(game), "versions": _versions(),
-            }  # fmt: skip
-        with Checkpoint(self.checkpoint, {**identity, "size": size}, free=("size",)) as kept:
-            journal = Journal(kept)
-            plan = make_plan(Start(game.points, game.none, full, journal.size, self.seed))
-            with progress_bar(method, plan.total(), show=self.progress, unit="fits") as advance:
-                told = run(
-                    utility, plan, journal, workers=self.workers,
-                    processes=not self.accelerate, pace=seconds, advance=advance,
-                )  # fmt: skip
-        _warn(told, plan)
-        return self._valuation(method, about, (game.none, full), plan)
-
-    def _valuation(
-        self, method: str, about: dict[str, Any], ends: tuple[float, float], plan: Plan
-    ) -> Valuation:
-        values, errors = plan.result()
-        scale = 1 if self.mean else len(self.validation)
-        params = {
-            **about, "model": repr(self.model), "accelerate": self.accelerate,
-            "evaluations": plan.spent, "seed": self.seed, "failed_fits": plan.failed,
-            "classes": list(self.validation.classes.labels),
-            "validation_points": len(self.validation), "mean": self.mean,
+def estimate(
+    method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan],
+    pair: tuple[Points, Validation], *, owners: object, model: object, accelerate: object,
+    mean: object, seed: object, workers: object, checkpoint: str | Path | None, progress: object,
+) -> Valuation:  # fmt: skip
+    """Train until the plan is done, and return what it says."""
+    points, validation = pair
+    seed = check_count("seed", seed, least=0)
+    known_owners, model = check_owners(owners, len(points)), check_model(model, seed)
+    accelerate, mean = check_flag("accelerate", accelerate), check_flag("mean", mean)
+    threads = _check_workers(workers)
+    game, progress = _game(points, validation), check_flag("progress", progress)
+    utility = Newton.of(game, model) if accelerate else Refit(game, model)
+    full, seconds = _everybody(utility)
+    utility = replace(utility, checked=True)
+    size = LARGEST_BLOCK
+    if not accelerate:  # of no consequence for values: every fit is for itself
+        size = max(1, min(LARGEST_BLOCK, int(BLOCK_SECONDS / seconds)))
+    identity: dict[str, Any] = {}
+    if checkpoint is not None:
+        identity = {
+            "method": method, **about, "seed": seed, "accelerate": accelerate,
+            **model_identity(model), "data": _digest(game), "versions": _versions(),
         }  # fmt: skip
-        if plan.stability is not None:
-            params["stability"] = plan.stability
-        none, full = (scale * end for end in ends)
-        return Valuation(values * scale, method, params, full, none, self.owners, errors * scale)
+    with Checkpoint(checkpoint, {**identity, "size": size}, free=("size",)) as kept:
+        journal = Journal(kept)
+        plan = make_plan(Start(game.points, game.none, full, journal.size, seed))
+        with progress_bar(method, plan.total(), show=progress, unit="fits") as advance:
+            told = run(
+                utility, plan, journal, workers=threads, processes=not accelerate, pace=seconds,
+                advance=advance,
+            )  # fmt: skip
+    _warn(told, plan)
+    values, errors = plan.result()
+    params = {
+        **about, "model": repr(model), "accelerate": accelerate, "evaluations": plan.spent,
+        "seed": seed, "failed_fits": plan.failed, "classes": list(validation.classes.labels),
+        "validation_points": len(validation), "mean": mean,
+    }  # fmt: skip
+    if plan.stability is not None:
+        params["stability"] = plan.stability
+    scale = 1 if mean else len(validation)
+    ends = scale * full, scale * game.none
+    return Valuation(values * scale, method, params, *ends, known_owners, errors * scale)
 
 
 def _check_workers(workers: object) -> int:
+    """How many workers: as asked, as an active `joblib.parallel_config` says, or all cores."""
+    from joblib import effective_n_jobs
+
+    if workers is None:
+        configured = int(effective_n_jobs(None))
+        return configured if configured > 1 else thread_count()
     if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"workers must be an integer >= 1, got {workers}: leave it out for all cores"

@@ -12,7 +12,7 @@ import numpy as np
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, coalition_sizes
 from thresher.inputs import check_pair
-from thresher.retrain.estimation import Task, check_limit
+from thresher.retrain.estimation import check_limit, estimate
 from thresher.retrain.plans import LeaveOneOut, RandomSubsets, Walks
 from thresher.valuation import Valuation
 
@@ -34,12 +34,12 @@ def leave_one_out(
     >>> valuation.values.round(3).tolist()
     [0.0, 0.0, 0.333, 0.333]
     """
-    task = Task(
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
+    return estimate(
+        "leave-one-out", {}, LeaveOneOut,
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    return task.value("leave-one-out", {}, LeaveOneOut)
 
 
 def data_shapley(
@@ -109,19 +109,15 @@ def data_shapley(
     >>> valuation.values.round(1).tolist(), float(valuation.standard_errors.max().round(3))
     ([0.1, 0.1, 0.1, 0.1], 0.007)
     """
-    task = Task(
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
+    truncation = check_number("truncation", truncation, least=0, most=1)
+    limit = check_limit(evaluations, stability)
+    return estimate(
+        "data-shapley", {"truncation": truncation},
+        lambda start: Walks(start, np.full(start.points, 1 / start.points), limit, truncation),
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    truncation = check_number("truncation", truncation, least=0, most=1)
-    limit = check_limit(evaluations, stability)
-    sizes = np.full(len(task.points), 1 / len(task.points))
-    return task.value(
-        "data-shapley",
-        {"truncation": truncation},
-        lambda start: Walks(start, sizes, limit, truncation),
-    )
 
 
 def beta_shapley(
@@ -146,20 +142,18 @@ def beta_shapley(
     >>> th.beta_shapley(X, y, [[0.6], [2.4]], ["a", "b"], alpha=16, evaluations=3000)
     Valuation(beta-shapley, 4 points, sum=0.2014)
     """
-    task = Task(
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
-        model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
-        checkpoint=checkpoint, progress=progress,
-    )  # fmt: skip
     a, b = (
         check_number(name, given, least=1e-150, most=1e150)
         for name, given in (("alpha", alpha), ("beta", beta))
     )
     limit = check_limit(evaluations, stability)
-    sizes = coalition_sizes(Beta(a, b), len(task.points))
-    return task.value(
-        "beta-shapley", {"alpha": a, "beta": b}, lambda start: Walks(start, sizes, limit)
-    )
+    return estimate(
+        "beta-shapley", {"alpha": a, "beta": b},
+        lambda start: Walks(start, coalition_sizes(Beta(a, b), start.points), limit),
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
+        model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
 
 
 def data_banzhaf(
@@ -181,10 +175,10 @@ def data_banzhaf(
     >>> th.data_banzhaf(X, y, [[0.6], [2.4]], ["a", "b"], evaluations=1000).values.round(1).tolist()
     [0.2, 0.2, 0.2, 0.2]
     """
-    task = Task(
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners,
+    limit = check_limit(evaluations, stability)
+    return estimate(
+        "data-banzhaf", {}, lambda start: RandomSubsets(start, limit),
+        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    limit = check_limit(evaluations, stability)
-    return task.value("data-banzhaf", {}, lambda start: RandomSubsets(start, limit))

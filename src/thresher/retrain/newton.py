@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.kernels.logistic import right_predictions, train
+from thresher.kernels.logistic import fill_scores, train
 from thresher.retrain.coalitions import Mask
 from thresher.retrain.utility import Enough, Game, Outcome, Refit
 
@@ -77,16 +77,14 @@ class Newton(Refit):
             if utility is not None:
                 outcome.add(utility)
             else:
-                self._refit(mask, outcome)
+                single = super().evaluate([mask])
+                outcome.add(single.utilities[0], failed=single.failed[0])
+                outcome.warned += 1
+                said = f"not accelerated, no convergence {single.complaint}"
+                outcome.complain(RuntimeWarning(said))
             if enough is not None and enough(outcome.utilities[-1]):
                 break
         return outcome
-
-    def _refit(self, mask: Mask, outcome: Outcome) -> None:
-        single = super().evaluate([mask])
-        outcome.add(single.utilities[0], failed=single.failed[0])
-        outcome.warned += 1
-        outcome.complain(RuntimeWarning(f"not accelerated, no convergence {single.complaint}"))
 
     def _solved(self, members: NDArray[np.int64], last: Solution) -> float | None:
         game = self.game
@@ -98,8 +96,7 @@ class Newton(Refit):
         )  # fmt: skip
         if not last.known:
             return None
-        right = right_predictions(self.validation, game.val_codes, last.present, last.weights)
-        return float(right / len(game.val_codes))
+        return float(np.mean(last.predict(self.validation) == game.val_codes))
 
 
 @dataclass
@@ -115,6 +112,13 @@ class Solution:
     def empty(cls) -> Solution:
         """No solution yet."""
         return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0)))
+
+    def predict(self, table: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The class code of each column of a table."""
+        scores = np.empty((len(self.weights), table.shape[1]))
+        fill_scores(table, self.weights, scores)
+        best = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
+        return self.present[best]
 
     def copy(self) -> Solution:
         """The same, to go on from without changing this one."""

@@ -1,7 +1,7 @@
 """Which coalitions to train on, and what their utilities say of the values.
 
-A plan hands out blocks and takes in their utilities. What it makes of them depends on the blocks'
-keys alone, never on who computed them, how many at once, or in which order rounds were cut.
+A plan hands out blocks and takes in their utilities, in the same order. What it makes of them never
+depends on who computed them, how many at once, or how rounds were cut.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Plan(Protocol):
         """At most `count` blocks to compute next, each handed out once."""
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
-        """What a block that was handed out came to."""
+        """What a block came to; blocks come back in the order in which they were handed out."""
 
     def total(self) -> int:
         """How many evaluations it will be in all, as far as can be told."""
@@ -93,8 +93,7 @@ class LeaveOneOut(Plan):
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """The values of the points left out."""
-        low = block.key[1]
-        self.values[low : low + len(utilities)] = self.full - utilities
+        self.values[block.low : block.low + len(utilities)] = self.full - utilities
         self.spent += len(utilities)
         self.failed += int(failed.sum())
         self.done = self.spent == len(self.values)
@@ -180,24 +179,33 @@ class Walks(Sampling):
 
     def next(self, count: int) -> list[Prefixes]:
         """Blocks of the first walks that are not through; one a walk where it may end early."""
+        start, most = self.start, self.limit.evaluations
+        # walks beyond these may not count, or need not be begun yet
+        walks = count if most is None else (most - self.spent) // self.cost
+        pieces = cut(self.low, self.high, start.size)[::-1]
         blocks: list[Prefixes] = []
-        walk = self.walks
-        while len(blocks) < count and walk < self._last_walk(count):
-            state = self._open.setdefault(walk, self._new_walk(walk))
-            most = 1 if self.enough else count - len(blocks)
-            if not (self.enough and state.ended(self.enough)):
-                blocks += [state.waiting.pop() for _ in range(min(most, len(state.waiting)))]
-            walk += 1
+        for walk in range(self.walks, self.walks + walks):
+            if len(blocks) >= count:
+                break
+            if walk not in self._open:
+                self._open[walk] = _Walk(
+                    [Prefixes(start.points, *piece, walk, start.seed) for piece in pieces]
+                )
+            waiting, room = self._open[walk].waiting, 1 if self.enough else count - len(blocks)
+            if not self._ended(self._open[walk]):
+                blocks += [waiting.pop() for _ in range(min(room, len(waiting)))]
         return blocks
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """Utilities of a part of a walk; walks count in their order, once they are through."""
-        walk, low = block.key
-        self._open[walk].parts[low] = utilities
-        self._open[walk].failed += int(failed.sum())
+        walk = self._open[block.key[0]]
+        walk.parts.append(utilities)
+        walk.failed += int(failed.sum())
         while not self.done and self.walks in self._open and self._through(self._open[self.walks]):
             self._value(self._open.pop(self.walks))
-            self.done = self._fits_no_more() or self._is_stable(self.walks)
+            most = self.limit.evaluations
+            spent = most is not None and self.spent + self.cost > most
+            self.done = spent or self._is_stable(self.walks)
 
     def total(self) -> int:
         """The evaluations that fit the limit, or those that stability will take."""
@@ -209,30 +217,19 @@ class Walks(Sampling):
         values, errors = super().result()
         return values, errors if len(values) > 1 else np.zeros(1)
 
-    def _new_walk(self, walk: int) -> _Walk:
-        points, seed = self.start.points, self.start.seed
-        pieces = cut(self.low, self.high, self.start.size)[::-1]
-        return _Walk([Prefixes(points, *piece, walk, seed) for piece in pieces])
-
-    def _last_walk(self, count: int) -> int:
-        """Walks from here on may not count, or need not be begun yet."""
-        most = self.limit.evaluations
-        return self.walks + (count if most is None else (most - self.spent) // self.cost)
-
-    def _fits_no_more(self) -> bool:
-        most = self.limit.evaluations
-        return most is not None and self.spent + self.cost > most
-
     def _through(self, walk: _Walk) -> bool:
-        known = sum(len(part) for part in walk.parts.values())
-        return known == self.cost or (self.enough is not None and walk.ended(self.enough))
+        return sum(map(len, walk.parts)) == self.cost or self._ended(walk)
+
+    def _ended(self, walk: _Walk) -> bool:
+        """Whether its last utility that is known was enough."""
+        return self.enough is not None and bool(walk.parts) and self.enough(walk.parts[-1][-1])
 
     def _value(self, walk: _Walk) -> None:
-        known, start = walk.utilities(), self.start
+        known, start = np.concatenate([np.empty(0), *walk.parts]), self.start
         utilities = np.full(start.points + 1, start.none)
         utilities[self.low : self.low + len(known)] = known
         end = self.low + len(known) - 1
-        if self.enough is not None and len(known) and self.enough(known[-1]):
+        if self._ended(walk):
             utilities[end:] = np.linspace(known[-1], start.full, start.points + 1 - end)
         utilities[-1] = start.full
         values = np.empty(start.points)
@@ -249,17 +246,8 @@ class _Walk:
     """A walk under way: blocks not yet handed out, last first, and what came back."""
 
     waiting: list[Prefixes]
-    parts: dict[int, Floats] = field(default_factory=dict)
+    parts: list[Floats] = field(default_factory=list)
     failed: int = 0
-
-    def utilities(self) -> Floats:
-        """All that is known, in order."""
-        parts = [self.parts[low] for low in sorted(self.parts)]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def ended(self, enough: Enough) -> bool:
-        """Whether the last utility that is known was enough."""
-        return bool(self.parts) and enough(self.parts[max(self.parts)][-1])
 
 
 def needed_positions(sizes: Floats) -> tuple[int, int]:
@@ -280,7 +268,7 @@ class RandomSubsets(Sampling):
         self.start, self.limit = start, limit.at_least(4, "means with and without a point")
         points, full = start.points, start.full
         self.halves = InAndOut(points, full), InAndOut(points, full)
-        self._handed_out, self._waiting = 0, dict[int, tuple[Block, Floats, Flags]]()
+        self._handed_out = 0
 
     def next(self, count: int) -> list[Subsets]:
         """The next subsets."""
@@ -292,14 +280,11 @@ class RandomSubsets(Sampling):
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
         """Subsets count in their order, those of even number in one half, odd in the other."""
-        self._waiting[block.key[1]] = block, utilities, failed
-        while not self.done and self.spent in self._waiting:
-            block, utilities, failed = self._waiting.pop(self.spent)
-            for mask, utility, flag in zip(block.masks(), utilities, failed, strict=True):
-                self.halves[self.spent % 2].add(mask, utility)
-                self.spent += 1
-                self.failed += int(flag)
-                through = self.spent == self.limit.evaluations
-                self.done = through or self._is_stable(self.spent // 2)
-                if self.done:
-                    break
+        for mask, utility, flag in zip(block.masks(), utilities, failed, strict=True):
+            self.halves[self.spent % 2].add(mask, utility)
+            self.spent += 1
+            self.failed += int(flag)
+            through = self.spent == self.limit.evaluations
+            self.done = through or self._is_stable(self.spent // 2)
+            if self.done:
+                break

@@ -26,6 +26,7 @@ from thresher.tables.new_labels import fitting_label
 from thresher.tables.reader import Table, input_digest, record_of
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+OUTRIGHT = ("rows:", "ids:", "@")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def rows_to_drop(
     >>> rows_to_drop("ids:b", 2, ids=["a", "b"])
     [1]
     """
-    if _is_outright(text):
+    if text.startswith(OUTRIGHT):
         return sorted({row for rows, _ in _outright("drop", text, count, ids) for row in rows})
     return sorted(_need(suggested, "drop", text).chosen(_words("drop", text)))
 
@@ -72,7 +73,7 @@ def rows_to_relabel(
     >>> rows_to_relabel("rows:3=cat,4=dog", 10)
     {3: 'cat', 4: 'dog'}
     """
-    if not _is_outright(text):
+    if not text.startswith(OUTRIGHT):
         found = _need(suggested, "relabel", text)
         chosen = found.chosen(_words("relabel", text))
         empty = sorted(row for row, best in chosen.items() if is_missing(best))
@@ -106,6 +107,9 @@ def read_suggestions(
         rows = _rows_of_ids(findings, ids)
     else:
         rows = _row_numbers(findings, table, columns["row"], proven=proven)
+    row, times = Counter(rows).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{findings.name} has row {row} more than once")
     _check_labels(findings, table, rows, _read_as(kind, columns["label"]), labels)
     words = tuple(map(str, columns["suggestion"]))
     strange = [word for word in words if word not in SUGGESTIONS]
@@ -138,7 +142,7 @@ def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
     strange = [entry for entry in found if entry not in places]
     if strange:
         raise InputError(f"{findings.name} has ids that the table has not, such as {strange[0]!r}")
-    return _distinct(findings, [places[entry] for entry in found])
+    return tuple(places[entry] for entry in found)
 
 
 def _row_numbers(
@@ -156,13 +160,6 @@ def _row_numbers(
                 f"{findings.name} has a row {number!r}: {table.name} has rows 0 to {len(table) - 1}"
             )
         rows.append(int(number))
-    return _distinct(findings, rows)
-
-
-def _distinct(findings: Table, rows: list[int]) -> tuple[int, ...]:
-    row, times = Counter(rows).most_common(1)[0]
-    if times > 1:
-        raise InputError(f"{findings.name} has row {row} more than once")
     return tuple(rows)
 
 
@@ -195,10 +192,6 @@ def _alike(one: Any, other: Any) -> bool:
         return float(one) == float(other)
     except (TypeError, ValueError):
         return False
-
-
-def _is_outright(text: str) -> bool:
-    return text.startswith(("rows:", "ids:", "@"))
 
 
 def _need(suggested: Suggested | None, verb: str, text: str) -> Suggested:

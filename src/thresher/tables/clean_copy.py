@@ -139,12 +139,15 @@ def write_cleaned(
     {'row': 2, 'action': 'relabel', 'old_label': 'cat', 'new_label': 'dog'}
     """
     target = check_target(table, path, label=label, force=force)
-    keep = _kept(table, drop)
-    wanted = _checked(table, dict(relabel or {}), keep)
+    keep, wanted = _kept(table, drop), dict(relabel or {})
+    _check_rows(table, list(wanted))
+    both = sorted(row for row in wanted if not keep[row])
+    if both:
+        raise InputError(f"{rows_text(both)} cannot be dropped and relabeled at once: choose one")
     if wanted and label is None:
         raise InputError("label must name the column of labels that are to change, got None")
     old = OldLabels.of(table, label)
-    fitting = {row: old.fitting(new) for row, new in wanted.items()}
+    fitting = {int(row): old.fitting(new) for row, new in wanted.items()}
     labels = {row: new for row, new in fitting.items() if new != old.entries[row]}
     ids = None if id is None else entries_of(table, id, "id")
     cut = Cut(table, keep, labels, label)
@@ -176,11 +179,9 @@ def check_target(
         )
     if len(table.files) > 1:
         check_apart(target, table.files)
-    targets = [target]
+    check_free(target, table.files, force=force)
     if table.kind == "npy" and label is not None:
-        targets.append(labels_target(target, Path(label)))
-    for each in targets:
-        check_free(each, table.files, force=force)
+        check_free(labels_target(target, Path(label)), table.files, force=force)
     return target
 
 
@@ -190,24 +191,15 @@ def _kept(table: Table, drop: Sequence[int] | NDArray[Any]) -> NDArray[np.bool_]
     if given.dtype == np.bool_:
         if given.shape != (count,):
             raise InputError(f"drop has {given.size} entries but {table.name} has {count} rows")
-        keep[given] = False
     elif given.size:
         if given.dtype.kind not in "iu" or given.ndim != 1:
             raise InputError("drop must be a boolean mask or a list of row numbers")
         _check_rows(table, given.tolist())
-        keep[given] = False
+    keep[given if given.size else []] = False
     if not keep.any():
         rows = "the only row" if count == 1 else f"all {count} rows"
         raise InputError(f"dropping {rows} of {table.name} would leave nothing")
     return keep
-
-
-def _checked(table: Table, wanted: dict[int, Any], keep: NDArray[np.bool_]) -> dict[int, Any]:
-    _check_rows(table, list(wanted))
-    both = sorted(row for row in wanted if not keep[row])
-    if both:
-        raise InputError(f"{rows_text(both)} cannot be dropped and relabeled at once: choose one")
-    return {int(row): new for row, new in wanted.items()}
 
 
 def _check_rows(table: Table, rows: list[Any]) -> None:

@@ -26,40 +26,22 @@ from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
 from thresher.times import arrow_entries
 
-INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index
+INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What the columns of a table are for.
+    """What the columns of a table are for."""
 
-    Parameters
-    ----------
-    labels
-        The label of each row.
-    features
-        The columns of features as an Arrow table, in order; a column of text comes last.
-    ids, owners
-        The id and the owner of each row, or None.
-    categorical, text
-        The features that are categories, and the one that is text.
-    source
-        What messages call the table.
-    written
-        Whether the labels are from text, so that integers are only how they look.
-    rows
-        The number of each row in the table.
-    """
-
-    labels: Sequence[Hashable]
-    features: pa.Table
+    labels: Sequence[Hashable]  # one a row, as are ids and owners
+    features: pa.Table  # in order; a column of text comes last
     ids: tuple[Hashable, ...] | None = None
     owners: tuple[Hashable, ...] | None = None
-    categorical: tuple[str, ...] = ()
-    text: str | None = None
-    source: str = "the table"
-    written: bool = False
-    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    categorical: tuple[str, ...] = ()  # the features that are categories
+    text: str | None = None  # the one that is text
+    source: str = "the table"  # what messages call it
+    written: bool = False  # whether labels are from text, so that integers are only how they look
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # their numbers
 
     def __post_init__(self) -> None:
         if not len(self.rows):
@@ -138,6 +120,10 @@ def choose_columns(
         if name in ignore or name not in roles:  # a pattern spares what has a role
             _add_role(roles, name, "ignore")
     names = _feature_names(table, features, roles)
+    kinds = _matching(table, categorical, "categorical")
+    for name in kinds:
+        if name not in names:
+            raise InputError(f"{option('categorical')} {name!r} is not one of the features")
     chosen = [*names, *([] if text is None else [text])]
     if not chosen:
         raise InputError(
@@ -150,7 +136,7 @@ def choose_columns(
         features=table.data.select(chosen),
         ids=None if id is None else check_ids(table, id),
         owners=None if owner is None else tuple(_present(table, owner, "owners")),
-        categorical=_categories(table, categorical, names),
+        categorical=tuple(kinds),
         text=text,
         source=table.name,
         written=written,
@@ -274,8 +260,10 @@ def _feature_names(
     table: Table, features: Sequence[str] | None, roles: dict[str, str]
 ) -> list[str]:
     if features is None:
-        stored = _pandas_index(table.data)
-        names = [name for name in table.data.column_names if name not in {*roles, *stored}]
+        about = json.loads((table.data.schema.metadata or {}).get(b"pandas", b"{}"))
+        stored = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
+        others = {*roles, *filter(INDEX.fullmatch, stored)}
+        names = [name for name in table.data.column_names if name not in others]
         if "" in names:
             place = table.data.column_names.index("") + 1
             raise InputError(
@@ -298,28 +286,8 @@ def _matching(table: Table, wanted: Sequence[str], role: str) -> list[str]:
         raise InputError(f"{option(role)} must be a list of names, got the string {wanted!r}")
     found: dict[str, None] = {}
     for name in wanted:
-        fits = (
-            [name] if name in names else [each for each in names if fnmatch.fnmatchcase(each, name)]
-        )
+        fits = [name] if name in names else [x for x in names if fnmatch.fnmatchcase(x, name)]
         if not fits:
             raise missing(table.name, "column", name, names, option(role))
         found.update(dict.fromkeys(fits))
     return list(found)
-
-
-def _categories(table: Table, categorical: Sequence[str], names: list[str]) -> tuple[str, ...]:
-    found = _matching(table, categorical, "categorical")
-    for name in found:
-        if name not in names:
-            raise InputError(f"{option('categorical')} {name!r} is not one of the features")
-    return tuple(found)
-
-
-def _pandas_index(data: pa.Table) -> set[str]:
-    """The columns in which pandas stored an index without a name."""
-    about = json.loads((data.schema.metadata or {}).get(b"pandas", b"{}"))
-    return {
-        name
-        for name in about.get("index_columns", ())
-        if isinstance(name, str) and INDEX.fullmatch(name)
-    }

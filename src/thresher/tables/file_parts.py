@@ -28,42 +28,20 @@ PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells a
 
 @dataclass(frozen=True, eq=False)
 class FileParts:
-    """The rows of files, in the order of their names. A part is of one file.
+    """The rows of files, in the order of their names. A part is of one file."""
 
-    Parameters
-    ----------
-    table
-        The files, without their rows.
-    label
-        The column of labels.
-    features, categorical
-        The columns of features.
-    width, encode
-        How many numbers a row has, and what makes rows of numbers of a table.
-    plain
-        Whether rows are nothing but the numbers of the columns, as they are.
-    dtype
-        float32 where nothing is lost by it.
-    beside
-        Other columns to read along, such as ids, by their role.
-    entries, text
-        The labels, where a file of their own holds them, and whether that is one of text.
-    written
-        Whether the labels of the validation set are from text, too.
-    """
-
-    table: Table
-    label: str
+    table: Table  # the files, without their rows
+    label: str  # the column of labels
     features: tuple[str, ...]
-    width: int
-    encode: Callable[[Columns], NDArray[np.float64]]
-    plain: bool = False
-    dtype: Any = np.float64
+    width: int  # how many numbers a row has
+    encode: Callable[[Columns], NDArray[np.float64]]  # makes rows of numbers of a table
+    plain: bool = False  # whether rows are nothing but the numbers of the columns, as they are
+    dtype: Any = np.float64  # float32 where nothing is lost by it
     categorical: tuple[str, ...] = ()
-    beside: Mapping[str, str] = field(default_factory=dict)
-    written: bool = False
-    entries: Any = None
-    text: bool = False
+    beside: Mapping[str, str] = field(default_factory=dict)  # columns to read along, by their role
+    written: bool = False  # whether the labels of the validation set are from text, too
+    entries: Any = None  # the labels, where a file of their own holds them
+    text: bool = False  # whether that is one of text
     _sizes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -114,7 +92,7 @@ class FileParts:
                 lo = 0
                 while lo < table.num_rows:
                     lo += filling.add(first + lo, table.slice(lo))
-                    if filling.full:
+                    if filling.count == rows:
                         yield filling.part(row, number, inside)
                         row, inside = row + filling.count, inside + filling.count
                         filling = _Filling(self, path, rows, row - inside)
@@ -164,10 +142,6 @@ class _Filling:
         self.labels: list[RawLabels] = []
         self.beside: dict[str, list[Any]] = {role: [] for role in source.beside}
         self.count = 0
-
-    @property
-    def full(self) -> bool:
-        return self.count == self.rows
 
     def add(self, first: int, table: pa.Table) -> int:
         """Take in as many rows as there is room for; how many."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from thresher.arrays import load_arrays
+from thresher.checks import check_count, check_features
 from thresher.errors import InputError, option
 from thresher.files import BROKEN, reading
+from thresher.labels import check_labels
+from thresher.metrics import measure
 from thresher.privacy.rows import read_text as read_numbers
 from thresher.tables.delimited import check_names
 from thresher.tables.paths import delimiter_of, kind_of
@@ -26,23 +28,13 @@ KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"
 
 @dataclass(frozen=True, eq=False)
 class PrivateTable:
-    """Private rows of a file, as they were read.
-
-    Parameters
-    ----------
-    X, y, owners
-        Features, labels and owners, as `dp_tknn_shapley` takes them.
-    lines
-        Of text, the line of each row, from 1, if they were asked for.
-    unread
-        Of text, the lines that could not be read, and why.
-    """
+    """Private rows of a file, as they were read: features, labels and owners."""
 
     X: Any
     y: Any
     owners: Any = None
-    lines: list[int] | None = None
-    unread: Mapping[int, str] = field(default_factory=dict)
+    lines: list[int] | None = None  # of text, the line of each row, from 1, if they were asked for
+    unread: Mapping[int, str] = field(default_factory=dict)  # other lines of text, and why
 
     def unusable(self, rows: Mapping[int, str]) -> tuple[str, dict[int, str]]:
         """All that counts for nothing: "line" or "row", and why by its number.
@@ -80,7 +72,7 @@ def read_private(
         table = read_columns(path, kind) if lines is None else lines.table
     except InputError:
         raise
-    except (*BROKEN, zlib.error):
+    except BROKEN:
         objects = ", or holds Python objects" if kind == "npz" else ""
         raise InputError(f"{path} is damaged, or is no .{kind} file{objects}") from None
     check_names(path, table.column_names)
@@ -105,7 +97,9 @@ def read_labeled(
         between = delimiter_of(kind, delimiter)
         table = read_text(found, between) if between else read_columns(found, kind)
     X, y, _ = _apart(path, table, label, None)
-    return (_numbers(X) if between else X), arrow_entries(y)
+    if between:  # numbers, cell by cell
+        X = type(X).from_pydict({name: read_numbers(X.column(name)) for name in X.column_names})
+    return X, arrow_entries(y)
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
@@ -142,10 +136,6 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
 
 def split_rows(X: Any, y: Any, held_out: int, seed: int) -> tuple[Any, Any, Any, Any]:
     """Points and validation rows, drawn at random from one table: X, y, X_val, y_val."""
-    from thresher.checks import check_count, check_features
-    from thresher.labels import check_labels
-    from thresher.metrics import measure
-
     rows = measure("the table", check_features("the table", X), cosine=False).array
     labels = np.asarray(check_labels("y", y, len(rows)))
     held_out = check_count(option("held_out"), held_out)
@@ -184,9 +174,3 @@ def _apart(path: Path, table: Any, label: str, owner: str | None) -> tuple[Any, 
     owners = None if owner is None else table.column(owner)
     features = table.drop_columns([name for name in (label, owner) if name is not None])
     return features, table.column(label), owners
-
-
-def _numbers(table: Any) -> Any:
-    """A table of text as a table of numbers, cell by cell."""
-    columns = {name: read_numbers(table.column(name)) for name in table.column_names}
-    return type(table).from_pydict(columns)

@@ -71,12 +71,6 @@ def arrays_of(path: Path) -> Arrays:
     return {"X": load_array(path)} if path.suffix.lower() == ".npy" else load_arrays(path)
 
 
-def validation_of(arrays: Arrays) -> Arrays:
-    """The arrays of the validation set, by the names that those of the points have."""
-    end = len(OF_VALIDATION)
-    return {name[:-end]: each for name, each in arrays.items() if name.endswith(OF_VALIDATION)}
-
-
 def table_of(path: Path, arrays: Arrays) -> pa.Table:
     """A table of the columns of X, named x0, x1 and so on, and of arrays with one entry a row."""
     if "X" not in arrays:

@@ -22,29 +22,16 @@ from thresher.tables.paths import TEXT_KINDS, delimiter_of, find_files, kind_of
 
 FORMATS: Mapping[str, Any] = {"parquet": parquet, "arrow": arrow, "npz": npz, "npy": npz}
 CELLS = 1 << 19  # of a small table
-BLOCK = 1 << 20  # bytes hashed at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table, and the files that it was read from.
+    """A table, and the files that it was read from."""
 
-    Parameters
-    ----------
-    data
-        The table. All columns of .csv and .tsv files are text.
-    files
-        The files, in the order of their rows.
-    kind
-        "csv", "tsv", "parquet", "arrow", "npz" or "npy".
-    delimiter
-        What stands between cells; None where there are none.
-    """
-
-    data: pa.Table
-    files: tuple[Path, ...]
-    kind: str
-    delimiter: str | None = None
+    data: pa.Table  # all columns of .csv and .tsv files are text
+    files: tuple[Path, ...]  # in the order of their rows
+    kind: str  # "csv", "tsv", "parquet", "arrow", "npz" or "npy"
+    delimiter: str | None = None  # what stands between cells; None where there are none
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -174,8 +161,7 @@ def input_digest(files: Iterable[Path]) -> str:
     state = hashlib.sha256()
     for path in files:
         with Path(path).open("rb") as file:
-            while block := file.read(BLOCK):
-                state.update(block)
+            hashlib.file_digest(file, lambda: state)
     return state.hexdigest()
 
 
@@ -188,7 +174,8 @@ def validation_inside(table: Table, label: str) -> Table | None:
         return None
     path = table.files[0]
     arrays = npz.arrays_of(path)
-    inside = npz.validation_of(arrays)
+    end = npz.OF_VALIDATION
+    inside = {name.removesuffix(end): x for name, x in arrays.items() if name.endswith(end)}
     if not {"X", label} <= set(inside):
         return None
     about = {KEY: str(arrays["about"])} if "about" in arrays else {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -59,9 +60,8 @@ def read(path: Path, delimiter: str) -> pa.Table:
 def schema(path: Path, delimiter: str) -> pa.Schema:
     """The columns of a file, all of them text."""
     with contextlib.closing(_pieces(path, delimiter)) as pieces:
-        for names, source, start, _ in pieces:
-            if source.raw[start:].strip(b"\r\n"):
-                return pa.schema([(name, pa.string()) for name in names])
+        for names, *_ in pieces:
+            return pa.schema([(name, pa.string()) for name in names])
     raise _no_rows(path)
 
 
@@ -69,10 +69,9 @@ def batches(path: Path, delimiter: str, wanted: Sequence[str]) -> Iterator[tuple
     """The rows in small tables, each with the number of its first row."""
     row = 0
     for names, source, start, lines in _pieces(path, delimiter):
-        if source.raw[start:].strip(b"\r\n"):
-            table = _rows(path, source, start, names, wanted, lines)
-            yield row, table
-            row += table.num_rows
+        table = _rows(path, source, start, names, wanted, lines)
+        yield row, table
+        row += table.num_rows
     if not row:
         raise _no_rows(path)
 
@@ -84,12 +83,13 @@ def read_lines(path: Path, delimiter: str, *, numbered: bool = False) -> Lines:
     if any(source.is_open(span) for span in source.cells(header)):
         raise InputError(f"{path} has a quote in its header that is not closed in the same line")
     if not numbered and _is_plain(source, header.stop):
-        end = b"" if source.raw[-1:] == b"\n" else b"\n"
+        end = b"" if source.raw[-1:] == b"\n" else b"\n"  # the end of the header is an empty line
         body = _arrow_bytes(memoryview(source.raw)[header.stop :], end)
-        table = _parsed_lines(body, names, delimiter)
         quotes = source.raw.find(b'"', header.stop) >= 0
-        if table is not None and (not quotes or _is_one_a_line(body, table, delimiter)):
-            return Lines(table)
+        with contextlib.suppress(pa.ArrowInvalid):
+            table = _parsed(body, names, delimiter, LONGEST)
+            if not quotes or _is_one_a_line(body, table, delimiter):
+                return Lines(table)
     return _one_by_one(source, header, names)
 
 
@@ -98,7 +98,7 @@ def _no_rows(path: Path) -> InputError:
 
 
 def _pieces(path: Path, delimiter: str) -> Generator[tuple[list[str], Delimited, int, int]]:
-    """Pieces of text that end where a record does.
+    """Pieces of text that have rows and end where one does.
 
     With each come the names of the columns, where its rows start, and how many lines are before it.
     """
@@ -116,7 +116,7 @@ def _pieces(path: Path, delimiter: str) -> Generator[tuple[list[str], Delimited,
                 if header is not None or last:
                     names = read_names(path, source, header)
                 start = 0 if header is None else header.end
-            if names is not None:
+            if names is not None and piece[start:].strip(b"\r\n"):
                 yield names, source, start, lines
             lines += piece.count(b"\n") or piece.count(b"\r")
 
@@ -200,11 +200,8 @@ def _parsed(
 
 def _check_closed(path: Path, source: Delimited, lines: int) -> None:
     """Refuse a quote that is still open at the end of the file, and so takes in what follows it."""
-    last = Record(0, 0, 0)
-    for last in source.records():  # noqa: B007
-        pass
-    for span in source.cells(last):
-        if source.is_open(span):
+    for last in deque(source.records(), maxlen=1):
+        for span in filter(source.is_open, source.cells(last)):
             raise InputError(
                 f"{path} has a quote in line {lines + source.line(span[0])} that is never closed: "
                 "close it, or double it if it is part of the text"
@@ -263,17 +260,6 @@ def _is_plain(source: Delimited, start: int) -> bool:
     return bool(raw[-1:] != b"\r")
 
 
-def _parsed_lines(body: pa.Buffer, names: list[str], delimiter: str) -> pa.Table | None:
-    """What Arrow makes of lines that begin with an empty one; None where it refuses them.
-
-    Without the empty line it would take a byte order mark off the first row, and off no other.
-    """
-    try:
-        return _parsed(body, names, delimiter, LONGEST)
-    except pa.ArrowInvalid:
-        return None
-
-
 def _is_one_a_line(body: pa.Buffer, table: pa.Table, delimiter: str) -> bool:
     """Whether Arrow made one row of each line, which only a quote can keep it from.
 
@@ -306,8 +292,10 @@ def _one_by_one(source: Delimited, header: Record, names: list[str]) -> Lines:
         else:
             kept.append(text)
             found.numbers.append(number)
+    # without the empty line Arrow would take a byte order mark off the first row, and off no other
     body = _arrow_bytes(b"".join([b"\n", *(line + b"\n" for line in kept)]))
-    return Lines(_parsed_lines(body, names, source.delimiter), found.numbers, found.unread)
+    table = _parsed(body, names, source.delimiter, LONGEST)
+    return Lines(table, found.numbers, found.unread)
 
 
 def _fault(line: bytes, whole: re.Pattern[bytes], delimiter: bytes, width: int) -> str:
