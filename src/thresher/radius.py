@@ -16,6 +16,9 @@ from thresher.metrics import Rows
 
 Floats = NDArray[np.float64]
 
+SMOOTHING = 0.3  # of the deviation of distances: how far around a radius its AUROC is smoothed
+MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
+
 
 class RadiusSuggestion(float):
     """A radius that knows the curves it was read off: a float, to be used like one.
@@ -29,22 +32,28 @@ class RadiusSuggestion(float):
         evenly among the labels that lead.
     coverage
         The share of validation points that have another one within each radius.
+    detection
+        How well wrong labels of validation points would be found at each: the AUROC, smoothed. The
+        radius is where it is highest. None in suggestions that earlier versions pickled.
     """
 
     radii: Floats
     accuracy: Floats
     coverage: Floats
+    detection: Floats | None
 
     def __new__(
-        cls, radius: float, radii: Floats, accuracy: Floats, coverage: Floats
-    ) -> RadiusSuggestion:
+        cls, radius: float, radii: Floats, accuracy: Floats, coverage: Floats,
+        detection: Floats | None = None,
+    ) -> RadiusSuggestion:  # fmt: skip
         """Make a float that carries its curves."""
         self = super().__new__(cls, radius)
         self.radii, self.accuracy, self.coverage = radii, accuracy, coverage
+        self.detection = detection
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return float(self), self.radii, self.accuracy, self.coverage
+        return float(self), self.radii, self.accuracy, self.coverage, self.detection
 
     @property
     def radius(self) -> float:
@@ -68,9 +77,10 @@ def suggest_radius(
 ) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
-    Every validation point is classified by the others within the radius. The radius with the best
-    accuracy is suggested; among equals the one with most coverage, then the smallest. A point with
-    nobody near counts as a guess, 1/C, so accuracy pays for coverage.
+    Every validation point is scored by the others within the radius (`zero_budget_score`), once
+    with its own label and once with other labels. The radius is suggested at which the scores tell
+    right labels from wrong ones best, by the AUROC. Among equals it is the one with most coverage,
+    then the smallest. A point with nobody near scores 0 in either case.
 
     Parameters
     ----------
@@ -85,9 +95,12 @@ def suggest_radius(
 
     Notes
     -----
-    The training set is usually denser than the validation set, so a somewhat smaller radius may
-    serve as well. A radius tuned on the training points would be more exact, and would have to be
-    paid for in a private release. Cost O(M^2 d) in time, O(M) memory.
+    The AUROC of a few hundred points is rough, so each radius takes a weighted mean of those around
+    it. The weights are normal, with a deviation of `SMOOTHING` times that of the distances between
+    validation points. At most `MOST_OTHERS` other labels of each point are tried.
+
+    A radius tuned on the training points would be more exact, and would have to be paid for in a
+    private release. Cost O(M^2 (d + C)) in time, O(M) memory.
 
     Examples
     --------
@@ -128,12 +141,13 @@ def judge_radius(
     if len(validation) < 2:
         raise InputError("X_val has one row: at least two are needed to suggest a radius")
     table = _Distances(_thin(validation, most_points))
-    radii = _candidates(table, candidates)
+    radii, scale = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
-    accuracy, coverage = _curves(table, tried)
+    accuracy, coverage, detection = _curves(table, tried)
     at = np.searchsorted(tried, radii)
-    best = radii[np.lexsort((radii, -coverage[at], -accuracy[at]))[0]]
-    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at])
+    smooth = _smoothed(radii, detection[at], SMOOTHING * scale)
+    best = radii[np.lexsort((radii, -coverage[at], -smooth))[0]]
+    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], smooth)
     place = np.searchsorted(tried, best if radius is None else radius)
     return found, float(accuracy[place]), float(coverage[place])
 
@@ -166,8 +180,8 @@ def _thin(validation: Validation, most: int) -> Validation:
     return Validation(thinned, validation.codes[kept], validation.classes, validation.metric)
 
 
-def _candidates(table: _Distances, count: int) -> Floats:
-    """Quantiles of all distances and of the nearest ones, ascending."""
+def _candidates(table: _Distances, count: int) -> tuple[Floats, float]:
+    """Quantiles of all distances and of the nearest ones, ascending; and how distances deviate."""
     size = len(table.rows)
     sampled = [table.row(v) for v in np.linspace(0, size - 1, min(size, 256)).astype(int).tolist()]
     pooled = np.concatenate(sampled)
@@ -175,7 +189,7 @@ def _candidates(table: _Distances, count: int) -> Floats:
     nearest = np.array([row.min() for row in sampled])
     levels = np.linspace(0, 1, max(2, count // 2))
     quantiles = [np.quantile(part, levels, method="higher") for part in (pooled, nearest)]
-    return np.unique(_usable(np.concatenate(quantiles), table))
+    return np.unique(_usable(np.concatenate(quantiles), table)), float(pooled.std())
 
 
 def _usable(radii: Floats, table: _Distances) -> Floats:
@@ -192,15 +206,51 @@ def _usable(radii: Floats, table: _Distances) -> Floats:
     return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 
 
-def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats]:
-    """Leave-one-out accuracy and coverage at each radius."""
+def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats, Floats]:
+    """Leave-one-out accuracy, coverage and AUROC of wrong labels at each radius."""
     codes, classes = table.validation.codes, len(table.validation.classes)
     accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))
+    right, wrong = [], []
     for v in range(len(codes)):
         first = np.searchsorted(radii, table.row(v))  # the first radius that reaches each point
         counts = np.bincount(first * classes + codes, minlength=(len(radii) + 1) * classes)
         shares = counts.reshape(-1, classes)[:-1].cumsum(axis=0)
+        near = shares.sum(axis=1)
         leads = shares == shares.max(axis=1, keepdims=True)
         accuracy += leads[:, codes[v]] / leads.sum(axis=1)
-        coverage += shares.sum(axis=1) > 0
-    return accuracy / len(codes), coverage / len(codes)
+        coverage += near > 0
+        scores = classes * shares - near[:, None]  # C times the zero-budget score of each label
+        right.append(scores[:, codes[v]])
+        wrong.append(scores[:, _other_labels(v, codes[v], classes)])
+    found = [_auroc(*each) for each in zip(np.array(right).T, np.stack(wrong, axis=1), strict=True)]
+    return accuracy / len(codes), coverage / len(codes), np.array(found)
+
+
+def _other_labels(v: int, code: int, classes: int) -> NDArray[np.int64]:
+    """Labels that a validation point does not have: all of them, or some that go round."""
+    tried = min(classes - 1, MOST_OTHERS)
+    return (code + 1 + (v * tried + np.arange(tried)) % max(1, classes - 1)) % classes
+
+
+def _auroc(right: NDArray[np.int64], wrong: NDArray[np.int64]) -> float:
+    """How often a right score is above a wrong one; ties count half.
+
+    Examples
+    --------
+    >>> _auroc(np.array([1, 2]), np.array([[1], [0]]))
+    0.875
+    """
+    if not wrong.size:
+        return 0.5
+    ordered = np.sort(right)
+    below = sum(np.searchsorted(ordered, wrong, side=side).sum() for side in ("left", "right"))
+    return float(1 - below / (2 * right.size * wrong.size))
+
+
+def _smoothed(radii: Floats, curve: Floats, width: float) -> Floats:
+    """A curve over radii as means of what is around each, by normal weights of this width."""
+    if len(radii) < 2 or width == 0:
+        return curve
+    apart = (radii[:, None] - radii) / width
+    weights = np.exp(-(apart**2) / 2) * np.gradient(radii)
+    return (weights * curve).sum(axis=1) / weights.sum(axis=1)
