@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tabular import put, thresher
 
-from thresher.errors import InputError
+from thresher.errors import InputError, in_options
 from thresher.runs import Settings, value_files
+from thresher.runs.hints import id_hints, reach_hints
+from thresher.runs.ruling import distance_shares
 from thresher.tables import scaling as scaling_module
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
@@ -203,3 +206,70 @@ def test_a_scaling_goes_with_standardize():
         Encoder.fit(columns(x=[1.0]), scaling="odd")
     words = Settings("p.csv", standardize=True, scaling="plain").command()
     assert words == "thresher value p.csv --standardize --scaling plain"
+
+
+def rows_of(*deviations, seed=0, rows=400):
+    """Normal columns, labels that fit the last one, and the hints about them."""
+    X = np.random.default_rng(seed).normal(size=(rows, len(deviations)))
+    names = [f"x{j}" for j in range(len(deviations))]
+    lines = [",".join(map(str, [*row, "cat" if row[-1] > 0 else "dog"])) for row in X * deviations]
+    return "\n".join([",".join([*names, "y"]), *lines]) + "\n"
+
+
+def hints_of(**options):
+    return [in_options(hint) for hint in value_files(Settings("p.csv", **options)).hints()]
+
+
+def test_a_column_that_rules_the_distances_is_told_with_the_way_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    put("p.csv", rows_of(1, 9, 1, 1))
+    (hint,) = hints_of(metric="euclidean", radius=5.0)
+    assert re.match(r"column 'x1' makes up 7\d % of the distances", hint)
+    assert hint.endswith("use --standardize, or leave it out by --ignore x1")
+    assert not hints_of(metric="euclidean", radius=5.0, standardize=True)
+    put("p.csv", rows_of(1, 2, 1, 1))
+    assert not hints_of(metric="euclidean", radius=5.0)
+
+
+def test_a_category_that_rules_after_plain_scaling_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    head, *lines = rows_of(1, 1, 1).splitlines()
+    put("p.csv", "\n".join([f"{head},c", *(f"{x},c{i % 50}" for i, x in enumerate(lines))]) + "\n")
+    options = {"metric": "euclidean", "radius": 50.0, "categorical": ("c",), "standardize": True}
+    (hint,) = hints_of(scaling="plain", **options)
+    assert re.match(r"column 'c' makes up 9\d % of the distances", hint)
+    assert "use --scaling robust" in hint
+    assert not hints_of(**options)
+
+
+def test_a_few_wild_rows_do_not_rule_the_distances():
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    X[:10, 2] = 1e9
+    shares = distance_shares(X, [1, 1, 1, 1])
+    assert sum(shares) == pytest.approx(1)
+    assert max(shares) < 0.3
+    assert distance_shares(np.ones((5, 2)), [1, 1]) == [0.0, 0.0]
+    assert distance_shares(X[:1], [4]) == [0.0]
+    assert distance_shares(X * 1e200, [4]) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("kind", scaling_module.SCALINGS)
+def test_ids_are_seen_through_every_scaling(kind):
+    ids = np.random.default_rng(1).permutation(300).astype(float)
+    table = columns(n=ids, x=RANDOM.normal(size=300))
+    encoder = Encoder.fit(table, standardize=True, scaling=kind)
+    settings = Settings("p.csv", standardize=True, scaling=kind)
+    (hint,) = id_hints(encoder.transform(table), encoder, settings).values()
+    assert hint.startswith("column 'n' looks like an id")
+
+
+def test_a_suggested_radius_beyond_right_angles_is_told():
+    auto = Settings("p.csv")
+    (hint,) = map(in_options, reach_hints(1.2, auto, reached=True))
+    assert hint.startswith("radius 1.2 is suggested, beyond 1")
+    assert "use --standardize, other features, or --method knn" in hint
+    scaled_so = Settings("p.csv", standardize=True)
+    assert "use --metric euclidean" in in_options(*reach_hints(1.2, scaled_so, reached=True))
+    assert not reach_hints(1.0, auto, reached=True)
+    assert not reach_hints(1.2, Settings("p.csv", radius=1.2), reached=True)
+    assert not reach_hints(1.2, Settings("p.csv", metric="euclidean"), reached=True)

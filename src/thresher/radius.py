@@ -16,7 +16,7 @@ from thresher.metrics import Rows
 
 Floats = NDArray[np.float64]
 
-SMOOTHING = 0.3  # of the deviation of distances: how far around a radius its AUROC is smoothed
+LENIENCE = 0.2  # over the root of the validation points: an AUROC lower by that weighs 1/e
 MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
 
 
@@ -33,8 +33,8 @@ class RadiusSuggestion(float):
     coverage
         The share of validation points that have another one within each radius.
     detection
-        How well wrong labels of validation points would be found at each: the AUROC, smoothed. The
-        radius is where it is highest. None in suggestions that earlier versions pickled.
+        How well wrong labels of validation points would be found at each, as AUROC. None in
+        suggestions that earlier versions pickled.
     """
 
     radii: Floats
@@ -77,10 +77,9 @@ def suggest_radius(
 ) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
-    Every validation point is scored by the others within the radius (`zero_budget_score`), once
-    with its own label and once with other labels. The radius is suggested at which the scores tell
-    right labels from wrong ones best, by the AUROC. Among equals it is the one with most coverage,
-    then the smallest. A point with nobody near scores 0 in either case.
+    Every validation point is judged by the others within the radius, once with its own label and
+    once with other labels. How well this tells right labels from wrong ones is measured by the
+    AUROC. A radius in the middle of the best ones is suggested.
 
     Parameters
     ----------
@@ -95,9 +94,13 @@ def suggest_radius(
 
     Notes
     -----
-    The AUROC of a few hundred points is rough, so each radius takes a weighted mean of those around
-    it. The weights are normal, with a deviation of `SMOOTHING` times that of the distances between
-    validation points. At most `MOST_OTHERS` other labels of each point are tried.
+    With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
+    how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
+    near. At most `MOST_OTHERS` other labels of each point are tried.
+
+    The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
+    candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
+    times exp((AUROC - best) sqrt(M) / `LENIENCE`).
 
     A radius tuned on the training points would be more exact, and would have to be paid for in a
     private release. Cost O(M^2 (d + C)) in time, O(M) memory.
@@ -141,13 +144,12 @@ def judge_radius(
     if len(validation) < 2:
         raise InputError("X_val has one row: at least two are needed to suggest a radius")
     table = _Distances(_thin(validation, most_points))
-    radii, scale = _candidates(table, candidates)
+    radii = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
     accuracy, coverage, detection = _curves(table, tried)
     at = np.searchsorted(tried, radii)
-    smooth = _smoothed(radii, detection[at], SMOOTHING * scale)
-    best = radii[np.lexsort((radii, -coverage[at], -smooth))[0]]
-    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], smooth)
+    best = _middle(radii, (detection[at] - detection[at].max()) * np.sqrt(len(table.rows)))
+    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], detection[at])
     place = np.searchsorted(tried, best if radius is None else radius)
     return found, float(accuracy[place]), float(coverage[place])
 
@@ -180,8 +182,8 @@ def _thin(validation: Validation, most: int) -> Validation:
     return Validation(thinned, validation.codes[kept], validation.classes, validation.metric)
 
 
-def _candidates(table: _Distances, count: int) -> tuple[Floats, float]:
-    """Quantiles of all distances and of the nearest ones, ascending; and how distances deviate."""
+def _candidates(table: _Distances, count: int) -> Floats:
+    """Quantiles of all distances and of the nearest ones, ascending."""
     size = len(table.rows)
     sampled = [table.row(v) for v in np.linspace(0, size - 1, min(size, 256)).astype(int).tolist()]
     pooled = np.concatenate(sampled)
@@ -189,7 +191,7 @@ def _candidates(table: _Distances, count: int) -> tuple[Floats, float]:
     nearest = np.array([row.min() for row in sampled])
     levels = np.linspace(0, 1, max(2, count // 2))
     quantiles = [np.quantile(part, levels, method="higher") for part in (pooled, nearest)]
-    return np.unique(_usable(np.concatenate(quantiles), table)), float(pooled.std())
+    return np.unique(_usable(np.concatenate(quantiles), table))
 
 
 def _usable(radii: Floats, table: _Distances) -> Floats:
@@ -219,7 +221,7 @@ def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats, Floats]:
         leads = shares == shares.max(axis=1, keepdims=True)
         accuracy += leads[:, codes[v]] / leads.sum(axis=1)
         coverage += near > 0
-        scores = classes * shares - near[:, None]  # C times the zero-budget score of each label
+        scores = (classes * shares - near[:, None]) / np.sqrt(near + 1)[:, None]
         right.append(scores[:, codes[v]])
         wrong.append(scores[:, _other_labels(v, codes[v], classes)])
     found = [_auroc(*each) for each in zip(np.array(right).T, np.stack(wrong, axis=1), strict=True)]
@@ -232,12 +234,12 @@ def _other_labels(v: int, code: int, classes: int) -> NDArray[np.int64]:
     return (code + 1 + (v * tried + np.arange(tried)) % max(1, classes - 1)) % classes
 
 
-def _auroc(right: NDArray[np.int64], wrong: NDArray[np.int64]) -> float:
+def _auroc(right: Floats, wrong: Floats) -> float:
     """How often a right score is above a wrong one; ties count half.
 
     Examples
     --------
-    >>> _auroc(np.array([1, 2]), np.array([[1], [0]]))
+    >>> _auroc(np.array([1.0, 2.0]), np.array([[1.0], [0.0]]))
     0.875
     """
     if not wrong.size:
@@ -247,10 +249,16 @@ def _auroc(right: NDArray[np.int64], wrong: NDArray[np.int64]) -> float:
     return float(1 - below / (2 * right.size * wrong.size))
 
 
-def _smoothed(radii: Floats, curve: Floats, width: float) -> Floats:
-    """A curve over radii as means of what is around each, by normal weights of this width."""
-    if len(radii) < 2 or width == 0:
-        return curve
-    apart = (radii[:, None] - radii) / width
-    weights = np.exp(-(apart**2) / 2) * np.gradient(radii)
-    return (weights * curve).sum(axis=1) / weights.sum(axis=1)
+def _middle(radii: Floats, short: Floats) -> float:
+    """The radius in the middle of those that fall short of the best by little.
+
+    Examples
+    --------
+    >>> _middle(np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([0.0, 0.0, 0.0, -9.0, -9.0]))
+    2.0
+    """
+    if len(radii) < 2 or not radii.any():
+        return float(radii[0])
+    logs = np.log(np.maximum(radii, radii[radii > 0][0]))
+    middle = np.average(logs, weights=np.exp(short / LENIENCE) * np.gradient(radii))
+    return float(radii[np.argmin(np.abs(logs - middle))])
