@@ -84,7 +84,7 @@ METHODS = ["__eq__", "__hash__", "__iter__", "__float__", "__array__", "__len__"
            "__getitem__", "__index__", "__class__", "__repr__", "__str__"]  # fmt: skip
 OBJECTS = {name: lambda name=name: raising(name) for name in METHODS} | {
     "all": lambda: raising(*METHODS), "warning": Warner, "class": Nothing, "endless": Endless,
-    "metaclass": lambda: RaisingType("Odd", (), {"__module__": []})(),
+    "metaclass": RaisingType("Odd", (), {"__module__": []}),
 }  # fmt: skip
 ENTRIES = OBJECTS | {
     repr(each)[:24]: lambda each=each: each

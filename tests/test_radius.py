@@ -38,11 +38,48 @@ def test_the_curves_are_leave_one_out_accuracy_and_coverage(metric, rng):
         np.testing.assert_allclose((accuracy, coverage), want, atol=1e-12)
 
 
-def test_the_best_radius_is_suggested_and_can_be_passed_on():
+def detection_at(distances, y, radius, classes):
+    """By the definition: AUROC of scores of own labels against those of all others, a pair at a time."""
+    scores = {True: [], False: []}
+    for i in range(len(y)):
+        near = [j for j in range(len(y)) if j != i and distances[i, j] <= radius]
+        for label in range(classes):
+            agree = sum(int(y[j]) == label for j in near)
+            score = (classes * agree - len(near)) / np.sqrt(len(near) + 1)
+            scores[label == int(y[i])].append(score)
+    wins = [(a > b) + (a == b) / 2 for a in scores[True] for b in scores[False]]
+    return float(np.mean(wins))
+
+
+def test_detection_is_the_auroc_of_wrong_labels_and_the_middle_of_the_best_is_suggested(rng):
+    X, y = rng.standard_normal((40, 2)), rng.integers(0, 3, 40)
+    X[:, 0] += y
+    found = th.suggest_radius(X, y, metric="euclidean", candidates=12)
+    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    want = [detection_at(distances, y, r * (1 + 1e-9), 3) for r in found.radii]
+    np.testing.assert_allclose(found.detection, want, atol=1e-12)
+    weights = np.exp((found.detection - max(want)) * np.sqrt(40) / 0.2) * np.gradient(found.radii)
+    middle = np.exp((weights * np.log(found.radii)).sum() / weights.sum())
+    apart = np.abs(np.log(found.radii / middle))
+    assert found.radius == found.radii[apart.argmin()]
+
+
+def test_of_many_classes_some_labels_are_tried(rng):
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 20
+    X[:, 0] += y
+    found = th.suggest_radius(X, y, metric="euclidean")
+    assert 0.6 < found.detection.max() <= 1
+    one = th.suggest_radius(X, [7] * 60, metric="euclidean")
+    assert one.detection.tolist() == [0.5] * len(one.radii)
+
+
+def test_a_good_radius_is_suggested_and_can_be_passed_on():
     data = load_iris()
     found = th.suggest_radius(data.data, data.target, metric="euclidean")
-    assert found.radius in found.radii
-    assert found.accuracy[found.radii == found.radius][0] == found.accuracy.max() > 0.94
+    at = found.radii == found.radius
+    assert at.any()
+    assert found.detection[at] > found.detection.max() - 0.01
+    assert found.accuracy[at] > 0.9
     assert (np.diff(found.radii) > 0).all()
     assert (np.diff(found.coverage) >= 0).all()
     assert found.coverage[-1] == 1.0
@@ -116,6 +153,9 @@ def test_it_is_a_float_that_can_be_computed_with_and_pickled(rng):
     again = pickle.loads(pickle.dumps(found))
     assert repr(again) == repr(found)
     np.testing.assert_array_equal(again.radii, found.radii)
+    np.testing.assert_array_equal(again.detection, found.detection)
+    old = th.RadiusSuggestion(1.0, np.ones(1), np.ones(1), np.ones(1))  # as version 0.1 pickled it
+    assert old.detection is None
 
 
 def test_large_validation_sets_are_thinned(rng):

@@ -41,10 +41,14 @@ DEFAULTS = {
     },
     "y_val": {
         None: {
-            "explain", "forest_findings", "forest_shapley", "knn_shapley", "leaf_shapley",
+            "explain",
+            "forest_findings",
+            "forest_shapley",
+            "knn_shapley",
+            "leaf_shapley",
             "tknn_shapley",
         }
-    },  # fmt: skip
+    },
     "mean": {True: {"beta_shapley", "data_banzhaf", "data_shapley", "leave_one_out"}},
     "seed": {
         None: {"audit_mechanism", "dp_knn_shapley", "dp_tknn_shapley"},

@@ -698,7 +698,7 @@ def test_there_are_at_most_a_thousand_categories():
 
 def test_standardizing_uses_the_fitted_rows_only():
     train = columns(categorical=("c",), x=[1.0, 2.0, 6.0], c=["p", "p", "q"], k=[0.1, 0.1, 0.1])
-    encoder = Encoder.fit(train, standardize=True)
+    encoder = Encoder.fit(train, standardize=True, scaling="plain")
     found = encoder.transform(train)
     np.testing.assert_allclose(found[:, :3].mean(axis=0), 0, atol=1e-15)
     np.testing.assert_allclose(found[:, :3].std(axis=0), 1)
@@ -712,8 +712,10 @@ def test_standardizing_uses_the_fitted_rows_only():
 
 
 def test_standardizing_does_not_overflow():
-    found = encoded(columns(x=[1e300, -1e300, 1e300, -1e300]), standardize=True)
-    np.testing.assert_allclose(found[:, 0], [1, -1, 1, -1])
+    for scaling in ("robust", "plain", "ranks"):
+        numbers = columns(x=[1e300, -1e300, 1e300, -1e300])
+        found = encoded(numbers, standardize=True, scaling=scaling)
+        np.testing.assert_allclose(found[:, 0], [1, -1, 1, -1])
 
 
 def test_points_decide_and_the_validation_set_follows():
@@ -725,7 +727,7 @@ def test_points_decide_and_the_validation_set_follows():
     np.testing.assert_allclose(X[:, 0], [-1 / spread, 0, 1 / spread])
     np.testing.assert_allclose(X_val[:, 0], [3 / spread, 0])
     about = {"source": "a.csv", "rows": 3, "fill": "median", "standardize": True}
-    assert encoder.describe()["fitted_on"] == about
+    assert encoder.describe()["fitted_on"] == about | {"scaling": "robust"}
     odd = columns(x=["5", "?"], c=["q", "r"], source="v.csv")
     fitted = Encoder.fit(train, fill=0)
     check_refused(lambda: fitted.transform(odd), "v.csv column 'x'", "'?' in row 1")
@@ -778,12 +780,13 @@ entries = st.one_of(
         min_size=1, max_size=8,
     ),
     fill=st.sampled_from(["zero", 2.5]),
-    standardize=st.booleans(),
+    scaling=st.sampled_from([None, "robust", "plain", "ranks"]),
 )  # fmt: skip
-def test_a_record_does_the_same_again(rows, fill, standardize):
+def test_a_record_does_the_same_again(rows, fill, scaling):
     x, c, i = (list(column) for column in zip(*rows))
     found = columns(categorical=("c",), x=x, c=pa.array(c, pa.string()), i=i)
-    encoder = Encoder.fit(found, fill=fill, standardize=standardize)
+    how = {"standardize": scaling is not None, "scaling": scaling or "robust"}
+    encoder = Encoder.fit(found, fill=fill, **how)
     again = Encoder.from_record(json.loads(json.dumps(encoder.describe())))
     assert again == encoder
     assert again.transform(found).tobytes() == encoder.transform(found).tobytes()

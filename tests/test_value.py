@@ -194,6 +194,7 @@ def test_standardizing_is_fitted_on_the_points_alone(data):
     np.testing.assert_allclose(valued.valuation.values, wanted.values, atol=1e-9)
     assert valued.record["encoder"]["fitted_on"] == {
         "source": "points.csv", "rows": 120, "fill": None, "standardize": True,
+        "scaling": "robust",
     }  # fmt: skip
 
 

@@ -16,6 +16,9 @@ from thresher.metrics import Rows
 
 Floats = NDArray[np.float64]
 
+LENIENCE = 0.2  # over the root of the validation points: an AUROC lower by that weighs 1/e
+MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
+
 
 class RadiusSuggestion(float):
     """A radius that knows the curves it was read off: a float, to be used like one.
@@ -29,22 +32,28 @@ class RadiusSuggestion(float):
         evenly among the labels that lead.
     coverage
         The share of validation points that have another one within each radius.
+    detection
+        How well wrong labels of validation points would be found at each, as AUROC. None in
+        suggestions that earlier versions pickled.
     """
 
     radii: Floats
     accuracy: Floats
     coverage: Floats
+    detection: Floats | None
 
     def __new__(
-        cls, radius: float, radii: Floats, accuracy: Floats, coverage: Floats
-    ) -> RadiusSuggestion:
+        cls, radius: float, radii: Floats, accuracy: Floats, coverage: Floats,
+        detection: Floats | None = None,
+    ) -> RadiusSuggestion:  # fmt: skip
         """Make a float that carries its curves."""
         self = super().__new__(cls, radius)
         self.radii, self.accuracy, self.coverage = radii, accuracy, coverage
+        self.detection = detection
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return float(self), self.radii, self.accuracy, self.coverage
+        return float(self), self.radii, self.accuracy, self.coverage, self.detection
 
     @property
     def radius(self) -> float:
@@ -68,9 +77,9 @@ def suggest_radius(
 ) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
-    Every validation point is classified by the others within the radius. The radius with the best
-    accuracy is suggested; among equals the one with most coverage, then the smallest. A point with
-    nobody near counts as a guess, 1/C, so accuracy pays for coverage.
+    Every validation point is judged by the others within the radius, once with its own label and
+    once with other labels. How well this tells right labels from wrong ones is measured by the
+    AUROC. A radius in the middle of the best ones is suggested.
 
     Parameters
     ----------
@@ -85,9 +94,16 @@ def suggest_radius(
 
     Notes
     -----
-    The training set is usually denser than the validation set, so a somewhat smaller radius may
-    serve as well. A radius tuned on the training points would be more exact, and would have to be
-    paid for in a private release. Cost O(M^2 d) in time, O(M) memory.
+    With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
+    how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
+    near. At most `MOST_OTHERS` other labels of each point are tried.
+
+    The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
+    candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
+    times exp((AUROC - best) sqrt(M) / `LENIENCE`).
+
+    A radius tuned on the training points would be more exact, and would have to be paid for in a
+    private release. Cost O(M^2 (d + C)) in time, O(M) memory.
 
     Examples
     --------
@@ -130,10 +146,10 @@ def judge_radius(
     table = _Distances(_thin(validation, most_points))
     radii = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
-    accuracy, coverage = _curves(table, tried)
+    accuracy, coverage, detection = _curves(table, tried)
     at = np.searchsorted(tried, radii)
-    best = radii[np.lexsort((radii, -coverage[at], -accuracy[at]))[0]]
-    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at])
+    best = _middle(radii, (detection[at] - detection[at].max()) * np.sqrt(len(table.rows)))
+    found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], detection[at])
     place = np.searchsorted(tried, best if radius is None else radius)
     return found, float(accuracy[place]), float(coverage[place])
 
@@ -193,15 +209,57 @@ def _usable(radii: Floats, table: _Distances) -> Floats:
     return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 
 
-def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats]:
-    """Leave-one-out accuracy and coverage at each radius."""
+def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats, Floats]:
+    """Leave-one-out accuracy, coverage and AUROC of wrong labels at each radius."""
     codes, classes = table.validation.codes, len(table.validation.classes)
     accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))
+    right, wrong = [], []
     for v in range(len(codes)):
         first = np.searchsorted(radii, table.row(v))  # the first radius that reaches each point
         counts = np.bincount(first * classes + codes, minlength=(len(radii) + 1) * classes)
         shares = counts.reshape(-1, classes)[:-1].cumsum(axis=0)
+        near = shares.sum(axis=1)
         leads = shares == shares.max(axis=1, keepdims=True)
         accuracy += leads[:, codes[v]] / leads.sum(axis=1)
-        coverage += shares.sum(axis=1) > 0
-    return accuracy / len(codes), coverage / len(codes)
+        coverage += near > 0
+        scores = (classes * shares - near[:, None]) / np.sqrt(near + 1)[:, None]
+        right.append(scores[:, codes[v]])
+        wrong.append(scores[:, _other_labels(v, codes[v], classes)])
+    found = [_auroc(*each) for each in zip(np.array(right).T, np.stack(wrong, axis=1), strict=True)]
+    return accuracy / len(codes), coverage / len(codes), np.array(found)
+
+
+def _other_labels(v: int, code: int, classes: int) -> NDArray[np.int64]:
+    """Labels that a validation point does not have: all of them, or some that go round."""
+    tried = min(classes - 1, MOST_OTHERS)
+    return (code + 1 + (v * tried + np.arange(tried)) % max(1, classes - 1)) % classes
+
+
+def _auroc(right: Floats, wrong: Floats) -> float:
+    """How often a right score is above a wrong one; ties count half.
+
+    Examples
+    --------
+    >>> _auroc(np.array([1.0, 2.0]), np.array([[1.0], [0.0]]))
+    0.875
+    """
+    if not wrong.size:
+        return 0.5
+    ordered = np.sort(right)
+    below = sum(np.searchsorted(ordered, wrong, side=side).sum() for side in ("left", "right"))
+    return float(1 - below / (2 * right.size * wrong.size))
+
+
+def _middle(radii: Floats, short: Floats) -> float:
+    """The radius in the middle of those that fall short of the best by little.
+
+    Examples
+    --------
+    >>> _middle(np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([0.0, 0.0, 0.0, -9.0, -9.0]))
+    2.0
+    """
+    if len(radii) < 2 or not radii.any():
+        return float(radii[0])
+    logs = np.log(np.maximum(radii, radii[radii > 0][0]))
+    middle = np.average(logs, weights=np.exp(short / LENIENCE) * np.gradient(radii))
+    return float(radii[np.argmin(np.abs(logs - middle))])

@@ -57,8 +57,15 @@ def value(
         str | None, _column("What stands for missing numbers: median, zero or a number.")
     ] = None,
     standardize: Annotated[
-        bool, _column("Bring columns to mean 0 and deviation 1 over the points.", "--standardize")
+        bool, _column("Bring columns to one scale, by the points alone.", "--standardize")
     ] = False,
+    scaling: Annotated[
+        Literal["robust", "plain", "ranks"],
+        _column(
+            "With --standardize: mean 0 and deviation 1 without the 0.5 % on each side of a column "
+            "(robust) or with them (plain), or ranks."
+        ),
+    ] = "robust",
     delimiter: Annotated[
         str | None, _column("Between cells of text: a comma or a tab if not given.")
     ] = None,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from thresher.coded import Coded
 from thresher.errors import option
+from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
-from thresher.tables.feature import Feature
 from thresher.tables.tree_encoder import TreeEncoder
 from thresher.threads import in_order
 
@@ -26,7 +26,6 @@ LEAST_IDS = 20  # rows; fewer may well have different numbers
 DISTINCT = 0.95  # share of ids that are different, though rows may have copies
 DENSE = 2.0  # ids of n rows are numbers from a range of at most so many times n
 ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z](?:Id|ID)", re.S)
-RULING = 0.5  # share of the variance
 
 Numbers = NDArray[np.float64]
 AnyEncoder = Encoder | TreeEncoder
@@ -38,7 +37,7 @@ def run_hints(
 ) -> list[str]:  # fmt: skip
     """What would have made for better values; `X` are rows of the points, maybe the first only."""
     found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
-    if settings.method == "forest":
+    if isinstance(encoder, TreeEncoder):
         found += id_hints(X, encoder, settings).values()
     else:
         found += row_hints(X, encoder, settings) or reach_hints(radius, settings, reached=reached)
@@ -109,7 +108,7 @@ def doubtful_labels(
     return found
 
 
-def row_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> list[str]:
+def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
         return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
@@ -117,7 +116,7 @@ def row_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> list[str]:
     others = [place for place in range(len(encoder.names)) if place not in found]
     unlike = None if settings.standardize else _unlike_columns(X, others)
     if unlike is None:
-        return [*found.values()]
+        return [*found.values(), *_ruling_hints(X, encoder, settings, known=found)]
     low, high = (encoder.names[place] for place in unlike)
     return [
         *found.values(),
@@ -126,29 +125,47 @@ def row_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> list[str]:
     ]
 
 
+def _ruling_hints(
+    X: Numbers, encoder: Encoder, settings: Settings, *, known: Iterable[int]
+) -> list[str]:
+    """The column that rules the distances, if one does and is not `known`, with the way out."""
+    widths = [feature.width for feature in encoder.features]
+    place = 0
+    for feature, share in zip(encoder.features, distance_shares(X, widths), strict=True):
+        if place not in known and rules(share, len(widths) + (encoder.text is not None)):
+            more = option("scaling", "ranks" if settings.scaling == "robust" else "robust")
+            way_out = more if settings.standardize else option("standardize", value=True)
+            said = "" if settings.scaling == "ranks" else f"use {way_out}, or "
+            return [
+                f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so that "
+                f"the others hardly count: {said}leave it out by {option('ignore', [feature.name])}"
+            ]
+        place += feature.width
+    return []
+
+
 def id_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
     """The features that look like ids, by column, with the way out."""
     X = X[:LOOKED]
-    spread = X.var(axis=0)
-    total = float(spread.sum())
+    widths = [feature.width for feature in encoder.features]
+    no_distances = isinstance(encoder, TreeEncoder)
+    shares = [0.0] * len(widths) if no_distances else distance_shares(X, widths)
     found, place = {}, 0
-    for feature in encoder.features:
-        if feature.kind == "number":
-            column = X[:, place]
-            if isinstance(feature, Feature) and feature.means:  # as it was before it was scaled
-                column = column * feature.deviations[0] + feature.means[0]
-            share = float(spread[place]) / total if total and settings.method != "forest" else 0.0
-            if why := _why_ids(feature.name, column):
-                found[place] = _id_hint(feature.name, why, share, settings)
+    features: Sequence[Any] = encoder.features
+    for feature, share in zip(features, shares, strict=True):
+        if feature.kind == "number" and (
+            why := _why_ids(feature.name, feature.unscaled(X[:, place]))
+        ):
+            found[place] = _id_hint(feature.name, why, share, settings)
         place += feature.width
     return found
 
 
 def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
-    rules = f" and makes up {100 * share:.0f} % of the variance" if share > RULING else ""
+    most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
     named_so = "" if settings.id else f"name it by {option('id', name)}, or "
     return (
-        f"column {name!r} looks like an id ({why}), yet it is a feature{rules}: {named_so}leave it "
+        f"column {name!r} looks like an id ({why}), yet it is a feature{most}: {named_so}leave it "
         f"out by {option('ignore', [name])}"
     )
 
@@ -169,15 +186,29 @@ def _why_ids(name: str, column: Numbers) -> str:
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:
-    """The way out where no point is near any validation point."""
+    """The way out where no point is near any validation point, or too many are."""
     if reached:
-        return []
+        return _wide_hints(radius, settings)
     if settings.radius == AUTO:
         return [
             f"radius {radius:.4g} is right for the validation set and reaches no point: are both "
             "from one source, and in the same units?"
         ]
     return [f"radius {radius:.4g} reaches no point: use a larger {option('radius')}, or auto"]
+
+
+def _wide_hints(radius: float, settings: Settings) -> list[str]:
+    """The way out where a cosine radius is suggested that reaches rows at right angles."""
+    if settings.radius != AUTO or settings.metric != "cosine" or radius <= 1:
+        return []
+    way_out = (
+        option("metric", "euclidean") if settings.standardize else option("standardize", value=True)
+    )
+    return [
+        f"radius {radius:.4g} is suggested, beyond 1: even rows at right angles count as near, so "
+        f"directions say little about the labels; use {way_out}, other features, or "
+        f"{option('method', 'knn')}"
+    ]
 
 
 def _unlike_columns(X: Numbers, places: list[int]) -> tuple[int, int] | None:

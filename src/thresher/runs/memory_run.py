@@ -196,8 +196,9 @@ def _encoded(
         public = (trees.transform(validation), validation.labels) if len(validation) else ()
         return trees, (trees.transform(points), points.labels, *(public or (None, None)))
     encoder = Encoder.fit(
-        points, fill=settings.fill, standardize=settings.standardize, model=settings.model
-    )
+        points, fill=settings.fill, standardize=settings.standardize, scaling=settings.scaling,
+        model=settings.model,
+    )  # fmt: skip
     X_val, X = (encoder.transform(each, progress=progress) for each in (validation, points))
     check_lengths(points, X, cosine=settings.metric == "cosine")
     check_lengths(validation, X_val, cosine=settings.metric == "cosine")

@@ -53,7 +53,7 @@ class PointFiles:
         settings = self.settings
         encoder = Encoder.fit_parts(
             self._tables(advance), fill=settings.fill, standardize=settings.standardize,
-            source=self.table.name, whole=self.fits,
+            scaling=settings.scaling, source=self.table.name, whole=self.fits,
         )  # fmt: skip
         checkpoint.save("encoder", encoder.describe())
         return encoder

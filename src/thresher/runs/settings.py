@@ -15,6 +15,7 @@ from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
 from thresher.passes.memory import check_memory
 from thresher.tables.feature import check_streaming_fill
+from thresher.tables.scaling import SCALINGS
 from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
@@ -39,7 +40,7 @@ class Settings:
         Labels such as NA and null are classes, and no hint says that they may be missing.
     holdout, seed
         The share of each class to hold out where there is no validation set, and the seed of it.
-    fill, standardize, model
+    fill, standardize, scaling, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
     method, trees, folds, radius, metric, semivalue, mean, k, utility, error, evaluations
         How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
@@ -71,6 +72,7 @@ class Settings:
     seed: int = 0
     fill: str | float | None = None
     standardize: bool = False
+    scaling: str = "robust"
     model: str = TEXT_MODEL
     method: str = AUTO
     trees: int = 200
@@ -89,6 +91,9 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice(option("method"), self.method, METHODS)
         check_choice(option("utility"), self.utility, UTILITIES)
+        check_choice(option("scaling"), self.scaling, SCALINGS)
+        if "scaling" in self.given() and not self.standardize:
+            raise InputError(f"{option('scaling')} goes with {option('standardize', value=True)}")
         if check_metric(self.metric) == "precomputed":
             raise InputError(
                 f"{option('metric')} must be cosine or euclidean: a table has features"

@@ -121,19 +121,16 @@ def choose_columns(
             _add_role(roles, name, "ignore")
     names = _feature_names(table, features, roles)
     kinds = _matching(table, categorical, "categorical")
-    for name in kinds:
-        if name not in names:
-            raise InputError(f"{option('categorical')} {name!r} is not one of the features")
+    if strange := [name for name in kinds if name not in names]:
+        raise InputError(f"{option('categorical')} {strange[0]!r} is not one of the features")
     chosen = [*names, *([] if text is None else [text])]
     if not chosen:
         raise InputError(
             f"{table.name} has no columns left as features: name some by {option('features')}"
         )
-    for name in chosen:
-        column_of(table, name, "features")
     return Columns(
         labels=labels,
-        features=table.data.select(chosen),
+        features=pa.table({name: column_of(table, name, "features") for name in chosen}),
         ids=None if id is None else check_ids(table, id),
         owners=None if owner is None else tuple(_present(table, owner, "owners")),
         categorical=tuple(kinds),

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from thresher.checks import check_choice
 from thresher.embed import TEXT_MODEL, check_texts, embed_texts
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.spelling import missing
 from thresher.tables.column_fit import ColumnFit
 from thresher.tables.columns import Columns
 from thresher.tables.feature import Feature, Numbers, check_fill, check_streaming_fill
+from thresher.tables.scaling import SCALINGS, Sample, row_marks, rows_kept
 
 FORMAT = "thresher-encoder-1"
+FORMAT_OF_RANKS = "thresher-encoder-2"  # earlier versions would take ranks for numbers
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Encoder:
     @classmethod
     def fit(
         cls, columns: Columns, *, fill: str | float | None = None, standardize: bool = False,
-        model: str = TEXT_MODEL,
+        scaling: str = "robust", model: str = TEXT_MODEL,
     ) -> Encoder:  # fmt: skip
         """Fit it on a table.
 
@@ -58,8 +61,15 @@ class Encoder:
             What stands for missing numbers: "median" of the column in this table, "zero", or a
             number. Without it they are refused.
         standardize
-            Bring each column of numbers, but not an embedding, to mean 0 and deviation 1 over this
-            table; a column that is the same in all rows becomes 0.
+            Bring each column of numbers, but not an embedding, to one scale by what is known of it
+            in this table; a column that is the same in all rows becomes 0.
+        scaling
+            How: "robust" brings it to mean 0 and deviation 1 after leaving out the 0.5 % smallest
+            and the 0.5 % largest numbers (no rows are dropped, and if all others are equal, nothing
+            is left out); "ranks" replaces numbers by their ranks first; "plain" uses all numbers as
+            they are. The columns of a category weigh as much as one number together, but for
+            "plain", where each of them does. In tables of many rows, quantiles are those of a fixed
+            sample of rows: at least 4,096, and as many as make two million numbers in all columns.
         model
             The model that embeds the column of text.
 
@@ -69,14 +79,17 @@ class Encoder:
             If cells are no numbers, or missing; the message names the column, the first such rows
             and the ways out.
         """
-        features, rows = _fitted([columns], check_fill(fill), standardize=standardize)
-        about = {"source": columns.source, "rows": rows, "fill": fill, "standardize": standardize}
+        how = _scaling(scaling, standardize=standardize)
+        features, rows = _fitted([columns], check_fill(fill), how)
+        about = {"source": columns.source, "rows": rows, "fill": fill}
+        about |= {"standardize": standardize, "scaling": how}
         return cls(features, columns.text, model if columns.text is not None else None, about)
 
     @classmethod
     def fit_parts(
         cls, tables: Iterable[Columns], *, fill: str | float | None = None,
-        standardize: bool = False, source: str = "the table", whole: bool = True,
+        standardize: bool = False, scaling: str = "robust", source: str = "the table",
+        whole: bool = True,
     ) -> Encoder:  # fmt: skip
         """Fit it on a table that comes in small ones: the same encoder, to the last bit.
 
@@ -84,7 +97,7 @@ class Encoder:
         ----------
         tables
             All of the table; without `whole`, the first one is enough.
-        fill, standardize
+        fill, standardize, scaling
             As in `fit`. A median needs a column as a whole, and is refused.
         source
             What messages call the table.
@@ -100,9 +113,10 @@ class Encoder:
         """
         number = check_streaming_fill(fill)
         some = tables if whole else islice(tables, 1)
-        features, rows = _fitted(some, number, standardize=standardize)
+        how = _scaling(scaling, standardize=standardize)
+        features, rows = _fitted(some, number, how)
         about = {"source": source, "rows": rows if whole else None, "fill": fill}
-        return cls(features, fitted_on=about | {"standardize": standardize})
+        return cls(features, fitted_on=about | {"standardize": standardize, "scaling": how})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,11 +155,16 @@ class Encoder:
 
     def describe(self) -> dict[str, Any]:
         """A record of plain lists, numbers and strings, from which `from_record` makes it again."""
+        ranks = any(each.knots for each in self.features)
         return {
-            "format": FORMAT,
+            "format": FORMAT_OF_RANKS if ranks else FORMAT,
             "fitted_on": dict(self.fitted_on),
             "columns": [
-                {key: list(x) if isinstance(x, tuple) else x for key, x in vars(each).items()}
+                {
+                    key: list(x) if isinstance(x, tuple) else x
+                    for key, x in vars(each).items()
+                    if ranks or key != "knots"
+                }
                 for each in self.features
             ],
             "text": None if self.text is None else {"column": self.text, "model": self.model},
@@ -154,8 +173,9 @@ class Encoder:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Encoder:
         """The encoder that `describe` described."""
-        if not isinstance(record, Mapping) or record.get("format") != FORMAT:
-            raise InputError(f"this is no record of an encoder: its format is not {FORMAT}")
+        formats = FORMAT, FORMAT_OF_RANKS
+        if not isinstance(record, Mapping) or record.get("format") not in formats:
+            raise InputError(f"this is no record of an encoder: its format is not {formats[-1]}")
         try:
             features = tuple(
                 Feature(
@@ -165,6 +185,7 @@ class Encoder:
                     tuple(None if entry is None else str(entry) for entry in each["categories"]),
                     tuple(map(float, each["means"])),
                     tuple(map(float, each["deviations"])),
+                    tuple(map(float, each.get("knots", ()))),
                 )
                 for each in record["columns"]
             )
@@ -174,18 +195,26 @@ class Encoder:
             raise InputError(f"this is no record of an encoder: {wrong}") from None
 
 
+def _scaling(scaling: str, *, standardize: bool) -> str | None:
+    check_choice(option("scaling"), scaling, SCALINGS)
+    return scaling if standardize else None
+
+
 def _fitted(
-    tables: Iterable[Columns], fill: str | float | None, *, standardize: bool
+    tables: Iterable[Columns], fill: str | float | None, scaling: str | None
 ) -> tuple[tuple[Feature, ...], int]:
     """The features of tables, and the number of their rows."""
     columns: dict[str, ColumnFit] = {}
     rows = 0
     for table in tables:
+        most = rows_kept(len(table.names) - len(table.categorical))
+        marks = row_marks(rows, len(table))
         for name in table.names:
             if name == table.text:
                 continue
             if name not in columns:
-                columns[name] = ColumnFit(name, name in table.categorical, fill, standardize)
-            columns[name].add(table)
+                categorical = name in table.categorical
+                columns[name] = ColumnFit(name, categorical, fill, scaling, Sample(most))
+            columns[name].add(table, marks)
         rows += len(table)
     return tuple(each.feature(rows) for each in columns.values()), rows

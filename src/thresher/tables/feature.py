@@ -14,6 +14,7 @@ from thresher.checks import rows_text
 from thresher.errors import InputError, either, option
 from thresher.tables.cell_values import categories, numbers
 from thresher.tables.columns import Columns
+from thresher.tables.scaling import rank, unrank
 
 Numbers = NDArray[np.float64]
 
@@ -28,12 +29,15 @@ class Feature:
     categories: tuple[str | None, ...] = ()  # a column for each; None is for missing entries
     means: tuple[float, ...] = ()  # of the rows it was fitted on; empty where nothing is scaled
     deviations: tuple[float, ...] = ()
+    knots: tuple[float, ...] = ()  # where ranks are scaled: see `thresher.tables.scaling.rank`
 
     def __post_init__(self) -> None:
         if self.kind not in {"number", "truth", "categorical"}:
             raise InputError(f"column {self.name!r} is of an unknown kind, {self.kind!r}")
         if len(self.means) != len(self.deviations) or len(self.means) not in {0, self.width}:
             raise InputError(f"column {self.name!r} has another number of means than columns")
+        if list(self.knots) != sorted(self.knots):
+            raise InputError(f"column {self.name!r} has knots that are not in order")
 
     @property
     def width(self) -> int:
@@ -74,9 +78,17 @@ class Feature:
         found = self.raw(columns)
         if not self.means:
             return found
+        if self.knots:
+            found = rank(found, self.knots)
         spread = np.array(self.deviations)
         centered = found - np.array(self.means)
         return np.divide(centered, spread, out=np.zeros_like(found), where=spread > 0)
+
+    def unscaled(self, column: Numbers) -> Numbers:
+        """The numbers that were scaled to this column of numbers."""
+        if self.means:
+            column = column * self.deviations[0] + self.means[0]
+        return unrank(column, self.knots) if self.knots else column
 
 
 def check_fill(fill: object) -> str | float | None:

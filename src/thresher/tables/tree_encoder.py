@@ -44,6 +44,10 @@ class TreeColumn:
         found = pc.index_in(categories(columns, self.name), value_set=known, skip_nulls=True)
         return np.asarray(pc.fill_null(found.cast(pa.float64()), np.nan).to_numpy(), np.float64)
 
+    def unscaled(self, column: Numbers) -> Numbers:
+        """The column as it is: trees need no scaling."""
+        return column
+
 
 @dataclass(frozen=True)
 class TreeEncoder:
