@@ -26,7 +26,7 @@ LAYERS = {
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "knn", "live", "passes", "price_list", "privacy", "radius",
-        "retrain", "tknn", "valuation",
+        "retrain", "sides", "tknn", "valuation",
     },
     "findings": {"attack", "embed", "findings", "paper", "plots", "report", "tables"},
     "face": {"__init__", "__main__", "cli", "demo", "runs"},

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from thresher.findings import Findings, explain
     from thresher.forest import forest_shapley, leaf_shapley
     from thresher.games.semivalues import Beta
+    from thresher.growth import grow_forest
     from thresher.knn import knn_shapley
     from thresher.live.store import LiveCounts
+    from thresher.neighbors.forests import Forest
     from thresher.passes.dask_valuation import DaskValuation
     from thresher.price_list import PriceList
     from thresher.privacy.dp_knn import KNNRelease, SeededKNNRelease, dp_knn_shapley
@@ -58,6 +60,7 @@ __all__ = [
     "ExtraError",
     "Findings",
     "FitWarning",
+    "Forest",
     "InputError",
     "KNNRelease",
     "LabelWarning",
@@ -89,6 +92,7 @@ __all__ = [
     "explain",
     "flip_labels",
     "forest_shapley",
+    "grow_forest",
     "knn_shapley",
     "leaf_shapley",
     "leave_one_out",
@@ -106,6 +110,7 @@ _LATER = {
     "Beta": "thresher.games.semivalues",
     "DaskValuation": "thresher.passes.dask_valuation",
     "Findings": "thresher.findings",
+    "Forest": "thresher.neighbors.forests",
     "KNNRelease": "thresher.privacy.dp_knn",
     "Ledger": "thresher.privacy.ledger",
     "LiveCounts": "thresher.live.store",
@@ -130,6 +135,7 @@ _LATER = {
     "explain": "thresher.findings",
     "flip_labels": "thresher.corrupt",
     "forest_shapley": "thresher.forest",
+    "grow_forest": "thresher.growth",
     "knn_shapley": "thresher.knn",
     "leaf_shapley": "thresher.forest",
     "leave_one_out": "thresher.retrain.methods",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_choice, check_radius
+from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX
 from thresher.errors import InputError
@@ -27,7 +27,7 @@ from thresher.files import (
 )
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
-from thresher.price_list import described, stored_validation
+from thresher.sides.ball import stored_ball
 
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
@@ -53,7 +53,7 @@ class StoreFile:
         """All points, and counts without any; an error where the file is damaged."""
         try:
             store, counts, points = self._read_about()
-            self._read_points(store, points, len(counts.validation.classes))
+            self._read_points(store, points, len(counts.classes))
         except BROKEN as broken:
             name = f"store {self._keeper.path}"
             if str(broken).startswith(name):
@@ -79,14 +79,12 @@ class StoreFile:
 
     def describe(self, counts: NeighborCounts, dtype: str) -> None:
         """Put the public side there, which never changes."""
-        validation = counts.validation
-        assert validation.rows is not None  # noqa: S101 - a store has features
-        features, labels = validation.rows.array, validation.codes
+        arrays = counts.side.arrays()
+        features, labels = arrays["features"], arrays["labels"]
         about = {
             "format": KIND,
             "store": secrets.token_hex(16),
-            "radius": counts.radius,
-            **described(validation),
+            **counts.side.describe(),
             "dtype": dtype,
             "features": [features.dtype.name, *features.shape],
         }
@@ -126,10 +124,9 @@ class StoreFile:
 
 def empty_store(about: Any, features: Any, labels: Any) -> tuple[NeighborCounts, PointTable]:
     """A store as a file describes it, without its points."""
-    validation = stored_validation(about, features, labels)
+    side = stored_ball(about, {"features": features, "labels": labels})
     check_choice("dtype", about["dtype"], ("float32", "float64"))
-    counts = NeighborCounts.over(validation, check_radius(about["radius"]))
-    return counts, PointTable(features.shape[1], about["dtype"])
+    return NeighborCounts.over(side), PointTable(side.width, about["dtype"])
 
 
 def create_file(folder: Path, counts: NeighborCounts, points: PointTable) -> None:
