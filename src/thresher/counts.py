@@ -1,4 +1,4 @@
-"""NeighborCounts: the two integers per validation point through which everything passes."""
+"""NeighborCounts: the few integers per cell through which everything passes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thresher.games.semivalues import Semivalue
 from thresher.inputs import Validation, check_validation, kept, tell_of_twins
 from thresher.labels import check_labels
 from thresher.neighbors.forests import Forest
-from thresher.neighbors.panels import NOBODY, plain_label, plain_row
+from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.sides.ball import BallSide, only_ball
@@ -36,15 +36,20 @@ NOTHING: Any = object()  # where no labels are meant; None would be a caller's m
 class NeighborCounts:
     """For each validation point, the near points that carry its label and those that do not.
 
-    Counts add up: parts of the data may be counted in any order, at any time, on any machine, and
-    merged. Adding and removing the same points leaves no trace.
+    With a forest it is for each leaf of each tree, the points of each class. Counts add up: parts
+    of the data may be counted in any order, at any time, on any machine, and merged. Adding and
+    removing the same points leaves no trace.
 
     Parameters
     ----------
     X_val, y_val, radius, metric
         The validation set and what near means, as in `tknn_shapley`.
     classes
-        All classes; without it, those of `y_val`.
+        All classes; without it, those of `y_val`, and those that the forest was grown from.
+    forest
+        The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
+        `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
+        judge each other.
 
     Notes
     -----
@@ -60,6 +65,10 @@ class NeighborCounts:
     NeighborCounts(3 points, 2 validation points, euclidean radius 1)
     >>> counts.same.tolist(), counts.other.tolist()
     ([1, 1], [1, 0])
+    >>> import thresher as th
+    >>> forest = th.grow_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4)
+    >>> NeighborCounts([[0.0], [4.0]], ["a", "b"], forest=forest).add([[0.5]], ["a"])
+    NeighborCounts(1 points, 4 trees, 2 validation points)
     """
 
     def __init__(
@@ -104,7 +113,10 @@ class NeighborCounts:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """All counts up to now, one column for each cell: those of `same` and `other`."""
+        """All counts up to now, one column for each cell.
+
+        A validation point has two rows, `same` and `other`; a leaf one row for each class.
+        """
         return _snapshot(self._counts)
 
     @property
@@ -223,7 +235,7 @@ class NeighborCounts:
 
     def _moved(self, X: object, *, leave: object = NOTHING, enter: object = NOTHING) -> bool:
         """Whether X is one row in the plainest form, now counted; else nothing has changed."""
-        row = plain_row(X, self._side.width)
+        row = self._side.plain_row(X)
         if row is None or X.ndim == 1:  # type: ignore[attr-defined]
             return False
         codes = [NOBODY, NOBODY]

@@ -170,16 +170,14 @@ class _Votes:
 
     def _judges(self, columns: slice, sums: NDArray[np.int64]) -> Floats:
         """The weight of the judges of each class in each leaf of a tree."""
-        tree, size = self.near.tree(columns), columns.stop - columns.start
+        tree, shape = self.near.tree(columns), (len(self.classes), columns.stop - columns.start)
         if self.rows_val is not None and self.codes_val is not None:
-            leaves, codes = self.rows_val.leaves(tree), self.codes_val
-            weights: Floats | float = 1 / (len(self.near.starts) - 1)
-        elif self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
+            found = judge_weights(self.rows_val.leaves(tree), self.codes_val, shape)
+            return found / (len(self.near.starts) - 1)
+        if self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
             return np.asarray(sums / max(int(self.trees[0]), 1), np.float64)
-        else:
-            leaves, codes = self.rows.leaves(tree), self.codes
-            weights = 1 / np.maximum(self.trees, 1)
-        return judge_weights(leaves, codes, weights, (len(self.classes), size))
+        weights = 1 / np.maximum(self.trees, 1)
+        return judge_weights(self.rows.leaves(tree), self.codes, shape, weights)
 
 
 def forest_shapley(

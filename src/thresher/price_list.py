@@ -46,6 +46,11 @@ class PriceList:
     their label and `loss` where it does not. The list holds the public validation set and prices,
     no training point.
 
+    The list of a forest holds its structure and, for each leaf, how many points of each class are
+    in it. With a validation set those are the leaves of validation points. Where the points judge
+    each other they are all leaves: such a list tells nearly as much as the points themselves, and
+    says so by `holds_points`. Keep it as you keep the data.
+
     Parameters
     ----------
     side
@@ -54,7 +59,8 @@ class PriceList:
         The semivalue in words, as in `tknn_shapley`.
     table
         Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
-        that lacks it, a newcomer; each under that label and under another one.
+        that lacks it, a newcomer; each under that label and under another one. For a forest the
+        class counts of leaves, from which prices follow: one row a class, one column a leaf.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
@@ -117,6 +123,11 @@ class PriceList:
         return list(self.side.classes.labels)
 
     @property
+    def holds_points(self) -> bool:
+        """Whether the list tells of single points, because they judge each other."""
+        return self.side.holds_points
+
+    @property
     def member_prices(self) -> NDArray[np.float64]:
         """`gain` and `loss`, as the walk pays them."""
         return np.array([self.gain, self.loss])
@@ -134,7 +145,8 @@ class PriceList:
         return self.table[LACKS, LOSS]
 
     def __repr__(self) -> str:
-        return f"PriceList({self.semivalue}, {self.side})"
+        held = ", holds the points" if self.holds_points else ""
+        return f"PriceList({self.semivalue}, {self.side}{held})"
 
     def values(self, X: object, y: object, *, label: object = None) -> NDArray[np.float64]:
         """The values of points that are among the counted ones.

@@ -100,11 +100,12 @@ class ForestVote:
 
 
 def judge_weights(
-    leaves: NDArray[np.int32], codes: Codes, weights: Floats | float, shape: tuple[int, int]
+    leaves: NDArray[np.int32], codes: Codes, shape: tuple[int, int], weights: Floats | float = 1.0
 ) -> Floats:
     """The weight of the judges of each class (rows) in each leaf of a tree (columns).
 
-    Judges are in these leaves, negative where one does not use the tree.
+    Judges are in these leaves, negative where one does not use the tree. Without weights they are
+    counted.
     """
     inside = leaves >= 0
     places = codes[inside].astype(np.int64) * shape[1] + leaves[inside]

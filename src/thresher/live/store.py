@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice
+from thresher.checks import check_choice, is_frame
 from thresher.counts import NeighborCounts
 from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
@@ -23,7 +23,8 @@ from thresher.live.database import NAME, StoreFile, check_folder, create_file, m
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.values import present_values
 from thresher.live.version_1 import convert
-from thresher.neighbors.panels import NOBODY, plain_row
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.panels import NOBODY
 from thresher.price_list import PriceList
 from thresher.sides.protocol import SidePoints
 from thresher.valuation import Valuation
@@ -82,13 +83,14 @@ class LiveCounts:
     def create(
         cls,
         folder: str | Path,
-        X_val: object,
-        y_val: object,
+        X_val: object = None,
+        y_val: object = None,
         *,
-        radius: float,
+        radius: float | None = None,
         metric: str = "cosine",
         classes: object = None,
         dtype: str = "float64",
+        forest: Forest | None = None,
     ) -> Self:
         """A new store without points.
 
@@ -96,15 +98,20 @@ class LiveCounts:
         ----------
         folder
             A new or empty folder; the one above it is there.
-        X_val, y_val, radius, metric, classes
+        X_val, y_val, radius, metric, classes, forest
             As in `NeighborCounts`; distances cannot be precomputed.
         dtype
             "float64" holds the features of every table. "float32" takes half the space, and
-            refuses points that it would have to round.
+            refuses points that it would have to round. With a forest the store keeps the numbers
+            that trees split, which are float32 anyway, and categories by their numbers.
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
         check_choice("dtype", dtype, ("float32", "float64"))
-        counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric, classes=classes)
+        if forest is None and radius is None:
+            raise InputError("radius is missing: name a distance, or pass forest=")
+        more: Any = {} if radius is None else {"radius": radius}
+        counts = NeighborCounts(X_val, y_val, metric=metric, classes=classes, forest=forest, **more)
+        dtype = dtype if forest is None else "float32"
         points = PointTable(counts.side.width, dtype)
         place = make_folder(folder)
         create_file(place, counts, points)
@@ -244,7 +251,10 @@ class LiveCounts:
             return self._counts.price_list(semivalue)
 
     def values(self, semivalue: Semivalue = "shapley") -> Valuation:
-        """The value of every point, in order, with `.ids`: as `tknn_shapley`, to the last bit."""
+        """The value of every point, in order, with `.ids`.
+
+        They are those of `tknn_shapley`, or with a forest of `forest_shapley`, to the last bit.
+        """
         with self._lock:
             self._check_whole()
             return present_values(self._points, self._counts, semivalue)
@@ -301,9 +311,10 @@ class LiveCounts:
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
         """One row in float64 and a class code; what is not plain is read as a table would be."""
-        row, code = plain_row(x, self._points.width), self._code(label)
+        row, code = self._counts.side.plain_row(x), self._code(label)
         if row is None:
             table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
+            table = x if is_frame(x) else table
             rows = self._counts.side.check_points(table, [label], name="x").rows
             row = rows.array[0].astype(np.float64)
         return row, code

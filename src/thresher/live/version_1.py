@@ -108,7 +108,7 @@ def _read_snapshot(path: Path) -> tuple[Any, NeighborCounts, PointTable]:
     arrays = load_arrays(path)  # each has a checksum of its own
     about: Any = json.loads(str(arrays.get("about", "{}")))
     check_sealed(about, FORMAT)
-    counts, points = empty_store(about, arrays["features"], arrays["labels"])
+    counts, points = empty_store("ball", about, arrays)
     ids = _ids(arrays)
     points.extend(ids, arrays["rows"], arrays["codes"])
     if len(points) != len(ids) or arrays["rows"].dtype != points.dtype:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from thresher.kernels.pairs import fingerprint
 from thresher.kernels.tree_rows import move_row
 from thresher.neighbors.forests import Forest
-from thresher.neighbors.tree_columns import LARGEST
-from thresher.neighbors.trees import NODE, Nodes, as_written
+from thresher.neighbors.tree_columns import as_floats
+from thresher.neighbors.trees import HASH_SHIFT, NODE, Nodes, as_written, hash_salt
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class LeafMover:
 
     def fingerprint(self, row: NDArray[np.float64], code: int) -> int:
         """The fingerprint of a row and its class."""
-        return int(fingerprint(as_written(_single(row)), code))
+        return int(fingerprint(as_written(as_floats(row)), code))
 
     def move(
         self, row: NDArray[np.float64], leave: int, enter: int, counts: NDArray[Any], *,
@@ -40,16 +40,13 @@ class LeafMover:
     ) -> bool:  # fmt: skip
         """Count a row out of one class and into another; see `kernels.tree_rows.move_row`."""
         del twins
-        single = _single(row)
-        folds = self.forest.folds_of(single[None])
+        single, forest = as_floats(row), self.forest
         inside = np.ones(len(self.first), np.bool_)
-        if folds is not None:
-            inside = folds[self.forest.nodes["split"], 0] == self.forest.nodes["fold"]
-        cells = self.forest.starts[:-1]
+        if forest.folds:
+            written, splits = as_written(single), range(int(forest.nodes["split"].max()) + 1)
+            hashed = [fingerprint(written, hash_salt(forest.seed, split)) for split in splits]
+            folds = np.array([(each >> HASH_SHIFT) % forest.folds for each in hashed])
+            inside = folds[forest.nodes["split"]] == forest.nodes["fold"]
+        cells = forest.starts[:-1]
         move_row(single, inside, self.first, cells, *self.nodes, leave, enter, counts)
         return True
-
-
-def _single(row: NDArray[np.float64]) -> NDArray[np.float32]:
-    """A row as trees see it."""
-    return np.clip(row, -LARGEST, LARGEST).astype(np.float32)

@@ -1,8 +1,12 @@
-"""Tables as numbers that trees can split: categories in their order, missing cells as NaN."""
+"""Tables as numbers that trees can split.
+
+Categories and text become numbers in their order. Missing cells are NaN, which trees send where it
+does best. Numbers too large for float32 become the largest one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +20,6 @@ from thresher.labels import is_missing
 LARGEST = np.finfo(np.float32).max
 
 Features = NDArray[np.float32]
-Encode = Callable[[str, Any], Features]
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class TreeColumns:
                 )
             found = check_features(name, table)
             check_width(name, found, wanted, self.width)
-            return _floats(found)
+            return as_floats(found)
         import narwhals as nw
 
         frame = nw.from_native(table, eager_only=True)
@@ -86,7 +89,7 @@ class TreeColumns:
             _column(frame, column, texts)
             for column, texts in zip(frame.columns, self.categories, strict=True)
         ]
-        return _floats(np.stack(columns, axis=1))
+        return as_floats(np.stack(columns, axis=1))
 
     def describe(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""
@@ -102,20 +105,6 @@ class TreeColumns:
         return cls(int(record["width"]), names, categories)
 
 
-def tree_features(name: str, table: Any) -> tuple[Features, Encode]:
-    """A table as numbers that trees can split, and a function that reads others in the same way.
-
-    Categories and text become numbers in their order. Missing cells are NaN, which trees send
-    where it does best. Numbers too large for float32 become the largest one.
-    """
-    columns = TreeColumns.of(name, table)
-
-    def encode(other: str, more: Any) -> Features:
-        return columns.encode(other, more, name)
-
-    return encode(name, table), encode
-
-
 def _texts(frame: Any, column: str) -> set[str]:
     return {str(entry) for entry in frame.get_column(column).to_list() if not is_missing(entry)}
 
@@ -129,6 +118,7 @@ def _column(frame: Any, column: str, texts: tuple[str, ...] | None) -> NDArray[n
     return np.array([np.nan if is_missing(x) else codes.get(str(x), np.nan) for x in entries])
 
 
-def _floats(array: NDArray[Any]) -> Features:
+def as_floats(array: NDArray[Any]) -> Features:
+    """Numbers as trees see them."""
     found = np.clip(array, -LARGEST, LARGEST)  # NaN stays NaN
     return np.ascontiguousarray(found, dtype=np.float32)

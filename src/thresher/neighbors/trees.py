@@ -20,6 +20,7 @@ from thresher.neighbors.leaves import Places
 from thresher.neighbors.tree_columns import Features
 from thresher.threads import cut
 
+HASH_SHIFT = 20  # bits of a fingerprint that a hash leaves out
 ROWS = 1 << 13  # that are made ready for fingerprints at a time
 
 NODE: dict[str, Any] = {
@@ -155,8 +156,13 @@ def fold_of(features: Features, seed: int, split: int, folds: int) -> NDArray[np
 
 def hashes(features: Features, seed: int, number: int) -> NDArray[np.uint64]:
     """A number for each row that depends on its features and two other numbers alone."""
-    salt = np.full(len(features), seed * 1_000_003 + number, np.int64)
-    return row_prints(features, salt) >> np.uint64(20)
+    salt = np.full(len(features), hash_salt(seed, number), np.int64)
+    return row_prints(features, salt) >> np.uint64(HASH_SHIFT)
+
+
+def hash_salt(seed: int, number: int) -> int:
+    """What a hash adds to the features."""
+    return seed * 1_000_003 + number
 
 
 def row_prints(features: Features, salt: NDArray[np.int64]) -> NDArray[np.uint64]:

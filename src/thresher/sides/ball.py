@@ -21,7 +21,7 @@ from thresher.inputs import Points, Validation, check_points, find_twins, point_
 from thresher.labels import Classes, Codes, RawLabels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
-from thresher.neighbors.panels import Panels
+from thresher.neighbors.panels import Panels, plain_row
 from thresher.sides.protocol import Footprint, Who
 
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -86,6 +86,10 @@ class BallSide:
         return check_points(
             X, y, self.validation, labels, strangers=strangers, first=first, name=name
         )
+
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, in float64; None where X is not that."""
+        return None if self.validation.rows is None else plain_row(X, self.width)
 
     def stored_points(self, rows: NDArray[Any], codes: Codes) -> Points:
         """Points of which a store has kept the features."""

@@ -28,7 +28,8 @@ from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaf_mover import LeafMover
 from thresher.neighbors.leaves import Leaves
-from thresher.neighbors.tree_columns import Features
+from thresher.neighbors.panels import plain_row
+from thresher.neighbors.tree_columns import Features, as_floats
 from thresher.neighbors.trees import ForestRows, row_prints
 from thresher.sides.ball import stored_codes
 from thresher.sides.protocol import Footprint, Who
@@ -118,6 +119,12 @@ class ForestSide:
         holder = "y" if name == "X" else name
         return ForestPoints(rows, self.classes.encode(holder, found, first=first))
 
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, as trees see it; None where X is not that."""
+        assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
+        row = None if self.forest.columns.texts else plain_row(X, self.width)
+        return None if row is None else as_floats(row).astype(np.float64)
+
     def stored_points(self, rows: NDArray[Any], codes: Codes) -> ForestPoints:
         """Points of which a store has kept the features."""
         return ForestPoints(self.forest.rows(rows.astype(np.float32)), codes)
@@ -197,7 +204,7 @@ class ForestSide:
             return np.asarray(sums / self.forest.trees_each, np.float64)
         leaves = self.forest.rows(self.features, everywhere=True).leaves(self.near().tree(columns))
         shape = len(self.classes), columns.stop - columns.start
-        return judge_weights(leaves, self.codes, 1 / self.forest.size, shape)
+        return judge_weights(leaves, self.codes, shape) / self.forest.size
 
     def _trees(self) -> list[slice]:
         """The leaves of each tree."""

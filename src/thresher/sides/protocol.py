@@ -128,6 +128,9 @@ class PublicSide(Protocol):
     ) -> SidePoints:  # fmt: skip
         """Points that match this side in width and classes; see `inputs.check_points`."""
 
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, as `Mover.move` wants it; None where X is not that."""
+
     def stored_points(self, rows: NDArray[Any], codes: Codes) -> SidePoints:
         """Points of which a store has kept the features."""
 
