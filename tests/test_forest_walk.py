@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from oracles import semivalues
 from parted import write_parts
+from pyarrow import csv
 from sklearn.ensemble import RandomForestClassifier
 from test_forest import ORACLE, SEMIVALUES, judge_utility
 
@@ -179,6 +182,18 @@ def test_files_have_the_same_bits(tmp_path, judges, kind, small_parts):
         th.forest_shapley(scan, None, *judges, trees=TREES),
         th.forest_shapley(rows, y, *judges, trees=TREES),
     )
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_cells_of_files_may_be_missing(tmp_path, judges, kind, small_parts):
+    table = pa.table(
+        {name: pa.array(column, from_pandas=True) for name, column in zip("abcd", X.T)}
+    )
+    table = table.append_column("y", pa.array(y))
+    path = tmp_path / f"points.{kind}"
+    (csv.write_csv if kind == "csv" else pq.write_table)(table, path)
+    found = th.forest_shapley(th.Scan(path, label="y"), None, *judges, trees=TREES)
+    same(found, th.forest_shapley(X, y, *judges, trees=TREES))
 
 
 def test_labels_that_nobody_expected_are_counted_again(tmp_path, judges, small_parts):

@@ -121,7 +121,8 @@ def _preorder(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], ND
 
 def _floor(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
     """The largest float32 that is no larger: the same float32 numbers are at most that."""
-    near = thresholds.astype(np.float32)
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
     below = np.nextafter(near, np.float32(-np.inf))
     return np.where(near.astype(np.float64) > thresholds, below, near)
 

@@ -117,7 +117,7 @@ def forest_in_parts(
     most = None if memory is None else check_memory(memory)
     X, growth = _as_numbers(X, growth)
     columns = _columns_of(X)
-    source, growth = source_of(X, y), growth.with_columns(columns)
+    source, growth = source_of(X, y, missing=True), growth.with_columns(columns)
     about = {
         "forest": growth.identity(), "validation": growth.digest(columns), "mean": growth.mean,
         "semivalue": repr(growth.semivalue), "classes": repr(growth.classes),

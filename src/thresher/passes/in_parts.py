@@ -61,12 +61,12 @@ def value_in_parts(
         return run.valuation(owners, progress=progress)
 
 
-def source_of(X: Any, y: Any, *, precomputed: bool = False) -> Source:
-    """Where the points come from."""
+def source_of(X: Any, y: Any, *, precomputed: bool = False, missing: bool = False) -> Source:
+    """Where the points come from; cells of files may be `missing`, or are refused."""
     if hasattr(X, "source_of_parts"):
         if y is not None:
             raise InputError("y must be None where X is a Scan, which names its column of labels")
-        scanned: Source = X.source_of_parts()
+        scanned: Source = X.source_of_parts(missing=missing)
         return scanned
     return ArrayParts(X, y, precomputed=precomputed)
 
