@@ -49,7 +49,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(forest_passes.Account, "rows", lambda *_: SMALL)
 
 
-def same(found, wanted):
+def check_same(found, wanted):
     assert found.values.tobytes() == wanted.values.tobytes()
     assert (found.utility_all, found.utility_none) == (wanted.utility_all, wanted.utility_none)
     assert found.params == wanted.params
@@ -59,7 +59,7 @@ def same(found, wanted):
 @pytest.mark.parametrize("kind", SEMIVALUES)
 def test_price_lists_of_counted_parts_have_the_values_of_forest_shapley(judges, kind):
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, semivalue=kind)
-    same(th.forest_shapley(X, y, *judges, forest=FOREST, semivalue=kind), wanted)
+    check_same(th.forest_shapley(X, y, *judges, forest=FOREST, semivalue=kind), wanted)
     one, other = (th.NeighborCounts(*judges, forest=FOREST) for _ in range(2))
     one.add(X[50:], y[50:])
     for row in range(50):
@@ -151,9 +151,9 @@ def test_label_values_are_those_after_a_change(judges, kind):
 def test_parts_have_the_same_bits(judges, small_parts, mean):
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, mean=mean, owners=y)
     found = th.forest_shapley(X, y, *judges, trees=TREES, mean=mean, owners=y, memory="2GB")
-    same(found, wanted)
+    check_same(found, wanted)
     assert found.by_owner() == wanted.by_owner()
-    same(th.forest_shapley(X, y, *judges, forest=FOREST, mean=mean, memory="2GB"), wanted)
+    check_same(th.forest_shapley(X, y, *judges, forest=FOREST, mean=mean, memory="2GB"), wanted)
 
 
 @pytest.mark.parametrize("library", [None, "dask", "parts"])
@@ -178,7 +178,7 @@ def test_files_have_the_same_bits(tmp_path, judges, kind, small_parts):
     rows = np.nan_to_num(X)
     scan = th.Scan(write_parts(tmp_path / "points", kind, rows, y), label="y")
     judges = judges[0] if judges[0] is None else np.nan_to_num(judges[0]), judges[1]
-    same(
+    check_same(
         th.forest_shapley(scan, None, *judges, trees=TREES),
         th.forest_shapley(rows, y, *judges, trees=TREES),
     )
@@ -193,19 +193,19 @@ def test_cells_of_files_may_be_missing(tmp_path, judges, kind, small_parts):
     path = tmp_path / f"points.{kind}"
     (csv.write_csv if kind == "csv" else pq.write_table)(table, path)
     found = th.forest_shapley(th.Scan(path, label="y"), None, *judges, trees=TREES)
-    same(found, th.forest_shapley(X, y, *judges, trees=TREES))
+    check_same(found, th.forest_shapley(X, y, *judges, trees=TREES))
 
 
 def test_labels_that_nobody_expected_are_counted_again(tmp_path, judges, small_parts):
     rows, labels = np.nan_to_num(X), np.where(np.arange(len(y)) % 7 == 0, y + 5, y)
     wanted = th.forest_shapley(rows, labels, *judges, forest=FOREST)
     assert len(wanted.params["classes"]) > 4
-    same(th.forest_shapley(rows, labels, *judges, forest=FOREST, memory="2GB"), wanted)
+    check_same(th.forest_shapley(rows, labels, *judges, forest=FOREST, memory="2GB"), wanted)
     scan = th.Scan(write_parts(tmp_path / "points", "csv", rows, labels), label="y")
-    same(th.forest_shapley(scan, None, *judges, forest=FOREST), wanted)
+    check_same(th.forest_shapley(scan, None, *judges, forest=FOREST), wanted)
     words = np.array(["a", "b", "c", "d"] * 5)[labels].tolist()
     wanted = th.forest_shapley(rows, words, forest=FOREST)
-    same(th.forest_shapley(rows, words, forest=FOREST, memory="2GB"), wanted)
+    check_same(th.forest_shapley(rows, words, forest=FOREST, memory="2GB"), wanted)
 
 
 def test_a_broken_run_goes_on_with_the_forest_it_has_grown(tmp_path, judges, small_parts, monkeypatch):  # fmt: skip
@@ -222,7 +222,7 @@ def test_a_broken_run_goes_on_with_the_forest_it_has_grown(tmp_path, judges, sma
     with pytest.raises(KeyboardInterrupt):
         th.forest_shapley(X, y, *judges, trees=TREES, checkpoint=path)
     monkeypatch.setattr(forest_passes.Growth, "grown", None)
-    same(th.forest_shapley(X, y, *judges, trees=TREES, checkpoint=path), wanted)
+    check_same(th.forest_shapley(X, y, *judges, trees=TREES, checkpoint=path), wanted)
     assert len(calls) == -(-len(X) // SMALL) + 1  # two parts were not counted again
     assert not path.exists()
 
@@ -235,8 +235,8 @@ def test_dask_arrays_have_the_same_bits(judges, chunk, monkeypatch):
     assert len(side.ranges()) > 2
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, mean=True)
     cut = da.from_array(X, (chunk, 4))
-    same(th.forest_shapley(cut, y, *judges, trees=TREES, mean=True).compute(), wanted)
-    same(th.forest_shapley(cut, y, *judges, forest=FOREST, mean=True).compute(), wanted)
+    check_same(th.forest_shapley(cut, y, *judges, trees=TREES, mean=True).compute(), wanted)
+    check_same(th.forest_shapley(cut, y, *judges, forest=FOREST, mean=True).compute(), wanted)
 
 
 def test_frames_of_dask_may_have_categories(judges):
@@ -246,8 +246,8 @@ def test_frames_of_dask_may_have_categories(judges):
     V = None if judges[0] is None else frame[:40].assign(a=X_VAL[:, 0])
     wanted = th.forest_shapley(frame, y, V, judges[1], trees=TREES)
     found = th.forest_shapley(dd.from_pandas(frame, npartitions=4), y, V, judges[1], trees=TREES)
-    same(found.compute(), wanted)
-    same(th.forest_shapley(frame, y, V, judges[1], trees=TREES, memory="2GB"), wanted)
+    check_same(found.compute(), wanted)
+    check_same(th.forest_shapley(frame, y, V, judges[1], trees=TREES, memory="2GB"), wanted)
 
 
 def test_the_sample_that_decides_the_structure_does_not_depend_on_parts(monkeypatch):
@@ -288,7 +288,7 @@ def test_live_stores_have_the_same_bits(tmp_path, judges):
         prices = live.price_list("banzhaf")
     labels = np.r_[y[:3], 0, y[4:]]
     with th.LiveCounts.open(tmp_path / "store") as live:
-        same(live.values(), th.forest_shapley(X, labels, *judges, forest=FOREST))
+        check_same(live.values(), th.forest_shapley(X, labels, *judges, forest=FOREST))
         np.testing.assert_array_equal(live.points()[0], X.astype(np.float32))
         assert live.price_list("banzhaf").table.tobytes() == prices.table.tobytes()
     wanted = th.forest_shapley(X, labels, *judges, forest=FOREST, semivalue="banzhaf")
@@ -302,6 +302,6 @@ def test_live_stores_of_frames_keep_categories_by_number(tmp_path):
         live.add_many(range(140), frame[:140], y[:140])
         for row in range(140, 150):
             live.add(row, frame[row : row + 1], int(y[row]))
-        same(live.values(), th.forest_shapley(frame, y, trees=TREES))
+        check_same(live.values(), th.forest_shapley(frame, y, trees=TREES))
         with pytest.raises(th.InputError, match="x must be a data frame with the columns"):
             live.add("other", [0.0] * 5, 1)

@@ -25,7 +25,7 @@ LAYERS = {
     },
     "mathematics": {"games", "neighbors"},
     "valuation": {
-        "classifier", "corrupt", "counts", "forest", "knn", "live", "passes", "price_list", "privacy", "radius",
+        "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "passes", "price_list", "privacy", "radius",
         "retrain", "sides", "tknn", "valuation",
     },
     "findings": {"attack", "embed", "findings", "paper", "plots", "report", "tables"},

@@ -23,7 +23,9 @@ DIFFERENT = {
     "y_val": {"explain", "forest_shapley", "leaf_shapley"},
     "mean": {"leaf_shapley"},
     "checkpoint": {"data_shapley"},
-    "classes": {"NeighborCounts", "dp_tknn_shapley", "flip_labels", "zero_budget_score"},
+    "classes": {
+        "NeighborCounts", "dp_tknn_shapley", "flip_labels", "grow_forest", "zero_budget_score",
+    },
     "metric": {"TKNNClassifier"},
     "mechanism": {"audit_mechanism"},
     "owners": {"dp_tknn_shapley"},
@@ -36,8 +38,8 @@ DIFFERENT = {
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
-    "X_val": {None: {"forest_shapley"}},
-    "y_val": {None: {"forest_shapley", "leaf_shapley"}},
+    "X_val": {None: {"NeighborCounts", "forest_shapley"}},
+    "y_val": {None: {"NeighborCounts", "forest_shapley", "leaf_shapley"}},
     "mean": {True: {"beta_shapley", "data_banzhaf", "data_shapley", "leave_one_out"}},
     "seed": {
         None: {"audit_mechanism", "dp_knn_shapley", "dp_tknn_shapley"},

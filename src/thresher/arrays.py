@@ -7,6 +7,7 @@ there before anything is allocated.
 from __future__ import annotations
 
 import base64
+import json
 import math
 import zipfile
 import zlib
@@ -17,6 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from thresher.files import sealed, write_whole
 
 PACKED = 1040  # bytes of which deflate makes one, at most
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -32,6 +35,24 @@ def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, N
         file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             return {each: stored[each] for each in stored.files if names is None or each in names}
+
+
+def save_arrays(
+    path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write an .npz file without Python objects, whole, with a sealed description `about`."""
+    together: dict[str, Any] = {"about": np.array(json.dumps(sealed(about))), **arrays}
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **together)
+
+    write_whole(path, write)
+
+
+def load_about(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The description that `save_arrays` wrote, of which the seal is not checked yet."""
+    return json.loads(str(arrays.get("about", "{}")))
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_arrays
+from thresher.arrays import load_about, load_arrays, save_arrays
 from thresher.checks import check_radius, rows_text
 from thresher.errors import InputError
-from thresher.files import reading, sealed, write_whole
+from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Validation, check_validation, kept, tell_of_twins
 from thresher.labels import check_labels
@@ -313,28 +312,21 @@ class NeighborCounts:
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""
-        present = self._settled()
-        about = {"format": FORMATS[self._side.kind], **self._side.describe()}
-        arrays: dict[str, Any] = {
-            "about": np.array(json.dumps(sealed(about))),
+        present, side = self._settled(), self._side
+        arrays = {
             "counts": self._counts,
             "prints": np.fromiter(present.keys(), np.uint64, len(present)),
             "times": np.fromiter(present.values(), np.int64, len(present)),
-            **self._side.arrays(),
+            **side.arrays(),
         }
-
-        def write(temporary: Path) -> None:
-            with temporary.open("wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
-
-        write_whole(path, write)
+        save_arrays(path, {"format": FORMATS[side.kind], **side.describe()}, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> NeighborCounts:
         """The counts that `save` wrote."""
         with reading(path, "table of counts") as found:
             arrays = load_arrays(found)  # each has a checksum of its own
-            about = json.loads(str(arrays.get("about", "{}")))
+            about = load_about(arrays)
             counts = cls.over(stored_side(stored_kind(about, FORMATS), about, arrays))
             counts._counts[:] = arrays["counts"]
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))

@@ -22,7 +22,7 @@ def grow_forest(
     Parameters
     ----------
     X, y
-        A table (NumPy, pandas, polars, Arrow) and a label each, as in `forest_shapley`.
+        As in `forest_shapley`, in memory.
     forest, trees, folds, seed
         As in `forest_shapley`.
     classes

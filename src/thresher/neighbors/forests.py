@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_arrays
+from thresher.arrays import load_about, load_arrays, save_arrays
 from thresher.checks import check_count
 from thresher.errors import InputError
-from thresher.files import check_sealed, portable, reading, sealed, write_whole
+from thresher.files import check_sealed, portable, reading
 from thresher.labels import Classes
 from thresher.neighbors.tree_columns import Features, TreeColumns
 from thresher.neighbors.trees import NODE, ForestRows, Tree, fold_of
@@ -51,8 +51,8 @@ class Forest:
     --------
     >>> import thresher as th
     >>> forest = th.grow_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4)
-    >>> forest
-    Forest(RandomForestClassifier, 4 trees with 7 leaves, 1 feature, 2 folds)
+    >>> len(forest.trees), forest.folds, forest.classes
+    (4, 2, ('a', 'b'))
     >>> forest.apply([[0.5]]).shape, forest.unseen([[0.5]]).sum().item()
     ((1, 4), 2)
     """
@@ -191,20 +191,13 @@ class Forest:
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""
-        about = sealed({"format": FORMAT, **self.describe()})
-
-        def write(temporary: Path) -> None:
-            with temporary.open("wb") as stream:
-                arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **self.nodes}
-                np.savez(stream, allow_pickle=False, **arrays)
-
-        write_whole(path, write)
+        save_arrays(path, {"format": FORMAT, **self.describe()}, self.nodes)
 
     @classmethod
     def load(cls, path: str | Path) -> Forest:
         """The forest that `save` wrote."""
         with reading(path, "forest") as found:
             arrays = load_arrays(found)  # each has a checksum of its own
-            about = json.loads(str(arrays.get("about", "{}")))
+            about = load_about(arrays)
             check_sealed(about, FORMAT)
             return cls.stored(about, arrays)

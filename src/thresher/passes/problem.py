@@ -87,9 +87,11 @@ class Problem:
     def identity(self) -> dict[str, Any]:
         """What tells it from other problems, in a few numbers and words."""
         given = None if self.classes is None else repr(self.side.classes.labels)
+        about = self.side.identity()
+        validation = about.pop("validation")  # the last: what else differs makes it differ, too
         return {
-            **self.side.identity(), "semivalue": semivalue_name(self.semivalue), "mean": self.mean,
-            "classes": given,
+            **about, "semivalue": semivalue_name(self.semivalue), "mean": self.mean,
+            "classes": given, "validation": validation,
         }  # fmt: skip
 
     def price(self, source: Labels, count: Count) -> Priced:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns, check_features, check_metric, check_radius
+from thresher.checks import check_columns
 from thresher.errors import InputError, ReachWarning, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassGame, RelabelGame
@@ -250,32 +250,6 @@ def only_ball(side: object) -> BallSide:
     if isinstance(side, BallSide):
         return side
     raise InputError(f"this needs a validation set and a radius, but the judges are {side}")
-
-
-def stored_ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
-    """The side that a file describes."""
-    metric, features = check_metric(about["metric"]), arrays.get("features")
-    rows = None
-    if features is not None:
-        rows = measure("X_val", check_features("X_val", features), cosine=metric == "cosine")
-    columns = None if about["columns"] is None else tuple(about["columns"])
-    classes = Classes(tuple(about["classes"]))
-    labels = stored_codes(arrays["labels"], classes, None if rows is None else len(rows))
-    if not len(labels):
-        raise InputError("it has no validation points")
-    validation = Validation(rows, labels, classes, metric, columns)
-    return BallSide(validation, check_radius(about["radius"]))
-
-
-def stored_codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
-    """Class codes that a file has, one for each of so many rows."""
-    labels = np.array(codes, np.int32)
-    known = labels.ndim == 1 and (labels >= 0).all() and (labels < len(classes)).all()
-    if not known:
-        raise InputError("it has labels that are not among its classes")
-    if rows is not None and rows != len(labels):
-        raise InputError(f"it has {rows} rows but {len(labels)} labels")
-    return labels
 
 
 def warn_of_reach(radius: float, *, stacklevel: int) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_columns
+from thresher.checks import check_columns
 from thresher.errors import InputError
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
@@ -31,7 +31,6 @@ from thresher.neighbors.leaves import Leaves
 from thresher.neighbors.panels import plain_row
 from thresher.neighbors.tree_columns import Features, as_floats
 from thresher.neighbors.trees import ForestRows, row_prints
-from thresher.sides.ball import stored_codes
 from thresher.sides.protocol import Footprint, Who
 from thresher.threads import thread_count
 
@@ -326,19 +325,3 @@ def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide
         labels = check_labels("y_val", y_val, len(features))
     found = class_list(classes, list(forest.classes), labels)
     return ForestSide(forest, found, features, found.encode("y_val", labels))
-
-
-def stored_forest(about: Any, arrays: Mapping[str, Any]) -> ForestSide:
-    """The side that a file describes."""
-    nodes = {
-        name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)
-    }
-    forest, classes = Forest.stored(about["forest"], nodes), Classes(tuple(about["classes"]))
-    judges = check_choice("judges", about["judges"], (POINTS, VALIDATION))
-    features = np.array(arrays["features"], np.float32)
-    codes = stored_codes(arrays["labels"], classes, len(features))
-    empty = judges == POINTS
-    side = ForestSide(forest, classes, None if empty else features, codes)
-    if features.ndim != 2 or features.shape[1] != side.width or (len(codes) == 0) != empty:
-        raise InputError("its validation set does not fit the forest")
-    return side

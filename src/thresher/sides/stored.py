@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from thresher.checks import check_choice, check_features, check_metric, check_radius
 from thresher.errors import InputError
 from thresher.files import check_sealed
-from thresher.sides.ball import BallSide, stored_ball
-from thresher.sides.forest import ForestSide, stored_forest
+from thresher.inputs import Validation
+from thresher.labels import Classes, Codes
+from thresher.metrics import measure
+from thresher.neighbors.forests import Forest
+from thresher.sides.ball import BallSide
+from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
-
-READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
-    BallSide.kind: stored_ball,
-    ForestSide.kind: stored_forest,
-}
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
@@ -30,3 +32,51 @@ def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
 def stored_side(kind: str, about: Any, arrays: Mapping[str, Any]) -> PublicSide:
     """The side that a file describes."""
     return READERS[kind](about, arrays)
+
+
+def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
+    """The side that a file describes."""
+    metric, features = check_metric(about["metric"]), arrays.get("features")
+    rows = None
+    if features is not None:
+        rows = measure("X_val", check_features("X_val", features), cosine=metric == "cosine")
+    columns = None if about["columns"] is None else tuple(about["columns"])
+    classes = Classes(tuple(about["classes"]))
+    labels = _codes(arrays["labels"], classes, None if rows is None else len(rows))
+    if not len(labels):
+        raise InputError("it has no validation points")
+    validation = Validation(rows, labels, classes, metric, columns)
+    return BallSide(validation, check_radius(about["radius"]))
+
+
+def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
+    """Class codes that a file has, one for each of so many rows."""
+    labels = np.array(codes, np.int32)
+    known = labels.ndim == 1 and (labels >= 0).all() and (labels < len(classes)).all()
+    if not known:
+        raise InputError("it has labels that are not among its classes")
+    if rows is not None and rows != len(labels):
+        raise InputError(f"it has {rows} rows but {len(labels)} labels")
+    return labels
+
+
+def _forest(about: Any, arrays: Mapping[str, Any]) -> ForestSide:
+    """The side that a file describes."""
+    nodes = {
+        name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)
+    }
+    forest, classes = Forest.stored(about["forest"], nodes), Classes(tuple(about["classes"]))
+    judges = check_choice("judges", about["judges"], (POINTS, VALIDATION))
+    features = np.array(arrays["features"], np.float32)
+    codes = _codes(arrays["labels"], classes, len(features))
+    empty = judges == POINTS
+    side = ForestSide(forest, classes, None if empty else features, codes)
+    if features.ndim != 2 or features.shape[1] != side.width or (len(codes) == 0) != empty:
+        raise InputError("its validation set does not fit the forest")
+    return side
+
+
+READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
+    BallSide.kind: _ball,
+    ForestSide.kind: _forest,
+}
