@@ -92,8 +92,8 @@ def pack_array(array: NDArray[Any], *, deflate: bool = False) -> dict[str, Any]:
     Examples
     --------
     >>> packed = pack_array(np.zeros(1000), deflate=True)
-    >>> len(packed["zlib"]), unpack_array(packed).shape
-    (32, (1000,))
+    >>> len(packed["zlib"]) < 100, unpack_array(packed).shape
+    (True, (1000,))
     """
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     name, content = "base64", plain.tobytes()
