@@ -251,7 +251,9 @@ def test_a_crash_at_any_write_loses_one_part_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(Account, "rows", lambda *_: 256)  # eight parts
     wanted = th.tknn_shapley(*data)
     counting, times = counted.count, []
-    monkeypatch.setattr(counted, "count", lambda *given: times.append(1) or counting(*given))
+    monkeypatch.setattr(
+        counted, "count", lambda *given, **how: times.append(1) or counting(*given, **how)
+    )
     for number in range(1, 11):
         writes = []
 

@@ -455,7 +455,7 @@ def test_no_thread_is_left_behind_by_a_run_that_fails(small_parts, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("thresher.passes.problem.pay", fail)
+    monkeypatch.setattr("thresher.passes.problem.Priced.values", fail)
     with pytest.raises(MemoryError) as caught:
         th.tknn_shapley(X, y, X_val, y_val, memory="1TB", checkpoint=None)
     assert caught.value.__traceback__ is not None  # which holds all frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import thresher as th
 from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
-from thresher.neighbors.trees import ForestRows, grow, tree_features
 
 
 def judge_utility(leaves, y, judges, play, classes):
@@ -136,16 +136,24 @@ def test_the_order_of_points_changes_no_bit_and_copies_share_their_trees():
     np.testing.assert_array_equal(found[::2][alike], found[1::2][alike])
 
 
+class Watched(RandomForestClassifier):
+    """Remembers which rows it was grown on."""
+
+    grown_on: ClassVar[list[set[bytes]]] = []
+
+    def fit(self, X, y):
+        self.grown_on += [{row.tobytes() for row in X}] * self.n_estimators
+        return super().fit(X, y)
+
+
 def test_a_point_fills_only_trees_that_were_grown_without_it():
     rng = np.random.default_rng(4)
-    X, y = tree_features("X", rng.normal(size=(90, 3)))[0], rng.integers(0, 2, 90).astype(np.int32)
-    grown = grow(X, y, None, 12, 3, 7)
-    rows = ForestRows(X, grown, grown.folds_of(X))
-    inside = np.array([rows.leaves(tree) >= 0 for tree in range(12)])
-    assert (inside.sum(axis=0) == 4).all()  # equally many for every row
-    for tree, one in enumerate(grown.trees):
-        seen = np.flatnonzero(~inside[tree])
-        assert one.structure.weighted_n_node_samples[0] == len(seen)  # a bootstrap of the others
+    X, y = rng.normal(size=(90, 3)).astype(np.float32), rng.integers(0, 2, 90)
+    Watched.grown_on.clear()
+    inside = th.grow_forest(X, y, forest=Watched(), trees=12, folds=3, seed=7).unseen(X)
+    assert (inside.sum(axis=1) == 4).all()  # equally many for every row
+    for tree, grown_on in enumerate(Watched.grown_on):
+        assert grown_on == {row.tobytes() for row in X[~inside[:, tree]]}
 
 
 def test_scale_and_wild_rows_change_nothing():

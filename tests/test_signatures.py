@@ -23,7 +23,9 @@ DIFFERENT = {
     "y_val": {"explain", "forest_shapley", "leaf_shapley"},
     "mean": {"leaf_shapley"},
     "checkpoint": {"data_shapley"},
-    "classes": {"NeighborCounts", "dp_tknn_shapley", "flip_labels", "zero_budget_score"},
+    "classes": {
+        "NeighborCounts", "dp_tknn_shapley", "flip_labels", "grow_forest", "zero_budget_score",
+    },
     "metric": {"TKNNClassifier"},
     "mechanism": {"audit_mechanism"},
     "owners": {"dp_tknn_shapley"},
@@ -37,10 +39,18 @@ DIFFERENT = {
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
     "X_val": {
-        None: {"explain", "forest_findings", "forest_shapley", "knn_shapley", "tknn_shapley"}
+        None: {
+            "NeighborCounts",
+            "explain",
+            "forest_findings",
+            "forest_shapley",
+            "knn_shapley",
+            "tknn_shapley",
+        }
     },
     "y_val": {
         None: {
+            "NeighborCounts",
             "explain",
             "forest_findings",
             "forest_shapley",

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from thresher.findings import Findings
     from thresher.forest import forest_shapley, leaf_shapley
     from thresher.games.semivalues import Beta
+    from thresher.growth import grow_forest
     from thresher.knn import knn_shapley
     from thresher.leaf_findings import forest_findings
     from thresher.live.store import LiveCounts
+    from thresher.neighbors.forests import Forest
     from thresher.passes.dask_valuation import DaskValuation
     from thresher.price_list import PriceList
     from thresher.privacy.dp_knn import KNNRelease, SeededKNNRelease, dp_knn_shapley
@@ -60,6 +62,7 @@ __all__ = [
     "ExtraError",
     "Findings",
     "FitWarning",
+    "Forest",
     "InputError",
     "KNNRelease",
     "LabelWarning",
@@ -92,6 +95,7 @@ __all__ = [
     "flip_labels",
     "forest_findings",
     "forest_shapley",
+    "grow_forest",
     "knn_shapley",
     "leaf_shapley",
     "leave_one_out",
@@ -109,6 +113,7 @@ _LATER = {
     "Beta": "thresher.games.semivalues",
     "DaskValuation": "thresher.passes.dask_valuation",
     "Findings": "thresher.findings",
+    "Forest": "thresher.neighbors.forests",
     "KNNRelease": "thresher.privacy.dp_knn",
     "Ledger": "thresher.privacy.ledger",
     "LiveCounts": "thresher.live.store",
@@ -134,6 +139,7 @@ _LATER = {
     "flip_labels": "thresher.corrupt",
     "forest_findings": "thresher.leaf_findings",
     "forest_shapley": "thresher.forest",
+    "grow_forest": "thresher.growth",
     "knn_shapley": "thresher.knn",
     "leaf_shapley": "thresher.forest",
     "leave_one_out": "thresher.retrain.methods",

@@ -7,8 +7,10 @@ there before anything is allocated.
 from __future__ import annotations
 
 import base64
+import json
 import math
 import zipfile
+import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from thresher.files import sealed, write_whole
 
 PACKED = 1040  # bytes of which deflate makes one, at most
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -31,6 +35,24 @@ def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, N
         file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             return {each: stored[each] for each in stored.files if names is None or each in names}
+
+
+def save_arrays(
+    path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write an .npz file without Python objects, whole, with a sealed description `about`."""
+    together: dict[str, Any] = {"about": np.array(json.dumps(sealed(about))), **arrays}
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **together)
+
+    write_whole(path, write)
+
+
+def load_about(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The description that `save_arrays` wrote, of which the seal is not checked yet."""
+    return json.loads(str(arrays.get("about", "{}")))
 
 
 def load_array(path: Path) -> NDArray[Any]:
@@ -64,18 +86,31 @@ def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
         raise ValueError(f"{name} claims shape {shape}, {wanted} bytes, but only {there} are there")
 
 
-def pack_array(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as JSON: its dtype, shape and bytes (little-endian, base64)."""
+def pack_array(array: NDArray[Any], *, deflate: bool = False) -> dict[str, Any]:
+    """An array as JSON: its dtype, shape and bytes (little-endian, base64); by `deflate` shorter.
+
+    Examples
+    --------
+    >>> packed = pack_array(np.zeros(1000), deflate=True)
+    >>> len(packed["zlib"]) < 100, unpack_array(packed).shape
+    (True, (1000,))
+    """
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return {
-        "dtype": plain.dtype.str,
-        "shape": list(plain.shape),
-        "base64": base64.b64encode(plain.tobytes()).decode("ascii"),
-    }
+    name, content = "base64", plain.tobytes()
+    if deflate:
+        name, content = "zlib", zlib.compress(content)
+    text = base64.b64encode(content).decode("ascii")
+    return {"dtype": plain.dtype.str, "shape": list(plain.shape), name: text}
 
 
 def unpack_array(packed: Mapping[str, Any]) -> NDArray[Any]:
     """The array that `pack_array` packed."""
     dtype = np.dtype(packed["dtype"])
-    raw = np.frombuffer(base64.b64decode(packed["base64"]), dtype)
+    content = base64.b64decode(packed["zlib"] if "zlib" in packed else packed["base64"])
+    if "zlib" in packed:
+        size = math.prod(packed["shape"]) * dtype.itemsize
+        if size > PACKED * len(content):
+            raise ValueError(f"an array claims {size} bytes, but only {len(content)} are there")
+        content = zlib.decompress(content, bufsize=max(size, 1))
+    raw = np.frombuffer(content, dtype)
     return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))

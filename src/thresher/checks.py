@@ -115,6 +115,15 @@ def is_dask(table: Any) -> bool:
     return type(table).__module__.split(".")[0] == "dask" and hasattr(table, "__dask_graph__")
 
 
+def check_no_limits(memory: object, checkpoint: object) -> None:
+    """Raise if a run on Dask is given what only runs in this process have."""
+    if not (memory is None and checkpoint is None):
+        raise InputError(
+            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
+            "that is lost takes nothing with it"
+        )
+
+
 def check_features(name: str, table: object, *, exact: bool = True) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 

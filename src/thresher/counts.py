@@ -1,8 +1,8 @@
-"""NeighborCounts: the two integers per validation point through which everything passes."""
+"""NeighborCounts: the few integers per cell through which everything passes."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -11,44 +11,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_arrays
+from thresher.arrays import load_about, load_arrays, save_arrays
 from thresher.checks import check_radius, rows_text
 from thresher.errors import InputError
-from thresher.files import check_sealed, reading, sealed, write_whole
-from thresher.games.classes import ClassGame
-from thresher.games.semivalues import Semivalue, utility
-from thresher.inputs import (
-    Points,
-    Validation,
-    check_points,
-    check_validation,
-    kept,
-    point_prints,
-    warn_of_twins,
-)
-from thresher.kernels.pairs import fingerprint
+from thresher.files import reading
+from thresher.games.semivalues import Semivalue
+from thresher.inputs import Validation, check_validation, kept, tell_of_twins
 from thresher.labels import check_labels
-from thresher.neighbors.ball import Ball
-from thresher.neighbors.panels import NOBODY, Panels, plain_label, plain_row
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
-from thresher.price_list import PriceList, described, stored_validation
+from thresher.price_list import PriceList
+from thresher.sides.ball import BallSide, only_ball
+from thresher.sides.forest import forest_side
+from thresher.sides.protocol import Mover, PublicSide, SidePoints
+from thresher.sides.stored import stored_kind, stored_side
 
-FORMAT = "thresher.counts/1"
+FORMATS = {"ball": "thresher.counts/1", "forest": "thresher.forest-counts/1"}
+DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
 
 
 class NeighborCounts:
     """For each validation point, the near points that carry its label and those that do not.
 
-    Counts add up: parts of the data may be counted in any order, at any time, on any machine, and
-    merged. Adding and removing the same points leaves no trace.
+    With a forest it is for each leaf of each tree, the points of each class. Counts add up: parts
+    of the data may be counted in any order, at any time, on any machine, and merged. Adding and
+    removing the same points leaves no trace.
 
     Parameters
     ----------
     X_val, y_val, radius, metric
         The validation set and what near means, as in `tknn_shapley`.
     classes
-        All classes; without it, those of `y_val`.
+        All classes; without it, those of `y_val`, and those that the forest was grown from.
+    forest
+        The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
+        `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
+        judge each other.
 
     Notes
     -----
@@ -64,74 +64,96 @@ class NeighborCounts:
     NeighborCounts(3 points, 2 validation points, euclidean radius 1)
     >>> counts.same.tolist(), counts.other.tolist()
     ([1, 1], [1, 0])
+    >>> import thresher as th
+    >>> forest = th.grow_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4)
+    >>> NeighborCounts([[0.0], [4.0]], ["a", "b"], forest=forest).add([[0.5]], ["a"])
+    NeighborCounts(1 points, 4 trees, 2 validation points)
     """
 
     def __init__(
-        self, X_val: object, y_val: object, *, radius: float = 0.5, metric: str = "cosine",
-        classes: object = None,
+        self, X_val: object = None, y_val: object = None, *, radius: float = 0.5,
+        metric: str = "cosine", classes: object = None, forest: Forest | None = None,
     ) -> None:  # fmt: skip
+        if forest is not None:
+            if (radius, metric) != (0.5, "cosine"):
+                raise InputError("radius and metric go without forest: near is in the same leaf")
+            self._start(forest_side(forest, X_val, y_val, classes))
+            return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        self._start(kept(validation), check_radius(radius))
+        self._start(BallSide(kept(validation), check_radius(radius)))
 
-    def _start(self, validation: Validation, radius: float) -> None:
-        self._validation = validation
-        self._radius = radius
-        self._counts = np.zeros((2, len(validation)), np.int64)
+    def _start(self, side: PublicSide) -> None:
+        self._side = side
+        self._counts = np.zeros(side.shape, side.dtype)
         self._present: Counter[int] = Counter()
         self._arrived: list[NDArray[np.uint64]] = []  # fingerprints not yet in `_present`
         self._points = 0
-        self._panels: Panels | None = None  # made when the first single point comes
+        self._mover: Mover | None = None  # made when the first single point comes
+
+    @property
+    def side(self) -> PublicSide:
+        """The public side: who judges, and what near means."""
+        return self._side
 
     @property
     def validation(self) -> Validation:
         """The validation set, the class list and the metric."""
-        return self._validation
+        return only_ball(self._side).validation
 
     @property
     def radius(self) -> float:
         """The distance up to which a point is near, inclusive."""
-        return self._radius
+        return only_ball(self._side).radius
 
     @property
     def classes(self) -> list[Hashable]:
         """The classes."""
-        return list(self.validation.classes.labels)
+        return list(self._side.classes.labels)
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """All counts up to now, one column for each cell.
+
+        A validation point has two rows, `same` and `other`; a leaf one row for each class.
+        """
+        return _snapshot(self._counts)
 
     @property
     def same(self) -> NDArray[np.int64]:
         """Near points that carry the validation point's label, as counted up to now."""
+        only_ball(self._side)
         return _snapshot(self._counts[0])
 
     @property
     def other(self) -> NDArray[np.int64]:
         """Near points that carry another label, as counted up to now."""
+        only_ball(self._side)
         return _snapshot(self._counts[1])
 
     def __copy__(self) -> NeighborCounts:
         twin = type(self).__new__(type(self))
-        twin._start(self._validation, self._radius)
+        twin._start(self._side)
         twin._counts[:] = self._counts
         twin._present = self._settled().copy()
         twin._points = self._points
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_panels": None}
+        return {**self.__dict__, "_mover": None}
 
     def __len__(self) -> int:
         """The number of points counted."""
         return self._points
 
     def __repr__(self) -> str:
-        sizes = f"{len(self)} points, {len(self.validation)} validation points"
-        return f"NeighborCounts({sizes}, {self.validation.metric} radius {self.radius:g})"
+        return f"NeighborCounts({len(self)} points, {self._side})"
 
     def add(self, X: object, y: object) -> NeighborCounts:
         """Count these points in, of which there may be none; returns itself."""
         if self._moved(X, enter=y) or _is_empty(X, y):
             return self
-        points = check_points(X, y, self.validation)
-        warn_of_twins(points, self.validation, stacklevel=3)
+        points = self._side.check_points(X, y)
+        self.warn_of_twins(points, stacklevel=3)
         return self.move(enter=points)
 
     def remove(self, X: object, y: object) -> NeighborCounts:
@@ -141,7 +163,7 @@ class NeighborCounts:
         """
         if self._moved(X, leave=y):
             return self
-        return self.move(leave=check_points(X, y, self.validation))
+        return self.move(leave=self._side.check_points(X, y))
 
     def relabel(self, X: object, y: object, new: object) -> NeighborCounts:
         """Count these points, which were counted in under `y`, under the labels `new` instead.
@@ -156,12 +178,19 @@ class NeighborCounts:
         """
         if self._moved(X, leave=y, enter=new):
             return self
-        leave = check_points(X, y, self.validation)
+        leave: Any = self._side.check_points(X, y)
         labels = check_labels("new", new, len(leave))
-        codes = self.validation.classes.encode("new", labels)
-        return self.move(leave=leave, enter=Points(leave.rows, codes))
+        codes = self._side.classes.encode("new", labels)
+        return self.move(leave=leave, enter=dataclasses.replace(leave, codes=codes))
 
-    def move(self, *, leave: Points | None = None, enter: Points | None = None) -> NeighborCounts:
+    def warn_of_twins(self, points: SidePoints, *, stacklevel: int) -> None:
+        """Warn of validation rows that are exact copies of these points."""
+        twins = int(self._side.twins(points).sum())
+        tell_of_twins(twins, len(self._side), stacklevel=stacklevel + 1)
+
+    def move(
+        self, *, leave: SidePoints | None = None, enter: SidePoints | None = None
+    ) -> NeighborCounts:
         """Count checked points out and others in, all of them or none; returns itself."""
         entering = None if enter is None else self._count(enter)
         if leave is not None:
@@ -182,36 +211,36 @@ class NeighborCounts:
 
         False, and nothing changes, where a table of one row would be refused or warned of.
         """
+        if self._mover is None:
+            self._mover = self._side.mover()
+            if self._mover is None:
+                return False
         present = self._settled() if leave >= 0 else self._present
-        old = fingerprint(row, leave) if leave >= 0 else 0
+        old = self._mover.fingerprint(row, leave) if leave >= 0 else 0
         times = present.get(old, 0) if leave >= 0 else 0
         if leave >= 0 and not times:
             return False
-        if self._panels is None:
-            self._panels = Panels.of(self.validation, self.radius)
-        if not self._panels.move(row, leave, enter, self._counts, twins=twins):
+        if not self._mover.move(row, leave, enter, self._counts, twins=twins):
             return False
         if times > 1:
             present[old] = times - 1
         elif times:
             present.pop(old)
         if enter >= 0:
-            key = fingerprint(row, enter)
+            key = self._mover.fingerprint(row, enter)
             present[key] = present.get(key, 0) + 1
         self._points += (enter >= 0) - (leave >= 0)
         return True
 
     def _moved(self, X: object, *, leave: object = NOTHING, enter: object = NOTHING) -> bool:
         """Whether X is one row in the plainest form, now counted; else nothing has changed."""
-        if self.validation.rows is None:
-            return False
-        row = plain_row(X, self.validation.rows.width)
+        row = self._side.plain_row(X)
         if row is None or X.ndim == 1:  # type: ignore[attr-defined]
             return False
         codes = [NOBODY, NOBODY]
         for place, labels in enumerate((leave, enter)):
             if labels is not NOTHING:
-                codes[place] = self.validation.classes.find(plain_label(labels))
+                codes[place] = self._side.classes.find(plain_label(labels))
                 if codes[place] < 0:
                     return False
         return self.move_row(row, *codes, twins=leave is NOTHING)
@@ -239,20 +268,15 @@ class NeighborCounts:
             raise InputError(
                 "counts cannot be merged with themselves: their points would count twice"
             )
-        different = [
-            f"{name} ({mine!r} and {theirs!r})" if name != "validation set" else name
-            for name, mine, theirs in [
-                ("radius", self.radius, other.radius),
-                ("metric", self.validation.metric, other.validation.metric),
-                ("classes", self.classes, other.classes),
-                ("validation set", self.validation.digest(), other.validation.digest()),
-            ]
-            if mine != theirs
-        ]
+        mine, theirs = (
+            {**each._side.identity(), "classes": each.classes} for each in (self, other)
+        )
+        different = [name for name in mine | theirs if mine.get(name) != theirs.get(name)]
         if different:
-            raise InputError(
-                f"only counts over the same public side merge; different: {different[0]}"
-            )
+            name = min(different, key=lambda each: each in DIGESTS)
+            both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
+            shown = DIGESTS.get(name, both)
+            raise InputError(f"only counts over the same public side merge; different: {shown}")
         self._counts += other._counts
         self._settled().update(other._settled())
         self._points += len(other)
@@ -260,17 +284,17 @@ class NeighborCounts:
 
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
         """The prices that follow from the counts; see `tknn_shapley` for the semivalues."""
-        counts = (self._counts[0], self._counts[1])
-        return PriceList.of_counts(self.validation, self.radius, counts, semivalue)
+        return PriceList.over(self._side, self._counts, semivalue)
 
     def utility(self) -> float:
         """The utility of all counted points: the sum of the shares of near points that agree."""
-        return utility(self._counts[0], self._counts[1], len(self.validation.classes))
+        return self._side.utility(self._counts)
 
-    def _count(self, points: Points) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """The (same, other) table of these points, and their fingerprints."""
-        near, game = Ball.around(self.validation, self.radius), ClassGame.of(self.validation)
-        return count(points, near, game), point_prints(points.rows, points.codes.astype(np.int64))
+    def _count(self, points: SidePoints) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        """What these points add to the table, and their fingerprints."""
+        side = self._side
+        counts = count(points, side.near(), side.counting(), dtype=side.dtype)
+        return counts, side.prints(points.rows, points.codes.astype(np.int64))
 
     def _settled(self) -> Counter[int]:
         """The fingerprints of all points counted, and how often each was."""
@@ -280,41 +304,30 @@ class NeighborCounts:
         return self._present
 
     @classmethod
-    def over(cls, validation: Validation, radius: float) -> NeighborCounts:
-        """Counts without points, over a validation set that was checked before."""
+    def over(cls, side: PublicSide) -> NeighborCounts:
+        """Counts without points, over a public side that was checked before."""
         counts = cls.__new__(cls)
-        counts._start(validation, radius)
+        counts._start(side)
         return counts
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""
-        about = {"format": FORMAT, "radius": self.radius, **described(self.validation)}
-        present, rows = self._settled(), self.validation.rows
-        arrays: dict[str, Any] = {
-            "about": np.array(json.dumps(sealed(about))),
+        present, side = self._settled(), self._side
+        arrays = {
             "counts": self._counts,
-            "labels": self.validation.codes,
             "prints": np.fromiter(present.keys(), np.uint64, len(present)),
             "times": np.fromiter(present.values(), np.int64, len(present)),
+            **side.arrays(),
         }
-        if rows is not None:
-            arrays["features"] = rows.array
-
-        def write(temporary: Path) -> None:
-            with temporary.open("wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
-
-        write_whole(path, write)
+        save_arrays(path, {"format": FORMATS[side.kind], **side.describe()}, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> NeighborCounts:
         """The counts that `save` wrote."""
         with reading(path, "table of counts") as found:
             arrays = load_arrays(found)  # each has a checksum of its own
-            about = json.loads(str(arrays.get("about", "{}")))
-            check_sealed(about, FORMAT)
-            validation = stored_validation(about, arrays.get("features"), arrays["labels"])
-            counts = cls.over(validation, check_radius(about["radius"]))
+            about = load_about(arrays)
+            counts = cls.over(stored_side(stored_kind(about, FORMATS), about, arrays))
             counts._counts[:] = arrays["counts"]
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
             counts._present = Counter(times)

@@ -17,18 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count, check_flag
+from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
-from thresher.games.forest_vote import ForestVote, Watch
+from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
+from thresher.growth import check_growth, grown_from
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
+from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
-from thresher.neighbors.trees import ForestRows, Grown, grow, tree_features
+from thresher.neighbors.tree_columns import TreeColumns
+from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.walk import value_while_counting
 from thresher.progress import progress_bar
 from thresher.valuation import Valuation
@@ -184,20 +188,17 @@ class Votes:
             return self.validation_counts(columns) / (len(self.near.starts) - 1)
         if self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
             return np.asarray(sums / max(int(self.trees[0]), 1), np.float64)
-        leaves = self.rows.leaves(self.near.tree(columns))
-        return self._by_class(columns, leaves, self.codes, 1 / np.maximum(self.trees, 1))
+        leaves, weights = self.rows.leaves(self.near.tree(columns)), 1 / np.maximum(self.trees, 1)
+        return judge_weights(leaves, self.codes, self._shape(columns), weights)
 
     def validation_counts(self, columns: slice) -> Floats:
         """How many validation points of each class are in each leaf of a tree."""
         assert self.rows_val is not None and self.codes_val is not None  # noqa: S101, PT018
         leaves = self.rows_val.leaves(self.near.tree(columns))
-        return self._by_class(columns, leaves, self.codes_val, np.ones(len(leaves)))
+        return judge_weights(leaves, self.codes_val, self._shape(columns))
 
-    def _by_class(self, columns: slice, leaves: Any, codes: Codes, weights: Floats) -> Floats:
-        size, inside = columns.stop - columns.start, leaves >= 0
-        places = codes[inside].astype(np.int64) * size + leaves[inside]
-        found = np.bincount(places, weights[inside], minlength=size * len(self.classes))
-        return found.astype(np.float64).reshape(len(self.classes), size)
+    def _shape(self, columns: slice) -> tuple[int, int]:
+        return len(self.classes), columns.stop - columns.start
 
 
 def forest_shapley(
@@ -215,7 +216,9 @@ def forest_shapley(
     owners: Any = None,
     mean: bool = False,
     progress: bool = False,
-) -> Valuation:
+    memory: int | str | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+) -> Valuation | DaskValuation:
     """The exact value of each point for the soft vote of a random forest.
 
     The structure of the trees is grown first, and then fixed. A point fills only trees that were
@@ -224,12 +227,14 @@ def forest_shapley(
     Parameters
     ----------
     X, y
-        The points: a table (NumPy, pandas, polars, Arrow) and a label each. Cells may be missing,
-        columns of a data frame may be categories or text, and no scaling is needed.
+        The points: a table (NumPy, pandas, polars, Arrow, Dask) and a label each; or a `Scan` of
+        files, and None. Cells may be missing, columns of a data frame may be categories or text,
+        and no scaling is needed.
     X_val, y_val
         The validation set. Without it every point is a judge of the others.
     forest
-        A classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
+        The structure, as `grow_forest` makes it; then `trees`, `folds` and `seed` are its own. Or a
+        classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
         `RandomForestClassifier(bootstrap=False, min_samples_leaf=2)` if not given. One that is
         fitted is taken as it is: then every point fills all of its trees, whether they saw it or
         not.
@@ -243,18 +248,22 @@ def forest_shapley(
         Of the folds and of the trees.
     semivalue, classes, owners, mean, progress
         As in `leaf_shapley`.
+    memory, checkpoint
+        As in `tknn_shapley`: points are read in parts, and dropped through the trees where they
+        lie. The values are the same to the last bit.
 
     Returns
     -------
     Valuation
-        One value a point, in input order.
+        One value a point, in input order; of Dask collections a `DaskValuation`.
 
     Notes
     -----
     `leaf_shapley` has the utility. The folds are drawn anew up to ten times, each with its share
-    of the trees. At most 20,000 points of a fold decide the structure; all of them fill it. Growing
-    the trees takes most of the time. Values take O(N trees depth), and memory for one tree at a
-    time.
+    of the trees. At most 20,000 points of a fold decide the structure: those with the smallest
+    hashes of their features, so that order and partitions do not matter. All of them fill it.
+    Growing the trees takes most of the time. Values take O(N trees depth), and memory for one tree
+    at a time; in parts and on Dask, for the class counts of all leaves.
 
     Examples
     --------
@@ -266,6 +275,24 @@ def forest_shapley(
     >>> int(wrong[valuation.suspects(10)].sum())
     9
     """
+    trees, folds, seed = check_growth(trees, folds, seed)
+    if (X_val is None) != (y_val is None):
+        raise InputError("X_val and y_val go together: pass both, or neither")
+    in_parts = not (memory is None and checkpoint is None) or hasattr(X, "source_of_parts")
+    if in_parts or is_dask(X):
+        from thresher.passes import forest_passes
+
+        mean, progress = check_flag("mean", mean), check_flag("progress", progress)
+        semivalue = check_semivalue(semivalue)
+        growth = forest_passes.Growth(
+            forest, (trees, folds, seed), X_val, y_val, semivalue, classes, mean
+        )
+        if is_dask(X):
+            check_no_limits(memory, checkpoint)
+            return forest_passes.forest_on_dask(X, y, growth, owners=owners, progress=progress)
+        return forest_passes.forest_in_parts(
+            X, y, growth, owners=owners, progress=progress, memory=memory, checkpoint=checkpoint
+        )
     votes, about = forest_votes(
         X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,
         progress=progress,
@@ -278,32 +305,22 @@ def forest_votes(
     classes: Any, progress: bool,
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
     """Points and judges in the leaves of a forest that is grown first, and what to say of it."""
-    trees, folds, seed = (
-        check_count("trees", trees),
-        check_count("folds", folds, least=2),
-        check_count("seed", seed, least=0),
-    )
+    settings = check_growth(trees, folds, seed)
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val go together: pass both, or neither")
-    features, encode = tree_features("X", X)
-    features_val = None if X_val is None else encode("X_val", X_val)
-    labels = check_labels("y", y, len(features))
-    if forest is not None and hasattr(forest, "classes_"):
-        grown = Grown.as_fitted(forest)
-        about: dict[str, Any] = {"forest": type(forest).__name__, "folds": None}
+    if isinstance(forest, Forest):
+        features = forest.encode("X", X)
     else:
-        if trees % folds:
-            raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
-        known = class_list(classes, labels)
-        grown = grow(
-            features, known.encode("y", labels), forest, trees, folds, seed, progress=progress
-        )
-        about = {"forest": grown.name, "folds": folds, "seed": seed}
-    rows = ForestRows(features, grown, fold_of=grown.folds_of(features))
-    rows_val = None if features_val is None else ForestRows(features_val, grown, None)
-    counts = np.full(len(features), len(grown.trees) // (grown.folds or 1))
-    middle = grown.middle
-    return Votes.of(rows, labels, rows_val, y_val, grown.sizes, counts, classes, middle), about
+        columns = TreeColumns.of("X", X)
+        features = columns.encode("X", X)
+        forest = grown_from(features, columns, y, forest, settings, classes, progress=progress)
+    rows, rows_val = forest.rows(features), None
+    if X_val is not None:
+        rows_val = forest.rows(forest.encode("X_val", X_val), everywhere=True)
+    each = np.full(len(features), forest.trees_each)
+    votes = Votes.of(rows, y, rows_val, y_val, forest.sizes, each, classes, forest.middle)
+    about: dict[str, Any] = {"forest": forest.name, "folds": forest.folds or None}
+    return votes, about | ({"seed": forest.seed} if forest.folds else {})
 
 
 def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:

@@ -233,14 +233,15 @@ def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) ->
     """Warn of validation rows that are exact copies of training rows."""
     if isinstance(points.rows, Distances) or validation.rows is None:
         return
-    tell_of_twins(count_twins(points.rows, validation.rows), validation, stacklevel=stacklevel + 1)
+    twins = count_twins(points.rows, validation.rows)
+    tell_of_twins(twins, len(validation), stacklevel=stacklevel + 1)
 
 
-def tell_of_twins(twins: int, validation: Validation, *, stacklevel: int) -> None:
-    """Warn that so many validation rows are exact copies of training rows, if any is."""
+def tell_of_twins(twins: int, rows: int, *, stacklevel: int) -> None:
+    """Warn that so many of the validation rows are exact copies of training rows, if any is."""
     if twins:
         warnings.warn(
-            f"{twins} of {len(validation)} validation rows are exact copies of training rows: a "
+            f"{twins} of {rows} validation rows are exact copies of training rows: a "
             "leak, which flatters the copies. Split before you oversample, or drop the copies",
             TwinWarning,
             stacklevel=stacklevel,

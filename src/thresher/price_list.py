@@ -13,26 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.arrays import pack_array, unpack_array
-from thresher.checks import check_features, check_flag, check_metric, check_radius
-from thresher.errors import InputError, ScaleWarning, option
-from thresher.files import check_sealed, portable, reading, sealed, write_whole
-from thresher.games.classes import ClassGame, RelabelGame
-from thresher.games.label_sums import LabelGame
-from thresher.games.semivalues import (
-    Semivalue,
-    check_semivalue,
-    prices_between,
-    rest_prices,
-    semivalue_name,
-)
-from thresher.inputs import Points, Validation, check_points
-from thresher.labels import Classes
-from thresher.metrics import measure
-from thresher.neighbors.ball import Ball, Neighbors
+from thresher.checks import check_flag
+from thresher.errors import ScaleWarning, option
+from thresher.files import reading, sealed, write_whole
+from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
+from thresher.inputs import Validation
+from thresher.neighbors.ball import Neighbors
 from thresher.passes.walk import value, visit
+from thresher.sides.ball import CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
+from thresher.sides.protocol import PublicSide, SidePoints, Who
+from thresher.sides.stored import stored_kind, stored_side
 
-FORMAT = "thresher.games.semivalues/1"
-CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
+__all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
+
+FORMATS = {"ball": "thresher.games.semivalues/1", "forest": "thresher.forest-prices/1"}
 UNSCALED = (
     "values by this price list have the right order but are too large: it is of a private release "
     f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
@@ -42,7 +36,6 @@ NOISE = (
     "this price list is of a private release that cannot be told from noise: it says nothing of "
     "what points are worth, so nobody should be paid by it"
 )
-GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +46,21 @@ class PriceList:
     their label and `loss` where it does not. The list holds the public validation set and prices,
     no training point.
 
+    The list of a forest holds its structure and, for each leaf, how many points of each class are
+    in it. With a validation set those are the leaves of validation points. Where the points judge
+    each other they are all leaves: such a list tells nearly as much as the points themselves, and
+    says so by `holds_points`. Keep it as you keep the data.
+
     Parameters
     ----------
-    validation
-        The validation set, the class list and the metric.
-    radius
-        The distance up to which a point is near, inclusive.
+    side
+        The validation set, the classes, and what near means.
     semivalue
         The semivalue in words, as in `tknn_shapley`.
     table
         Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
-        that lacks it, a newcomer; each under that label and under another one.
+        that lacks it, a newcomer; each under that label and under another one. For a forest the
+        class counts of leaves, from which prices follow: one row a class, one column a leaf.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
@@ -85,17 +82,14 @@ class PriceList:
     [0.5]
     """
 
-    validation: Validation
-    radius: float
+    side: PublicSide
     semivalue: str
-    table: NDArray[np.float64]
+    table: NDArray[Any]
     scaled: bool = True
     noise: bool = False
 
     def __post_init__(self) -> None:
-        table = np.array(self.table, np.float64)
-        if table.shape != (3, 2, len(self.validation)) or not np.isfinite(table).all():
-            raise InputError(f"table must hold 3 x 2 x {len(self.validation)} prices")
+        table = self.side.check_prices(self.table)
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 
@@ -105,18 +99,33 @@ class PriceList:
         semivalue: Semivalue,
     ) -> PriceList:  # fmt: skip
         """The prices that follow from the counts (same, other); estimated ones may be fractions."""
+        return cls.over(BallSide(validation, radius), counts, semivalue)
+
+    @classmethod
+    def over(cls, side: PublicSide, counts: Any, semivalue: Semivalue) -> PriceList:
+        """The prices that follow from the table of counts of a public side."""
         semivalue = check_semivalue(semivalue)
-        same, other = counts
-        rests = [(np.maximum(same - 1, 0), other), (same, np.maximum(other - 1, 0)), (same, other)]
-        classes = len(validation.classes)
-        price = rest_prices if same.dtype.kind == "i" else prices_between
-        table = [price(*rest, classes, semivalue) for rest in rests]
-        return cls(validation, radius, semivalue_name(semivalue), np.array(table))
+        return cls(side, semivalue_name(semivalue), side.prices(counts, semivalue))
+
+    @property
+    def validation(self) -> Validation:
+        """The validation set, the class list and the metric."""
+        return only_ball(self.side).validation
+
+    @property
+    def radius(self) -> float:
+        """The distance up to which a point is near, inclusive."""
+        return only_ball(self.side).radius
 
     @property
     def classes(self) -> list[Hashable]:
         """The classes, in the order of the columns of `label_values`."""
-        return list(self.validation.classes.labels)
+        return list(self.side.classes.labels)
+
+    @property
+    def holds_points(self) -> bool:
+        """Whether the list tells of single points, because they judge each other."""
+        return self.side.holds_points
 
     @property
     def member_prices(self) -> NDArray[np.float64]:
@@ -126,16 +135,18 @@ class PriceList:
     @property
     def gain(self) -> NDArray[np.float64]:
         """What each validation point pays a member that carries its label (> 0 for Shapley)."""
+        only_ball(self.side)
         return self.table[CARRIES, GAIN]
 
     @property
     def loss(self) -> NDArray[np.float64]:
         """What each validation point charges a member that lacks its label (< 0 for Shapley)."""
+        only_ball(self.side)
         return self.table[LACKS, LOSS]
 
     def __repr__(self) -> str:
-        about = f"{self.semivalue}, {len(self.validation)} validation points"
-        return f"PriceList({about}, {self.validation.metric} radius {self.radius:g})"
+        held = ", holds the points" if self.holds_points else ""
+        return f"PriceList({self.semivalue}, {self.side}{held})"
 
     def values(self, X: object, y: object, *, label: object = None) -> NDArray[np.float64]:
         """The values of points that are among the counted ones.
@@ -147,52 +158,63 @@ class PriceList:
         label
             If given, the values the same points would have under this label, all else equal.
         """
-        points = check_points(X, _spread(y, X), self.validation)
-        code = None if label is None else self.validation.classes.code("label", label)
-        return self._sum(points, code, member=True)
+        points = self.side.check_points(X, _spread(y, X))
+        code = None if label is None else self.side.classes.code("label", label)
+        return self._values(points, "members", code)
 
     def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
-        points = check_points(X, _spread(y, X), self.validation)
-        return self._sum(points, None, member=False)
+        return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
     def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
         """The value of each point under each class: one row a point, one column for each class.
 
         With `y` the points are members that were counted under these labels, without it newcomers.
         """
-        placeholder = self.validation.classes.labels[0]
-        labels = [placeholder] * _count(X) if y is None else _spread(y, X)
-        points = check_points(X, labels, self.validation)
+        labels = [self.classes[0]] * _count(X) if y is None else _spread(y, X)
+        points = self.side.check_points(X, labels)
         self._warn_of_scale(3)
-        values = np.zeros((len(points), len(self.validation.classes)))
+        values = np.zeros((len(points), len(self.classes)))
         self.add_label_values(points, values, member=y is not None)
         return values
 
     def add_label_values(
-        self, points: Points, values: NDArray[np.float64], counts: NDArray[np.int32] | None = None,
-        neighbors: Neighbors = "auto", *, member: bool = True,
+        self, points: SidePoints, values: NDArray[np.float64],
+        counts: NDArray[np.int32] | None = None, neighbors: Neighbors = "auto", *,
+        member: bool = True,
     ) -> None:  # fmt: skip
         """Add `label_values` to `values`, and to `counts` the near ones with each label."""
-        prices = self.table[[CARRIES, LACKS] if member else [NEWCOMER, NEWCOMER]]
-        game = LabelGame(self.validation.codes, len(self.validation.classes))
+        who: Who = "members" if member else "newcomers"
+        game, prices = self.side.label_payment(self.table, self._semivalue, who)
         groups = game.groups(points.codes)
-        near = Ball.around(self.validation, self.radius, neighbors)
 
         def pay(block: Any) -> None:
             game.pay(block, groups, prices[..., block.columns], values, counts)
 
-        visit(points, near, groups, pay)
+        visit(points, self.side.near(neighbors), groups, pay)
 
-    def _sum(self, points: Points, label: int | None, *, member: bool) -> NDArray[np.float64]:
-        """Values under `label`, where None is the point's own."""
+    def pay(
+        self, points: SidePoints, who: Who = "members", label: int | None = None, *,
+        before: NDArray[np.float64] | None = None, divisor: float = 1.0,
+        neighbors: Neighbors = "auto",
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """What the cells pay to checked points, on top of what was paid `before`.
+
+        With `label`, members are paid as if they had the class with this code.
+        """
+        game, prices = self.side.payment(self.table, self._semivalue, who, label)
+        near = self.side.near(neighbors)
+        return value(points, near, game, prices, before=before, divisor=divisor)
+
+    @property
+    def _semivalue(self) -> Semivalue:
+        return check_semivalue(self.semivalue)
+
+    def _values(
+        self, points: SidePoints, who: Who, label: int | None = None
+    ) -> NDArray[np.float64]:
         self._warn_of_scale(4)
-        public, near = self.validation, Ball.around(self.validation, self.radius)
-        if label is not None:
-            game = RelabelGame(public.codes, len(public.classes), label=label)
-            return value(points, near, game, self.table[[CARRIES, LACKS]])
-        prices = self.member_prices if member else self.table[NEWCOMER]
-        return value(points, near, ClassGame.of(public), prices)
+        return self.pay(points, who, label)
 
     def _warn_of_scale(self, stacklevel: int) -> None:
         if not self.scaled:
@@ -200,17 +222,11 @@ class PriceList:
 
     def document(self) -> dict[str, Any]:
         """All of it as JSON can hold it, sealed by a digest."""
-        rows = self.validation.rows
         about = {
-            "format": FORMAT,
+            "format": FORMATS[self.side.kind],
             "semivalue": self.semivalue,
-            "metric": self.validation.metric,
-            "radius": self.radius,
-            "columns": self.validation.columns,
-            "classes": portable("label", self.validation.classes.labels),
-            "labels": self.validation.codes.tolist(),
-            "features": None if rows is None else pack_array(rows.array),
-            "prices": self.table.tolist(),
+            **self.side.describe(),
+            **_packed(self.side.arrays(), self.table, plain=self.side.kind == BallSide.kind),
         }
         marks = ({} if self.scaled else {"scaled": False}) | ({"noise": True} if self.noise else {})
         return sealed(about | marks)
@@ -227,42 +243,37 @@ class PriceList:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:
                 document = document["prices"]  # of a private release
-            check_sealed(document, FORMAT)
-            packed = document["features"]
-            validation = stored_validation(
-                document, None if packed is None else unpack_array(packed), document["labels"]
-            )
+            kind = stored_kind(document, FORMATS)
+            arrays, table = _unpacked(document)
             semivalue = semivalue_name(check_semivalue(document["semivalue"]))
             marks = {
                 name: check_flag(name, document.get(name, usual))
                 for name, usual in (("scaled", True), ("noise", False))
             }
-            radius = check_radius(document["radius"])
-            return cls(validation, radius, semivalue, document["prices"], **marks)
+            return cls(stored_side(kind, document, arrays), semivalue, table, **marks)
 
 
-def described(validation: Validation) -> dict[str, Any]:
-    """What a file says of a validation set, besides its rows and labels."""
-    return {
-        "metric": validation.metric,
-        "columns": validation.columns,
-        "classes": portable("label", validation.classes.labels),
-    }
+def _packed(arrays: dict[str, NDArray[Any]], table: NDArray[Any], *, plain: bool) -> dict[str, Any]:
+    """The arrays of a side and a table of prices as JSON; `plain` numbers can be read by eye."""
+    if plain:
+        features = arrays.get("features")
+        return {
+            "labels": arrays["labels"].tolist(),
+            "features": None if features is None else pack_array(features),
+            "prices": table.tolist(),
+        }
+    packed = {name: pack_array(array, deflate=True) for name, array in arrays.items()}
+    return {"arrays": packed, "prices": pack_array(table, deflate=True)}
 
 
-def stored_validation(about: Any, features: Any, codes: Any) -> Validation:
-    """The validation set that a file describes."""
-    metric = check_metric(about["metric"])
-    rows = None
-    if features is not None:
-        rows = measure("X_val", check_features("X_val", features), cosine=metric == "cosine")
-    columns = None if about["columns"] is None else tuple(about["columns"])
-    classes, labels = Classes(tuple(about["classes"])), np.array(codes, np.int32)
-    if labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= len(classes):
-        raise InputError("it has labels that are not among its classes")
-    if rows is not None and len(rows) != len(labels):
-        raise InputError(f"it has {len(rows)} rows but {len(labels)} labels")
-    return Validation(rows, labels, classes, metric, columns)
+def _unpacked(document: Any) -> tuple[dict[str, Any], Any]:
+    """What `_packed` packed."""
+    if "arrays" in document:
+        arrays = {name: unpack_array(packed) for name, packed in document["arrays"].items()}
+        return arrays, unpack_array(document["prices"])
+    features = document["features"]
+    more = {} if features is None else {"features": unpack_array(features)}
+    return {"labels": document["labels"], **more}, document["prices"]
 
 
 def _spread(y: object, X: object) -> object:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_flag, check_radius, is_dask
+from thresher.checks import check_flag, check_no_limits, check_radius, is_dask
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -109,11 +109,8 @@ def tknn_shapley(
             "each other are held in memory, all of them. Pass a validation set, such as a sample "
             "of rows that are left out of X"
         )
-    if is_dask(X) and not (memory is None and checkpoint is None):
-        raise InputError(
-            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
-            "that is lost takes nothing with it"
-        )
+    if is_dask(X):
+        check_no_limits(memory, checkpoint)
     settings: Any = {
         "radius": radius, "metric": metric, "semivalue": semivalue, "classes": classes,
         "owners": owners, "mean": mean, "neighbors": neighbors, "progress": progress,

@@ -47,7 +47,8 @@ class ForestVote:
     weights
         The weights of a semivalue, by the number of points in a leaf.
     own
-        Where points judge each other: the weight of each as a judge, in input order.
+        Where points judge each other: the weight of each as a judge, in input order, or that of all
+        of them.
     watch
         Shown each tree when it is counted, and what was paid when it is about to pay.
     """
@@ -55,7 +56,7 @@ class ForestVote:
     classes: int
     judges: Callable[[slice, Integers], Floats]
     weights: Weights
-    own: Floats | None = None
+    own: Floats | float | None = None
     watch: Watch | None = None
 
     @property
@@ -95,7 +96,7 @@ class ForestVote:
         codes = [code for _, _, code in segments]
         block.add(segments, prices[0][codes], out)
         if self.own is not None:
-            own = np.empty(len(self.own))
+            own = np.empty(len(groups.positions))
             own[groups.positions] = self.own
             block.take(segments, prices[1][codes], own, out)
 
@@ -113,3 +114,18 @@ class ForestVote:
 
     def _segments(self, groups: Groups) -> Segments:
         return groups.segments(np.flatnonzero(np.diff(groups.starts)))
+
+
+def judge_weights(
+    leaves: NDArray[np.int32], codes: Codes, shape: tuple[int, int], weights: Floats | float = 1.0
+) -> Floats:
+    """The weight of the judges of each class (rows) in each leaf of a tree (columns).
+
+    Judges are in these leaves, negative where one does not use the tree. Without weights they are
+    counted.
+    """
+    inside = leaves >= 0
+    places = codes[inside].astype(np.int64) * shape[1] + leaves[inside]
+    each = np.broadcast_to(weights, leaves.shape)[inside]
+    found = np.bincount(places, each, minlength=shape[0] * shape[1])
+    return found.astype(np.float64).reshape(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import secrets
 from itertools import islice, pairwise
@@ -11,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_radius
+from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX
 from thresher.errors import InputError
 from thresher.files import (
     BROKEN,
-    check_sealed,
     sealed,
     sync_folder,
     why,
@@ -27,11 +28,12 @@ from thresher.files import (
 )
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
-from thresher.price_list import described, stored_validation
+from thresher.sides.stored import stored_kind, stored_side
 
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
 KIND = "thresher.live/2"
+FORMATS = {"ball": KIND, "forest": "thresher.forest-live/1"}
 SCHEMA = """
 CREATE TABLE about (text TEXT NOT NULL, features BLOB NOT NULL, labels BLOB NOT NULL);
 CREATE TABLE total (points INTEGER NOT NULL, checksums INTEGER NOT NULL, store TEXT NOT NULL);
@@ -53,7 +55,7 @@ class StoreFile:
         """All points, and counts without any; an error where the file is damaged."""
         try:
             store, counts, points = self._read_about()
-            self._read_points(store, points, len(counts.validation.classes))
+            self._read_points(store, points, len(counts.classes))
         except BROKEN as broken:
             name = f"store {self._keeper.path}"
             if str(broken).startswith(name):
@@ -79,18 +81,19 @@ class StoreFile:
 
     def describe(self, counts: NeighborCounts, dtype: str) -> None:
         """Put the public side there, which never changes."""
-        validation = counts.validation
-        assert validation.rows is not None  # noqa: S101 - a store has features
-        features, labels = validation.rows.array, validation.codes
+        side, arrays = counts.side, counts.side.arrays()
+        labels, features = arrays.pop("labels"), arrays.pop("features")
         about = {
-            "format": KIND,
+            "format": FORMATS[side.kind],
             "store": secrets.token_hex(16),
-            "radius": counts.radius,
-            **described(validation),
+            **side.describe(),
             "dtype": dtype,
-            "features": [features.dtype.name, *features.shape],
+            "features": _shape(features),
         }
-        parts = features.tobytes(), labels.tobytes()
+        if arrays:  # that follow the features in their place
+            about["arrays"] = {name: _shape(array) for name, array in arrays.items()}
+        together = b"".join(array.tobytes() for array in (features, *arrays.values()))
+        parts = together, labels.tobytes()
         self._keeper.begin()
         self._keeper.do(
             "INSERT INTO about VALUES (?, ?, ?)", json.dumps(sealed(about, *parts)), *parts
@@ -100,10 +103,14 @@ class StoreFile:
     def _read_about(self) -> tuple[str, NeighborCounts, PointTable]:
         text, *parts = self._keeper.row("SELECT text, features, labels FROM about")
         about: Any = json.loads(text)
-        check_sealed(about, KIND, *parts)
-        kind, *shape = about["features"]
-        features = np.frombuffer(parts[0], kind).reshape(shape).copy()
-        return about["store"], *empty_store(about, features, np.frombuffer(parts[1], np.int32))
+        kind = stored_kind(about, FORMATS, *parts)
+        arrays, start = {"labels": np.frombuffer(parts[1], np.int32)}, 0
+        shapes = {"features": about["features"], **about.get("arrays", {})}
+        for name, (dtype, *shape) in shapes.items():
+            found = np.frombuffer(parts[0], dtype, math.prod(shape), start)
+            arrays[name] = found.reshape(shape).copy()
+            start += found.nbytes
+        return about["store"], *empty_store(kind, about, arrays)
 
     def _read_points(self, store: str, points: PointTable, classes: int) -> None:
         rows = self._keeper.rows(
@@ -124,12 +131,17 @@ class StoreFile:
             raise InputError("it lacks points, or has too many, or has the log of another store")
 
 
-def empty_store(about: Any, features: Any, labels: Any) -> tuple[NeighborCounts, PointTable]:
+def empty_store(
+    kind: str, about: Any, arrays: dict[str, NDArray[Any]]
+) -> tuple[NeighborCounts, PointTable]:
     """A store as a file describes it, without its points."""
-    validation = stored_validation(about, features, labels)
+    side = stored_side(kind, about, arrays)
     check_choice("dtype", about["dtype"], ("float32", "float64"))
-    counts = NeighborCounts.over(validation, check_radius(about["radius"]))
-    return counts, PointTable(features.shape[1], about["dtype"])
+    return NeighborCounts.over(side), PointTable(side.width, about["dtype"])
+
+
+def _shape(array: NDArray[Any]) -> list[Any]:
+    return [array.dtype.name, *array.shape]
 
 
 def create_file(folder: Path, counts: NeighborCounts, points: PointTable) -> None:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.inputs import Points
 from thresher.labels import Codes
-from thresher.metrics import CHUNK, measure
+from thresher.metrics import CHUNK
 from thresher.threads import cut
 
 Id = str | int
@@ -139,11 +138,6 @@ class PointTable:
         """Features and codes of all points, in order of arrival: views, until the next change."""
         self._close_up()
         return self._rows[: self._end], self._codes[: self._end]
-
-    def members(self, *, cosine: bool) -> Points | None:
-        """The points as counting and valuing want them; None if there are none."""
-        rows, codes = self.table()
-        return Points(measure("X", rows, cosine=cosine), codes) if len(codes) else None
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self._rows, self._codes, self._places, self._checksums

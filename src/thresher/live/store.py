@@ -13,19 +13,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice
+from thresher.checks import check_choice, is_frame
 from thresher.counts import NeighborCounts
 from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Points, check_points, warn_of_twins
 from thresher.labels import label_array, raw_labels
 from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.values import present_values
 from thresher.live.version_1 import convert
-from thresher.neighbors.panels import NOBODY, plain_row
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.panels import NOBODY
 from thresher.price_list import PriceList
+from thresher.sides.protocol import SidePoints
 from thresher.valuation import Valuation
 
 WAITING = 10_000  # changes that wait in memory before they are written
@@ -82,13 +83,14 @@ class LiveCounts:
     def create(
         cls,
         folder: str | Path,
-        X_val: object,
-        y_val: object,
+        X_val: object = None,
+        y_val: object = None,
         *,
-        radius: float,
+        radius: float | None = None,
         metric: str = "cosine",
         classes: object = None,
         dtype: str = "float64",
+        forest: Forest | None = None,
     ) -> Self:
         """A new store without points.
 
@@ -96,17 +98,21 @@ class LiveCounts:
         ----------
         folder
             A new or empty folder; the one above it is there.
-        X_val, y_val, radius, metric, classes
+        X_val, y_val, radius, metric, classes, forest
             As in `NeighborCounts`; distances cannot be precomputed.
         dtype
             "float64" holds the features of every table. "float32" takes half the space, and
-            refuses points that it would have to round.
+            refuses points that it would have to round. With a forest the store keeps the numbers
+            that trees split, which are float32 anyway, and categories by their numbers.
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
         check_choice("dtype", dtype, ("float32", "float64"))
-        counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric, classes=classes)
-        assert counts.validation.rows is not None  # noqa: S101 - see the metrics above
-        points = PointTable(counts.validation.rows.width, dtype)
+        if forest is None and radius is None:
+            raise InputError("radius is missing: name a distance, or pass forest=")
+        more: Any = {} if radius is None else {"radius": radius}
+        counts = NeighborCounts(X_val, y_val, metric=metric, classes=classes, forest=forest, **more)
+        dtype = dtype if forest is None else "float32"
+        points = PointTable(counts.side.width, dtype)
         place = make_folder(folder)
         create_file(place, counts, points)
         return cls(place)
@@ -176,7 +182,7 @@ class LiveCounts:
         with self._lock:
             self._check_whole()
             rows, codes = self._points.table()
-            return rows.copy(), label_array(self._counts.validation.classes.labels)[codes]
+            return rows.copy(), label_array(self._counts.side.classes.labels)[codes]
 
     def add(self, id: Id, x: Any, label: Hashable) -> None:  # noqa: A002
         """Add a point: its id, its features as one row, its label."""
@@ -205,13 +211,12 @@ class LiveCounts:
             again += [name for name, times in Counter(names).items() if times > 1]
             if again:
                 raise InputError(f"ids must be new and distinct, got {again[0]!r} again")
-            points = check_points(X, y, self._counts.validation)
+            points = self._counts.side.check_points(X, y)
             if len(names) != len(points):
                 raise InputError(f"there are {len(names)} ids for {len(points)} points")
-            rows: Any = points.rows
-            kept = self._fitted(rows.array)
+            kept = self._fitted(points.rows.array)
             with _Undivided(self):
-                warn_of_twins(points, self._counts.validation, stacklevel=3)
+                self._counts.warn_of_twins(points, stacklevel=3)
                 self._counts.move(enter=points)
                 self._points.extend(names, kept, points.codes)
             self._note(len(names))
@@ -246,7 +251,10 @@ class LiveCounts:
             return self._counts.price_list(semivalue)
 
     def values(self, semivalue: Semivalue = "shapley") -> Valuation:
-        """The value of every point, in order, with `.ids`: as `tknn_shapley`, to the last bit."""
+        """The value of every point, in order, with `.ids`.
+
+        They are those of `tknn_shapley`, or with a forest of `forest_shapley`, to the last bit.
+        """
         with self._lock:
             self._check_whole()
             return present_values(self._points, self._counts, semivalue)
@@ -255,10 +263,8 @@ class LiveCounts:
         """Count all points afresh, and raise if these are not the counts that were kept."""
         with self._lock:
             self._check_whole()
-            fresh = NeighborCounts.over(self._counts.validation, self._counts.radius)
-            fresh.move(enter=self._members())
-            ours, theirs = ([each.same, each.other] for each in (self._counts, fresh))
-            if not np.array_equal(ours, theirs):
+            fresh = NeighborCounts.over(self._counts.side).move(enter=self._members())
+            if not np.array_equal(self._counts.table, fresh.table):
                 raise InputError(f"the counts in {self._folder} are not those of its points")
 
     def commit(self) -> None:
@@ -298,20 +304,23 @@ class LiveCounts:
             self._give_up()
             raise
 
-    def _members(self) -> Points | None:
-        return self._points.members(cosine=self._counts.validation.metric == "cosine")
+    def _members(self) -> SidePoints | None:
+        if not len(self._points):
+            return None
+        return self._counts.side.stored_points(*self._points.table())
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
         """One row in float64 and a class code; what is not plain is read as a table would be."""
-        row, code = plain_row(x, self._points.width), self._code(label)
+        row, code = self._counts.side.plain_row(x), self._code(label)
         if row is None:
             table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
-            rows: Any = check_points(table, [label], self._counts.validation, name="x").rows
-            row = rows.as_float64(slice(0, 1))[0]
+            table = x if is_frame(x) else table
+            rows = self._counts.side.check_points(table, [label], name="x").rows
+            row = rows.array[0].astype(np.float64)
         return row, code
 
     def _code(self, label: Any) -> int:
-        classes = self._counts.validation.classes
+        classes = self._counts.side.classes
         code = classes.find(label)
         try:
             return code if code >= 0 else classes.code("label", label)
@@ -336,8 +345,8 @@ class LiveCounts:
 
     def _enter(self, X: NDArray[np.float64], y: list[Any]) -> None:
         """Count in what the fast way has left to this one: it is refused or warned of."""
-        points = check_points(X, y, self._counts.validation)
-        warn_of_twins(points, self._counts.validation, stacklevel=4)
+        points = self._counts.side.check_points(X, y)
+        self._counts.warn_of_twins(points, stacklevel=4)
         self._counts.move(enter=points)
 
     def _move(self, row: NDArray[np.float64], leave: int, enter: int) -> None:

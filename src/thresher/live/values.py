@@ -6,11 +6,8 @@ import numpy as np
 
 from thresher.counts import NeighborCounts
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import Points
 from thresher.live.points import PointTable
-from thresher.metrics import Rows, squared_lengths
-from thresher.passes.problem import pay
-from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.result import side_valuation
 from thresher.valuation import Valuation
 
 
@@ -20,13 +17,11 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     The prices are the same, and the order of sums; only the counting is left out, because the
     counts are there.
     """
-    validation, prices = counts.validation, counts.price_list(semivalue)
-    array, codes = points.table()
-    values, utility = np.zeros(0), len(validation) / len(validation.classes)
+    side, semivalue = counts.side, check_semivalue(semivalue)
+    values, utility = np.zeros(0), side.judges(0) / len(side.classes)
     if len(points):
-        values = pay(prices, Points(Rows(array, squared_lengths(array)), codes))
+        values = counts.price_list(semivalue).pay(side.stored_points(*points.table()))
         utility = counts.utility()
-        if not (counts.same.any() or counts.other.any()):
-            warn_of_reach(counts.radius, stacklevel=4)
-    semivalue = check_semivalue(semivalue)
-    return valuation_of(values, validation, counts.radius, semivalue, utility, ids=points.ids)
+        if not counts.table.any():
+            side.warn_of_reach(stacklevel=4)
+    return side_valuation(side, values, semivalue, utility, ids=points.ids)

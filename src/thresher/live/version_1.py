@@ -8,7 +8,6 @@ mark behind it is the trace of a crash: it was never committed, and is dropped w
 from __future__ import annotations
 
 import contextlib
-import json
 import struct
 import warnings
 import zlib
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.arrays import load_arrays
+from thresher.arrays import load_about, load_arrays
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX, fcntl
 from thresher.errors import InputError, ThresherWarning
@@ -106,9 +105,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _read_snapshot(path: Path) -> tuple[Any, NeighborCounts, PointTable]:
     arrays = load_arrays(path)  # each has a checksum of its own
-    about: Any = json.loads(str(arrays.get("about", "{}")))
+    about = load_about(arrays)
     check_sealed(about, FORMAT)
-    counts, points = empty_store(about, arrays["features"], arrays["labels"])
+    counts, points = empty_store("ball", about, arrays)
     ids = _ids(arrays)
     points.extend(ids, arrays["rows"], arrays["codes"])
     if len(points) != len(ids) or arrays["rows"].dtype != points.dtype:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_MAGNITUDE
 from thresher.inputs import Validation
-from thresher.kernels.pairs import PANEL, move_row
+from thresher.kernels.pairs import PANEL, fingerprint, move_row
 from thresher.metrics import SMALLEST_SQUARE
 
 NOBODY = -1  # the class that a point leaves when it is new, and enters when it goes
@@ -40,6 +40,10 @@ class Panels:
         bounds = (SMALLEST_SQUARE if cosine else 0.0, MAX_MAGNITUDE**2)
         squares, codes = validation.rows.squares, validation.codes
         return cls(np.ascontiguousarray(numbers), squares, codes, cosine, radius, bounds)
+
+    def fingerprint(self, row: NDArray[np.float64], code: int) -> int:
+        """The fingerprint of a row and its class."""
+        return int(fingerprint(row, code))
 
     def move(
         self, row: NDArray[np.float64], leave: int, enter: int, counts: NDArray[np.int64], *,

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_columns, column_names
+from thresher.checks import column_names
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Points, Validation
 from thresher.labels import check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.checkpoint import Checkpoint, Chunk
 from thresher.passes.memory import FEWEST, Account, check_memory, in_use
 from thresher.passes.parts import ArrayParts, Part, Place, Source
-from thresher.passes.problem import Meaning, Priced, Problem, named, pay
+from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.read_ahead import read_ahead
 from thresher.passes.tally import Tally, add_prints, part_print
+from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
+from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.valuation import Valuation
 
 TEXTS = 2  # times that labels, ids and owners are held while they are read, or computed on
 VALUE = 8  # bytes of a value, all of which are held
 
-Work = Callable[[Part, Points, Neighbors], Iterable[Chunk]]
+Work = Callable[[Part, SidePoints, Neighbors], Iterable[Chunk]]
 Piece = tuple[int, Iterable[Chunk]]
 
 
@@ -44,47 +45,30 @@ def value_in_parts(
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
-    most = None if memory is None else check_memory(memory)
     problem = Problem.check(
         X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
         mean=mean, neighbors=neighbors,
     )  # fmt: skip
-    source = _source(X, y, problem.validation)
-    known_owners = None if source.count is None else check_owners(owners, source.count)
+    scanned = hasattr(X, "source_of_parts")
+    if scanned and problem.validation.rows is None:
+        raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
+    source = source_of(X, y, precomputed=problem.validation.rows is None)
+    problem.side.named(X.names if scanned else column_names(X))
+    most = None if memory is None else check_memory(memory)
     about = {**problem.identity(), "points": source.identity()}
     with Checkpoint(checkpoint, about) as kept:
         run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
-        passes = 2 * (source.count or 0)
-        with progress_bar("tknn-shapley", passes, show=progress, unit="rows") as advance:
-            priced = run.count(advance)
-            if advance is not None:
-                advance(0, total=2 * priced.rows)
-            values = np.empty(priced.rows)
-            work: Work = lambda _, points, way: [priced.values(points, way)]  # noqa: E731
-            with closing(run.value(priced, work, advance)) as pieces:
-                for row, chunks in pieces:
-                    some = np.frombuffer(*chunks)
-                    values[row : row + len(some)] = some
-        known_owners = known_owners or check_owners(owners, len(values))
-        priced.warn()
-        found = priced.valuation(values, known_owners)
-        kept.finish()
-        return found
+        return run.valuation(owners, progress=progress)
 
 
-def _source(X: Any, y: Any, validation: Validation) -> Source:
-    """Where the points come from."""
+def source_of(X: Any, y: Any, *, precomputed: bool = False, missing: bool = False) -> Source:
+    """Where the points come from; cells of files may be `missing`, or are refused."""
     if hasattr(X, "source_of_parts"):
         if y is not None:
             raise InputError("y must be None where X is a Scan, which names its column of labels")
-        if validation.rows is None:
-            raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
-        scanned: Source = X.source_of_parts()
-        check_columns("X", X.names, "X_val", validation.columns)
+        scanned: Source = X.source_of_parts(missing=missing)
         return scanned
-    source = ArrayParts(X, y, precomputed=validation.rows is None)
-    check_columns("X", column_names(X), "X_val", validation.columns)
-    return source
+    return ArrayParts(X, y, precomputed=precomputed)
 
 
 @dataclass(frozen=True)
@@ -112,6 +96,27 @@ class Run:
     held: int = 0
     threaded: bool = True
 
+    def valuation(self, owners: Any, *, progress: bool) -> Valuation:
+        """Both passes, with all values in memory; the checkpoint is done with."""
+        source = self.source
+        known_owners = None if source.count is None else check_owners(owners, source.count)
+        passes, title = 2 * (source.count or 0), self.problem.side.method
+        with progress_bar(title, passes, show=progress, unit="rows") as advance:
+            priced = self.count(advance)
+            if advance is not None:
+                advance(0, total=2 * priced.rows)
+            values = np.empty(priced.rows)
+            work: Work = lambda _, points, way: [priced.values(points, way)]  # noqa: E731
+            with closing(self.value(priced, work, advance)) as pieces:
+                for row, chunks in pieces:
+                    some = np.frombuffer(*chunks)
+                    values[row : row + len(some)] = some
+        known_owners = known_owners or check_owners(owners, len(values))
+        priced.warn()
+        found = priced.valuation(values, known_owners)
+        self.checkpoint.finish()
+        return found
+
     def count(self, advance: Advance | None) -> Priced:
         """The first pass."""
         return self.problem.price(self.source, partial(self._tally, advance))
@@ -134,8 +139,9 @@ class Run:
         with closing(self._parts(place, advance, work=row_bytes, rows=priced.rows)) as parts:
             for part, way in parts:
                 as_class = named(part, priced.meaning)
-                points = as_class.points(priced.prices.validation, strangers=False)
-                place, prints = part.after, add_prints(prints, part_print(part, points))
+                points = as_class.points(priced.side, strangers=False)
+                found_print = part_print(part, points, priced.side)
+                place, prints = part.after, add_prints(prints, found_print)
                 if place.row > priced.rows:
                     raise _points_changed()
                 made = work(as_class, points, way)
@@ -146,18 +152,18 @@ class Run:
             raise _points_changed()
 
     def _tally(
-        self, advance: Advance | None, name: str, public: Validation, meaning: Meaning
+        self, advance: Advance | None, name: str, public: PublicSide, meaning: Meaning
     ) -> Tally:
-        state = Tally.load(self.checkpoint, name) or Tally.of_nothing(public)
+        state = Tally.load(self.checkpoint, name, public) or Tally.of_nothing(public)
         if advance is not None:
             advance(state.place.row)
         if state.whole:
             return state
-        radius, strangers = self.problem.radius, self.problem.classes is None
+        strangers = self.problem.classes is None
         with closing(self._parts(state.place, advance)) as parts:
             for part, way in parts:
                 points = named(part, meaning).points(public, strangers=strangers)
-                state.merge(Tally.of_part(part, points, public, radius, way))
+                state.merge(Tally.of_part(part, points, public, way))
                 state.save(self.checkpoint, name)
         state.whole = True
         state.save(self.checkpoint, name)
@@ -184,13 +190,13 @@ class Run:
         """
         fixed = self.held * (rows or self.source.count or 0)
         features, others = self.source.row_bytes
-        public, neighbors = self.problem.validation, self.problem.neighbors
-        width = len(public) if public.rows is None else public.rows.width
+        public, neighbors = self.problem.side.footprint(), self.problem.neighbors
+        work, fixed = work + public.row, fixed + public.standing
         if self.memory is not None:
             others = max(others, self._try_out())
         without, by_tree = (
-            Account(features, others, width, work, fixed + self.source.reading, tree=tree)
-            for tree in (False, True)
+            Account(features, others, public.width, work, fixed + self.source.reading, tree=tree)
+            for tree in (False, public.tree)
         )
         given = self.memory, in_use()
         scarce = by_tree.room(*given) < max(FEWEST, without.room(*given) // 2)
@@ -207,11 +213,11 @@ class Run:
         with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
             part = next(parts, None)
             if part is not None:
-                points = part.points(public, strangers=self.problem.classes is None)
-                state = Tally.of_part(part, points, public, self.problem.radius, "all")
+                points: Any = part.points(public, strangers=self.problem.classes is None)
+                state = Tally.of_part(part, points, public, "all")
                 known = np.minimum(points.codes, len(public.classes) - 1)
-                prices = self.problem.prices(state, public)
-                pay(prices, Points(points.rows, known), neighbors="all")
+                prices = PriceList.over(public, state.counts, self.problem.semivalue)
+                prices.pay(replace(points, codes=known), neighbors="all")
                 size = TEXTS * part.text_bytes() // len(part)
         return size
 

@@ -19,26 +19,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns, column_names
+from thresher.checks import column_names
 from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Points, Validation
 from thresher.labels import check_labels, check_owners
-from thresher.metrics import Rows
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.partitions import Partition, collected, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
-from thresher.passes.problem import Meaning, Priced, Problem, named, pay
+from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.tally import Tally, part_print
 from thresher.price_list import PriceList
+from thresher.sides.protocol import PublicSide, SidePoints
 
-LANES = 64  # validation points whose prices are summed at a time
-BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
 FAN = 8  # tables that are added up at a time
 
 Floats = NDArray[np.float64]
-Add = Callable[[PriceList, Points, Any, bool], Any]
+Add = Callable[[PriceList, Any, Any, bool], Any]
 
 
 def value_on_dask(
@@ -54,24 +51,30 @@ def value_on_dask(
         labels of this process.
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
-    import dask.array as da
-
     parts = partitions(X, y)
     problem = Problem.check(
         collected(X_val), collected(y_val), radius=radius, metric=metric, semivalue=semivalue,
         classes=classes, mean=mean, neighbors=neighbors,
     )  # fmt: skip
-    public = problem.validation
-    if public.rows is None:
+    if problem.validation.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
     names = None if hasattr(X, "chunks") else column_names(X._meta)
-    check_columns("X", names, "X_val", public.columns)
-    public = dataclasses.replace(public, columns=public.columns or names)
-    run = DaskRun(dataclasses.replace(problem, validation=public), parts, progress=progress)
+    problem = dataclasses.replace(problem, side=problem.side.named(names))
+    return run_on_dask(problem, parts, owners, progress=progress)
+
+
+def run_on_dask(
+    problem: Problem, parts: Sequence[Partition], owners: Any, *, progress: bool
+) -> DaskValuation:
+    """Count the points of partitions at once; their values are found when asked for."""
+    import dask.array as da
+
+    run = DaskRun(problem, parts, progress=progress)
     priced = run.count()
     priced.warn()
     known = check_owners(owners, priced.rows)
-    tasks = run.value(priced, partial(add_values, divisor=problem.divisor, neighbors=neighbors))
+    how = partial(add_values, divisor=priced.divisor, neighbors=problem.neighbors)
+    tasks = run.value(priced, how)
     each = zip(tasks, run.lengths(priced), strict=True)
     values = [da.from_delayed(task, (rows,), np.float64) for task, rows in each if rows]
     like = priced.valuation()
@@ -127,19 +130,18 @@ class DaskRun:
         """How many rows each partition has."""
         return [priced.tally.rows[part.number] for part in self.parts]
 
-    def _tally(self, _name: str, public: Validation, meaning: Meaning) -> Tally:
+    def _tally(self, _name: str, public: PublicSide, meaning: Meaning) -> Tally:
         """All partitions against all blocks, then one tree for each block."""
         import dask
 
         count, merge = dask.delayed(_count, pure=True), dask.delayed(_merge, pure=True)
         names = dask.delayed(dict(meaning), pure=True, traverse=False)
         how: dict[str, Any] = {
-            "radius": self.problem.radius, "neighbors": self.problem.neighbors,
-            "strangers": self.problem.classes is None,
+            "neighbors": self.problem.neighbors, "strangers": self.problem.classes is None
         }  # fmt: skip
         roots, steps = [], []
-        for block in _blocks(public):
-            some = dask.delayed(_some(public, block), pure=True, traverse=False)
+        for block in public.ranges():
+            some = dask.delayed(public.some(block), pure=True, traverse=False)
             level = [count(part.number, part.X, part.y, names, some, **how) for part in self.parts]
             steps += level
             while len(level) > 1:
@@ -147,38 +149,37 @@ class DaskRun:
             roots += level
         found: list[Tally] = outcomes(roots, steps, title="count", progress=self.progress)
         counts = np.concatenate([each.counts for each in found], axis=1)
-        twins = np.concatenate([each.twins for each in found])
+        twins = np.concatenate([each.twins for each in found])[: len(public)]
         return dataclasses.replace(found[0], counts=counts, twins=twins)
 
 
 def add_values(
-    prices: PriceList, points: Points, before: Floats | None, last: bool, *,  # noqa: FBT001
+    prices: PriceList, points: SidePoints, before: Floats | None, last: bool, *,  # noqa: FBT001
     divisor: float, neighbors: Neighbors,
 ) -> Floats:  # fmt: skip
     """What points are worth to one block more; in the end divided by `divisor`."""
-    return pay(prices, points, before=before, divisor=divisor if last else 1.0, neighbors=neighbors)
+    scale = divisor if last else 1.0
+    return prices.pay(points, before=before, divisor=scale, neighbors=neighbors)
 
 
 def cut(prices: PriceList) -> list[PriceList]:
     """The prices that go to workers one by one."""
     return [
-        dataclasses.replace(
-            prices, validation=_some(prices.validation, block), table=prices.table[:, :, block]
-        )
-        for block in _blocks(prices.validation)
+        dataclasses.replace(prices, side=prices.side.some(block), table=prices.table[..., block])
+        for block in prices.side.ranges()
     ]
 
 
 def _count(
-    number: int, X: Any, y: Any, meaning: Meaning, validation: Validation, *, radius: float,
-    neighbors: Neighbors, strangers: bool,
+    number: int, X: Any, y: Any, meaning: Meaning, side: PublicSide, *, neighbors: Neighbors,
+    strangers: bool,
 ) -> Tally:  # fmt: skip
     """The tally of one partition."""
     if not len(X):
-        nothing = Tally.of_nothing(validation)
+        nothing = Tally.of_nothing(side)
         return dataclasses.replace(nothing, rows={number: 0}, prints={number: 0})
-    part, points = _read(number, X, y, meaning, validation, strangers=strangers)
-    return Tally.of_part(part, points, validation, radius, neighbors)
+    part, points = _read(number, X, y, meaning, side, strangers=strangers)
+    return Tally.of_part(part, points, side, neighbors)
 
 
 def _merge(tallies: list[Tally]) -> Tally:
@@ -195,8 +196,8 @@ def _add_block(
     """What `add` makes of a partition, if its points are those that were counted."""
     if not len(X):
         return None
-    part, points = _read(number, X, y, meaning, prices.validation, strangers=False)
-    if before is None and part_print(part, points) != wanted:
+    part, points = _read(number, X, y, meaning, prices.side, strangers=False)
+    if before is None and part_print(part, points, prices.side) != wanted:
         raise InputError(
             f"partition {number} changed after it was counted: leave its source alone, and value "
             "the points again"
@@ -205,27 +206,12 @@ def _add_block(
 
 
 def _read(
-    number: int, X: Any, y: Any, meaning: Meaning, validation: Validation, *, strangers: bool
-) -> tuple[Part, Points]:
+    number: int, X: Any, y: Any, meaning: Meaning, side: PublicSide, *, strangers: bool
+) -> tuple[Part, SidePoints]:
     """A partition, and its points, checked."""
     try:
         labels = check_labels("y", y)
         part = Part(0, X, labels, Place(len(labels), number, len(labels)))
-        return part, named(part, meaning).points(validation, strangers=strangers)
+        return part, named(part, meaning).points(side, strangers=strangers)
     except InputError as refused:
         raise InputError(f"partition {number}: {message_of(refused)}") from None
-
-
-def _blocks(validation: Validation) -> list[slice]:
-    """Ranges of validation points, of whole groups but for the last."""
-    assert validation.rows is not None  # noqa: S101 - by those who call
-    size = max(1, BLOCK_BYTES // (8 * validation.rows.width * LANES)) * LANES
-    count = len(validation)
-    return [slice(start, min(count, start + size)) for start in range(0, count, size)]
-
-
-def _some(validation: Validation, block: slice) -> Validation:
-    rows = validation.rows
-    assert rows is not None  # noqa: S101 - by those who call
-    some = Rows(np.ascontiguousarray(rows.array[block]), rows.squares[block].copy())
-    return dataclasses.replace(validation, rows=some, codes=validation.codes[block].copy())

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_features
 from thresher.errors import InputError
-from thresher.inputs import Points, Validation, check_points
 from thresher.labels import RawLabels, check_labels, raw_labels
+from thresher.sides.protocol import PublicSide, SidePoints
 
 SAMPLE = 1024  # rows by which arrays are told apart
 OBJECT = 120  # bytes of a label that is an object, its place in a list included
@@ -63,10 +63,10 @@ class Part:
         columns = [*self.beside.values(), *([self.y] if isinstance(self.y, list) else [])]
         return sum(sys.getsizeof(entry) + 8 for column in columns for entry in column)
 
-    def points(self, validation: Validation, *, strangers: bool) -> Points:
-        """The rows, checked against a validation set."""
-        return check_points(
-            self.X, self.y, validation, strangers=strangers, first=self.inside, name=self.name
+    def points(self, side: PublicSide, *, strangers: bool) -> SidePoints:
+        """The rows, checked against a public side."""
+        return side.check_points(
+            self.X, self.y, strangers=strangers, first=self.inside, name=self.name
         )
 
 

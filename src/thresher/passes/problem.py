@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.inputs import Points, Validation, check_validation, tell_of_twins, warn_of_labels
-from thresher.labels import Classes, check_labels, class_list
-from thresher.neighbors.ball import Ball, Neighbors
+from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
+from thresher.labels import check_labels, class_list
+from thresher.neighbors.ball import Neighbors
 from thresher.passes.parts import Labels, Part
-from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.result import side_valuation
 from thresher.passes.tally import Tally, add_prints
-from thresher.passes.walk import value
 from thresher.price_list import PriceList
+from thresher.sides.ball import BallSide
+from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.valuation import Valuation
 
 FIRST, AGAIN = "counts", "counts-again"  # names of the first pass, and of another one after it
 Meaning = Mapping[Hashable, Hashable]
-Count = Callable[[str, Validation, Meaning], Tally]
+Count = Callable[[str, PublicSide, Meaning], Tally]
 
 
 @dataclass(frozen=True)
@@ -39,45 +39,59 @@ class Problem:
 
     Parameters
     ----------
-    validation, labels
-        The validation set, and its labels.
-    radius, semivalue, mean, neighbors
+    side, labels
+        The public side, and the labels of its validation points.
+    semivalue, mean, neighbors
         As in `tknn_shapley`.
     classes
         All classes, if they were given: other labels are refused then.
+    expected
+        Classes that points are likely to have besides. Others cost one more pass.
     """
 
-    validation: Validation
+    side: Any
     labels: list[Hashable]
-    radius: float
     semivalue: Semivalue
     classes: object = None
     mean: bool = False
     neighbors: Neighbors = "auto"
+    expected: tuple[Hashable, ...] = ()
 
     @classmethod
     def check(
         cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
         classes: Any = None, mean: bool = False, neighbors: Neighbors = "auto",
     ) -> Problem:  # fmt: skip
-        """With a validation set that was not checked yet."""
+        """The ball around a validation set that was not checked yet."""
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
         found = check_labels("y_val", y_val)
         labels = found if isinstance(found, list) else found.tolist()
-        return cls(validation, labels, radius, semivalue, classes, mean, neighbors)
+        return cls(BallSide(validation, radius), labels, semivalue, classes, mean, neighbors)
+
+    @property
+    def validation(self) -> Validation:
+        """The validation set of a ball."""
+        found: Validation = self.side.validation
+        return found
+
+    @property
+    def radius(self) -> float:
+        """The radius of a ball."""
+        return float(self.side.radius)
 
     @property
     def divisor(self) -> float:
-        """What values are divided by."""
-        return float(len(self.validation)) if self.mean else 1.0
+        """What values by a validation set are divided by."""
+        return float(len(self.side)) if self.mean else 1.0
 
     def identity(self) -> dict[str, Any]:
         """What tells it from other problems, in a few numbers and words."""
-        given = None if self.classes is None else repr(self.validation.classes.labels)
+        given = None if self.classes is None else repr(self.side.classes.labels)
+        about = self.side.identity()
+        validation = about.pop("validation")  # the last: what else differs makes it differ, too
         return {
-            "radius": self.radius, "metric": self.validation.metric,
-            "semivalue": semivalue_name(self.semivalue), "mean": self.mean, "classes": given,
-            "validation": self.validation.digest(),
+            **about, "semivalue": semivalue_name(self.semivalue), "mean": self.mean,
+            "classes": given, "validation": validation,
         }  # fmt: skip
 
     def price(self, source: Labels, count: Count) -> Priced:
@@ -93,28 +107,26 @@ class Problem:
         given = self._given()
         meaning, labels = source.settle(tally.first_rows(), [*self.labels, *given], tally.points)
         labels, given = labels[: len(self.labels)], labels[len(self.labels) :]
-        final = self._with(class_list(given or None, list(meaning.values()), labels), labels)
-        again = not _same_classes(public, final, meaning)
-        tally = count(AGAIN, final, meaning) if again else tally
-        return Priced(self, self.prices(tally, final), tally, meaning, again)
+        classes = class_list(given or None, list(meaning.values()), labels)
+        final = self.side.with_classes(classes, labels)
+        counts = final.settled(tally.counts, public, meaning)
+        again = counts is None
+        tally = count(AGAIN, final, meaning) if again else dataclasses.replace(tally, counts=counts)
+        prices = PriceList.over(final, tally.counts, self.semivalue)
+        return Priced(self, prices, tally, meaning, again)
 
-    def prices(self, tally: Tally, public: Validation) -> PriceList:
-        """The prices that follow from a tally of all points."""
-        counts = tally.counts[0], tally.counts[1]
-        return PriceList.of_counts(public, self.radius, counts, self.semivalue)
-
-    def as_read(self, source: Labels) -> Validation:
-        """The validation set as the first pass sees it, with classes as the source writes them."""
-        labels, given = (source.keyed(each) for each in (self.labels, self._given()))
-        return self._with(class_list(given or None, labels), labels)
+    def as_read(self, source: Labels) -> PublicSide:
+        """The public side as the first pass sees it, with classes as the source writes them."""
+        labels, given, likely = (
+            source.keyed(each) for each in (self.labels, self._given(), list(self.expected))
+        )
+        classes = class_list(given or None, [*labels, *likely])
+        side: PublicSide = self.side.with_classes(classes, labels, strangers=not given)
+        return side
 
     def _given(self) -> list[Hashable]:
         """The classes that were given, if any."""
         return [] if self.classes is None else list(class_list(self.classes).labels)
-
-    def _with(self, classes: Classes, labels: list[Hashable]) -> Validation:
-        codes = classes.encode("y_val", labels)
-        return dataclasses.replace(self.validation, classes=classes, codes=codes)
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,11 @@ class Priced:
     again: bool
 
     @property
+    def side(self) -> PublicSide:
+        """The public side, with all classes."""
+        return self.prices.side
+
+    @property
     def rows(self) -> int:
         """The number of points."""
         return self.tally.points
@@ -152,43 +169,37 @@ class Priced:
         return reduce(add_prints, self.tally.prints.values(), 0)
 
     @property
+    def divisor(self) -> float:
+        """What values are divided by."""
+        return float(self.side.judges(self.rows)) if self.problem.mean else 1.0
+
+    @property
     def public_labels(self) -> list[Hashable]:
         """The distinct labels of the validation set."""
-        final = self.prices.validation
-        return [final.classes.labels[code] for code in dict.fromkeys(final.codes.tolist())]
+        codes = dict.fromkeys(self.side.codes.tolist())
+        return [self.side.classes.labels[code] for code in codes]
 
-    def values(self, points: Points, neighbors: Neighbors) -> NDArray[np.float64]:
+    def values(self, points: SidePoints, neighbors: Neighbors) -> NDArray[np.float64]:
         """The values of some of the points."""
-        return pay(self.prices, points, divisor=self.problem.divisor, neighbors=neighbors)
+        return self.prices.pay(points, divisor=self.divisor, neighbors=neighbors)
 
     def valuation(
         self, values: NDArray[np.float64] | None = None, owners: tuple[Hashable, ...] | None = None
     ) -> Valuation:
         """The result with these values, or with none."""
-        problem, final = self.problem, self.prices.validation
-        utility = ClassGame.of(final).utility(self.tally.counts)
-        return valuation_of(
-            np.zeros(0) if values is None else values, final, problem.radius, problem.semivalue,
-            utility, mean=problem.mean, owners=owners,
+        utility = self.side.utility(self.tally.counts)
+        return side_valuation(
+            self.side, np.zeros(0) if values is None else values, self.problem.semivalue, utility,
+            rows=self.rows, mean=self.problem.mean, owners=owners,
         )  # fmt: skip
 
     def warn(self, *, labels: bool = True) -> None:
         """Warn the caller of `tknn_shapley`; warnings about `labels` may be left out."""
-        if labels and self.problem.classes is None:
-            warn_of_labels(list(self.meaning.values()), self.public_labels, stacklevel=5)
-        tell_of_twins(int(self.tally.twins.sum()), self.problem.validation, stacklevel=5)
+        if labels and self.problem.classes is None and self.public_labels:
+            warn_of_labels(list(self.meaning.values()), self.public_labels, stacklevel=6)
+        tell_of_twins(int(self.tally.twins.sum()), len(self.side), stacklevel=6)
         if not self.tally.counts.any():
-            warn_of_reach(self.problem.radius, stacklevel=5)
-
-
-def pay(
-    prices: PriceList, points: Points, *, before: NDArray[np.float64] | None = None,
-    divisor: float = 1.0, neighbors: Neighbors = "auto",
-) -> NDArray[np.float64]:  # fmt: skip
-    """What the validation points of a list pay to members, on top of what was paid `before`."""
-    near = Ball.around(prices.validation, prices.radius, neighbors)
-    game = ClassGame.of(prices.validation)
-    return value(points, near, game, prices.member_prices, before=before, divisor=divisor)
+            self.side.warn_of_reach(stacklevel=6)
 
 
 def named(part: Part, meaning: Meaning) -> Part:
@@ -197,17 +208,3 @@ def named(part: Part, meaning: Meaning) -> Part:
         return part
     y: list[Any] = part.y if isinstance(part.y, list) else part.y.tolist()
     return dataclasses.replace(part, y=[meaning.get(label, label) for label in y])
-
-
-def _same_classes(public: Validation, final: Validation, meaning: Meaning) -> bool:
-    """Whether labels that agree now did so when they were counted, and no others did."""
-    before = public.classes.known_codes(list(meaning))
-    after = final.classes.known_codes(list(meaning.values()))
-    pairs = set(zip(public.codes.tolist(), final.codes.tolist(), strict=True))
-    carried, counted_as = {b for _, b in pairs}, {a for a, _ in pairs}
-    if not len(counted_as) == len(carried) == len(pairs):
-        return False
-    found = zip(before.tolist(), after.tolist(), strict=True)
-    return all(
-        pair in pairs or (pair[0] not in counted_as and pair[1] not in carried) for pair in found
-    )

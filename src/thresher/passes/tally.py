@@ -12,21 +12,19 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.files import portable
-from thresher.games.classes import ClassGame
-from thresher.inputs import Points, Validation, find_twins, point_prints
 from thresher.labels import RawLabels
-from thresher.metrics import Rows
-from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.ball import Neighbors
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place
 from thresher.passes.walk import count
+from thresher.sides.protocol import PublicSide, SidePoints
 
 MOST_CLASSES = 1 << 18  # distinct labels that are kept
 
 
 @dataclass
 class Tally:
-    """What some points have in common with a validation set, and what tells them from others.
+    """What some points add to the cells of a public side, and what tells them from others.
 
     Parameters
     ----------
@@ -41,7 +39,7 @@ class Tally:
         Where the next part begins, and whether there is none.
     """
 
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     twins: NDArray[np.bool_]
     rows: dict[int, int] = field(default_factory=dict)
     prints: dict[int, int] = field(default_factory=dict)
@@ -50,25 +48,20 @@ class Tally:
     whole: bool = False
 
     @classmethod
-    def of_nothing(cls, validation: Validation) -> Tally:
+    def of_nothing(cls, side: PublicSide) -> Tally:
         """No points."""
-        cells = len(validation)
-        return cls(np.zeros((ClassGame.entries, cells), np.int64), np.zeros(cells, np.bool_))
+        return cls(np.zeros(side.shape, side.dtype), np.zeros(len(side), np.bool_))
 
     @classmethod
     def of_part(
-        cls, part: Part, points: Points, validation: Validation, radius: float,
-        neighbors: Neighbors = "auto",
+        cls, part: Part, points: SidePoints, side: PublicSide, neighbors: Neighbors = "auto"
     ) -> Tally:  # fmt: skip
         """The tally of one part, which are these points."""
-        near, game = Ball.around(validation, radius, neighbors), ClassGame.of(validation)
-        twins = np.zeros(len(validation), np.bool_)
-        if isinstance(points.rows, Rows) and validation.rows is not None:
-            twins = find_twins(points.rows, validation.rows)
+        counts = count(points, side.near(neighbors), side.counting(), dtype=side.dtype)
         piece = part.after.file
         labels = {label: (piece, row) for label, row in _first_rows(part.y, part.inside)}
-        rows, prints = {piece: len(part)}, {piece: part_print(part, points)}
-        return cls(count(points, near, game), twins, rows, prints, labels, part.after)
+        rows, prints = {piece: len(part)}, {piece: part_print(part, points, side)}
+        return cls(counts, side.twins(points), rows, prints, labels, part.after)
 
     @property
     def points(self) -> int:
@@ -114,13 +107,13 @@ class Tally:
         checkpoint.save(name, entry, [self.counts.ravel(), self.twins])
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint, name: str) -> Tally | None:
+    def load(cls, checkpoint: Checkpoint, name: str, side: PublicSide) -> Tally | None:
         """What was kept, if anything."""
         found = checkpoint.load(name)
         if found is None:
             return None
         entry, (sums, met) = found
-        counts = np.frombuffer(sums, np.int64).reshape(ClassGame.entries, -1).copy()
+        counts = np.frombuffer(sums, side.dtype).reshape(side.shape).copy()
         twins = np.frombuffer(met, np.bool_).copy()
         rows = {piece: count for piece, count, _ in entry["pieces"]}
         prints = {piece: number for piece, _, number in entry["pieces"]}
@@ -129,11 +122,11 @@ class Tally:
         return cls(counts, twins, rows, prints, labels, place, entry["whole"])
 
 
-def part_print(part: Part, points: Points) -> int:
+def part_print(part: Part, points: SidePoints, side: PublicSide) -> int:
     """A number that tells whether rows, their places and their labels are the same."""
     rows = np.arange(part.inside, part.inside + len(part))
     salt = _label_numbers(part.y) + (rows << 31) + (part.after.file << 20)
-    return int(point_prints(points.rows, salt).sum(dtype=np.uint64))
+    return int(side.prints(points.rows, salt).sum(dtype=np.uint64))
 
 
 def add_prints(one: int, other: int) -> int:

@@ -85,10 +85,13 @@ def visit(
         act(block)
 
 
-def count(part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None) -> Integers:
+def count(
+    part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None, *,
+    dtype: Any = np.int64,
+) -> Integers:  # fmt: skip
     """What the points add to all cells: one row for each entry."""
     groups = game.groups(part.codes)
-    table = np.zeros((game.entries, near.cells), np.int64)
+    table = np.zeros((game.entries, near.cells), dtype)
 
     def add(block: Block) -> None:
         table[:, block.columns] = game.sums(block, groups)

@@ -17,7 +17,7 @@ from thresher.forest import FOREST
 from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
-from thresher.neighbors.trees import tree_features
+from thresher.neighbors.tree_columns import TreeColumns
 from thresher.report.phrases import brief
 from thresher.second_look import rank_space
 from thresher.tables.copies import Copies
@@ -260,8 +260,9 @@ def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: boo
 
 def _forest_data(X: Any, codes: Codes, X_val: Any, codes_val: Codes | None) -> Data:
     """Features as trees split them, and as ranks, which can be drawn and regressed on."""
-    splits, encode = tree_features("X", X)
-    splits_val = None if X_val is None else encode("X_val", X_val)
+    columns = TreeColumns.of("X", X)
+    splits = columns.encode("X", X)
+    splits_val = None if X_val is None else columns.encode("X_val", X_val)
     for name, table, labels in (("X", splits, codes), ("X_val", splits_val, codes_val)):
         if table is not None and labels is not None and len(table) != len(labels):
             raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from os import PathLike
 from typing import Any
@@ -80,9 +81,10 @@ class Scan:
         meaning, _ = source.settle(dict.fromkeys(labels, 0), [], len(labels))
         return np.concatenate([part.X for part in parts]), [meaning[label] for label in labels]
 
-    def source_of_parts(self) -> FileParts:
-        """The rows, as both passes over them read them."""
-        encoder = Encoder(tuple(Feature(name, "number") for name in self.names))
+    def source_of_parts(self, *, missing: bool = False) -> FileParts:
+        """The rows, as both passes over them read them; cells may be `missing`, or are refused."""
+        fill = math.nan if missing else None
+        encoder = Encoder(tuple(Feature(name, "number", fill) for name in self.names))
         return FileParts(
             self.table, self.label, self.names, len(self.names), encoder.transform, plain=True,
             dtype=self._dtype,

@@ -1,0 +1,96 @@
+"""grow_forest: the structure of a forest, grown once and then fixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.labels import Classes, Codes, check_labels, class_list
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.growing import grow
+from thresher.neighbors.tree_columns import Features, TreeColumns
+
+
+def grow_forest(
+    X: Any, y: Any, *, forest: Any = None, trees: int = 200, folds: int = 2, seed: int = 0,
+    classes: Any = None, progress: bool = False,
+) -> Forest:  # fmt: skip
+    """The structure of a random forest, for `forest_shapley`, `NeighborCounts` and `LiveCounts`.
+
+    Parameters
+    ----------
+    X, y
+        As in `forest_shapley`, in memory.
+    forest, trees, folds, seed
+        As in `forest_shapley`.
+    classes
+        All classes; without it, those of `y`.
+    progress
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    Forest
+        The splits of the trees, in open arrays, without any of the rows.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> forest = th.grow_forest(X, y, trees=4)
+    >>> counts = th.NeighborCounts(forest=forest).add(X, y)
+    >>> values = counts.price_list().values(X, y)
+    >>> (values == th.forest_shapley(X, y, forest=forest).values).all().item()
+    True
+    """
+    settings = check_growth(trees, folds, seed)
+    if isinstance(forest, Forest):
+        raise InputError("forest is grown already: pass it on as it is")
+    columns = TreeColumns.of("X", X)
+    features = columns.encode("X", X)
+    return grown_from(features, columns, y, forest, settings, classes, progress=progress)
+
+
+def grown_from(
+    features: Features, columns: TreeColumns, y: Any, forest: Any, settings: tuple[int, int, int],
+    classes: Any, *, progress: bool = False,
+) -> Forest:  # fmt: skip
+    """The structure grown from rows of numbers, or that of a forest that is fitted already."""
+    if is_fitted(forest):
+        return Forest.as_fitted(forest, columns)
+    labels = check_labels("y", y, len(features))
+    known = class_list(classes, labels)
+    codes = known.encode("y", labels)
+    return grow_codes(features, codes, known, columns, forest, settings, progress=progress)
+
+
+def grow_codes(
+    features: Features, codes: Codes, classes: Classes, columns: TreeColumns, forest: Any,
+    settings: tuple[int, int, int], *, progress: bool = False,
+) -> Forest:  # fmt: skip
+    """The structure grown from rows of numbers with class codes."""
+    check_multiple(*settings[:2])
+    grown = grow(features, codes, forest, *settings, progress=progress)
+    return replace(grown, columns=columns, classes=classes.labels)
+
+
+def check_growth(trees: object, folds: object, seed: object) -> tuple[int, int, int]:
+    """How many trees and folds, and the seed."""
+    return (
+        check_count("trees", trees),
+        check_count("folds", folds, least=2),
+        check_count("seed", seed, least=0),
+    )
+
+
+def check_multiple(trees: int, folds: int) -> None:
+    """Raise unless every fold has as many trees."""
+    if trees % folds:
+        raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
+
+
+def is_fitted(forest: Any) -> bool:
+    """Whether it is an estimator of scikit-learn's that was fitted."""
+    return forest is not None and hasattr(forest, "classes_")

@@ -1,0 +1,250 @@
+"""forest_shapley of points in parts or on Dask: rows are dropped through the trees where they lie.
+
+Where the structure is not given, it is grown from a sample of the rows in a pass of its own. Hashes
+of the rows decide which ones, so it is the same however they are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import reduce
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import column_names, is_frame
+from thresher.errors import InputError, require
+from thresher.growth import grow_codes, is_fitted
+from thresher.labels import check_labels, class_list
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.growing import GROWN_FROM, GrowingSample, split_count
+from thresher.neighbors.tree_columns import TreeColumns
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.dask_valuation import DaskValuation
+from thresher.passes.in_parts import VALUE, Run, source_of
+from thresher.passes.memory import Account, check_memory, in_use
+from thresher.passes.on_dask import FAN, run_on_dask
+from thresher.passes.partitions import Partition, collected, outcomes, partitions
+from thresher.passes.parts import Labels, Place, PlainLabels, Source
+from thresher.passes.problem import Problem
+from thresher.passes.read_ahead import read_ahead
+from thresher.sides.forest import forest_side, validation_digest
+from thresher.valuation import Valuation
+
+FITTING = 64 << 20  # bytes that growing takes besides its rows
+PIECE = "forest"  # of a checkpoint
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a forest comes about, and what points are asked to be valued by.
+
+    Parameters
+    ----------
+    forest
+        The structure, or the estimator that grows it.
+    settings
+        How many trees and folds, and the seed.
+    X_val, y_val, semivalue, classes, mean
+        As in `forest_shapley`.
+    """
+
+    forest: Any
+    settings: tuple[int, int, int]
+    X_val: Any
+    y_val: Any
+    semivalue: Any
+    classes: Any
+    mean: bool
+
+    def identity(self) -> Any:
+        """What tells its structure from others."""
+        if isinstance(self.forest, Forest):
+            return self.forest.digest()
+        return [repr(self.forest), *self.settings]
+
+    def digest(self, columns: TreeColumns) -> str | None:
+        """A SHA-256 of the validation set, if there is one."""
+        X_val = None if self.X_val is None else columns.encode("X_val", self.X_val)
+        return validation_digest(X_val, self.labels)
+
+    def with_columns(self, columns: TreeColumns) -> Growth:
+        """The same, with the trees of an estimator that is fitted already as they are."""
+        if not isinstance(self.forest, Forest) and is_fitted(self.forest):
+            return replace(self, forest=Forest.as_fitted(self.forest, columns))
+        return self
+
+    def sample(self) -> GrowingSample:
+        """No rows yet."""
+        trees, folds, seed = self.settings
+        return GrowingSample(split_count(trees, folds), folds, seed)
+
+    def grown(self, sample: GrowingSample, columns: TreeColumns, labels: Labels) -> Forest:
+        """The structure that follows from a sample of all rows, whose labels mean what they do."""
+        if not sample.rows or sample.features is None:
+            raise InputError("X is empty: at least one row is needed")
+        given = [] if self.classes is None else list(class_list(self.classes).labels)
+        meaning, others = labels.settle(sample.labels, [*self.labels, *given], sample.rows)
+        given = others[len(self.labels) :]
+        known = class_list(given or None, list(meaning.values()))
+        numbers = known.encode("y", [meaning[label] for label in sample.labels])
+        return grow_codes(
+            sample.features, numbers[sample.codes], known, columns, self.forest, self.settings
+        )
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """The labels of the validation set."""
+        found = check_labels("y_val", [] if self.y_val is None else self.y_val)
+        return found if isinstance(found, list) else found.tolist()
+
+    def problem(self, forest: Forest) -> Problem:
+        """What the points are valued by."""
+        side = forest_side(forest, self.X_val, self.y_val, self.classes)
+        return Problem(
+            side, self.labels, self.semivalue, self.classes, self.mean, expected=forest.classes
+        )
+
+
+def forest_in_parts(
+    X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool, memory: int | str | None,
+    checkpoint: str | PathLike[str] | None, threaded: bool = True,
+) -> Valuation:  # fmt: skip
+    """`forest_shapley` in passes over parts; without `threaded` parts are not read ahead."""
+    most = None if memory is None else check_memory(memory)
+    X, growth = _as_numbers(X, growth)
+    columns = _columns_of(X)
+    source, growth = source_of(X, y, missing=True), growth.with_columns(columns)
+    about = {
+        "forest": growth.identity(), "validation": growth.digest(columns), "mean": growth.mean,
+        "semivalue": repr(growth.semivalue), "classes": repr(growth.classes),
+        "points": source.identity(),
+    }  # fmt: skip
+    with Checkpoint(checkpoint, about) as kept:
+        forest = growth.forest if isinstance(growth.forest, Forest) else _kept_forest(kept)
+        if forest is None:
+            sample = _sampled(source, growth.sample(), columns, most, threaded=threaded)
+            forest = growth.grown(sample, columns, source)
+            _keep_forest(kept, forest)
+        problem = growth.problem(forest)
+        problem.side.named(columns.names)
+        run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
+        return run.valuation(owners, progress=progress)
+
+
+def _as_numbers(X: Any, growth: Growth) -> tuple[Any, Growth]:
+    """A data frame as numbers; it is in memory as a whole anyway."""
+    if not is_frame(X):
+        return X, growth
+    forest = growth.forest
+    columns = forest.columns if isinstance(forest, Forest) else TreeColumns.of("X", X)
+    assert columns is not None  # noqa: S101 - grow_forest knows them
+    if isinstance(forest, Forest):
+        forest = replace(forest, columns=TreeColumns(columns.width))
+    X_val = None if growth.X_val is None else columns.encode("X_val", growth.X_val)
+    return columns.encode("X", X), replace(growth, forest=forest, X_val=X_val)
+
+
+def _columns_of(X: Any) -> TreeColumns:
+    """The columns of numbers that a source has."""
+    if hasattr(X, "source_of_parts"):
+        return TreeColumns(len(X.names), X.names)
+    return TreeColumns(np.shape(X)[1] if np.ndim(X) == 2 else 0)
+
+
+def _sampled(
+    source: Source, sample: GrowingSample, columns: TreeColumns, memory: int | None, *,
+    threaded: bool,
+) -> GrowingSample:  # fmt: skip
+    """The rows of a source that may decide the structure."""
+    features, others = source.row_bytes
+    held = 2 * sample.folds * GROWN_FROM * (12 * columns.width + 40) + FITTING + source.reading
+    account = Account(features, others, columns.width, 16 * columns.width, held)
+    rows = account.rows(memory, in_use())
+    with closing(source.read(Place(), rows)) as read, read_ahead(read, threaded=threaded) as parts:  # type: ignore[type-var]
+        for part in parts:
+            sample.add(columns.encode(part.name, part.X), list(part.y))
+    return sample
+
+
+def _keep_forest(kept: Checkpoint, forest: Forest) -> None:
+    arrays = [[name, array.dtype.str] for name, array in forest.nodes.items()]
+    entry = {"about": forest.describe(), "arrays": arrays}
+    kept.save(PIECE, entry, [array.tobytes() for array in forest.nodes.values()])
+
+
+def _kept_forest(kept: Checkpoint) -> Forest | None:
+    found = kept.load(PIECE)
+    if found is None:
+        return None
+    entry, chunks = found
+    pairs = zip(entry["arrays"], chunks, strict=True)
+    arrays = {name: np.frombuffer(chunk, kind) for (name, kind), chunk in pairs}
+    return Forest.stored(entry["about"], arrays)
+
+
+def forest_on_dask(X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool) -> DaskValuation:
+    """`forest_shapley` of Dask arrays and frames: counted at once, valued when asked for."""
+    require("dask", purpose="forest_shapley on Dask collections", extra="dask")
+    parts = partitions(X, y)
+    growth = replace(growth, X_val=collected(growth.X_val), y_val=collected(growth.y_val))
+    names = None if hasattr(X, "chunks") else column_names(X._meta)
+    if not isinstance(growth.forest, Forest):
+        columns = _dask_columns(X, parts)
+        growth = growth.with_columns(columns)
+    forest = growth.forest
+    if not isinstance(forest, Forest):
+        tasks = [_sample_task(part, growth.sample(), columns) for part in parts]
+        sample = _merged(tasks, _merge_samples, "sample", progress=progress)
+        forest = growth.grown(sample, columns, PlainLabels())
+    problem = growth.problem(forest)
+    problem.side.named(names)
+    return run_on_dask(problem, parts, owners, progress=progress)
+
+
+def _dask_columns(X: Any, parts: Sequence[Partition]) -> TreeColumns:
+    """The columns of all partitions together."""
+    import dask
+
+    if hasattr(X, "chunks"):
+        return TreeColumns(int(X.shape[1]))
+    of = dask.delayed(TreeColumns.of, pure=True)
+    tasks = [of("X", part.X) for part in parts]
+    found: TreeColumns = _merged(tasks, _merge_columns, "columns", progress=False)
+    return found
+
+
+def _sample_task(part: Partition, sample: GrowingSample, columns: TreeColumns) -> Any:
+    import dask
+
+    return dask.delayed(_sample, pure=True)(part.X, part.y, sample, columns)
+
+
+def _sample(X: Any, y: Any, nothing: GrowingSample, columns: TreeColumns) -> GrowingSample:
+    """The rows of a partition that may matter."""
+    sample = replace(nothing, labels={})
+    if not len(X):
+        return sample
+    return sample.add(columns.encode("X", X), list(check_labels("y", y, len(X))))
+
+
+def _merged(tasks: list[Any], merge: Any, title: str, *, progress: bool) -> Any:
+    """What tasks come to together, added up in a tree, in order."""
+    import dask
+
+    level, together = tasks, dask.delayed(merge, pure=True)
+    while len(level) > 1:
+        level = [together(level[i : i + FAN]) for i in range(0, len(level), FAN)]
+    return outcomes(level, tasks, title=title, progress=progress)[0]
+
+
+def _merge_samples(samples: list[GrowingSample]) -> GrowingSample:
+    nothing = replace(samples[0], labels={}, rows=0, features=None, codes=samples[0].codes[:0])
+    return reduce(GrowingSample.merge, samples, nothing)
+
+
+def _merge_columns(found: list[TreeColumns]) -> TreeColumns:
+    return reduce(TreeColumns.merge, found)

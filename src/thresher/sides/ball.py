@@ -1,0 +1,267 @@
+"""The ball: validation points judge, and near is whatever is within a radius of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_columns
+from thresher.errors import InputError, ReachWarning, either, option
+from thresher.files import portable
+from thresher.games.classes import ClassGame, RelabelGame
+from thresher.games.label_sums import LabelGame
+from thresher.games.semivalues import Semivalue, prices_between, rest_prices
+from thresher.inputs import Points, Validation, check_points, find_twins, point_prints
+from thresher.labels import Classes, Codes, RawLabels
+from thresher.metrics import Rows, measure
+from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.panels import Panels, plain_row
+from thresher.sides.protocol import Footprint, Who
+
+CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
+GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
+LANES = 64  # validation points whose prices are summed at a time
+BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
+
+
+@dataclass(frozen=True)
+class BallSide:
+    """A validation set and a radius; each validation point is a cell.
+
+    It counts the near points with its label and those with another one. Prices have the shape
+    (3, 2, M): for a member that carries the validation point's label, a member that lacks it, a
+    newcomer; each under that label and under another one.
+    """
+
+    validation: Validation
+    radius: float
+    kind: ClassVar[str] = "ball"
+    method: ClassVar[str] = "tknn-shapley"
+    dtype: ClassVar[Any] = np.int64
+    holds_points: ClassVar[bool] = False
+
+    @property
+    def classes(self) -> Classes:
+        """The classes."""
+        return self.validation.classes
+
+    @property
+    def codes(self) -> Codes:
+        """The class of each validation point."""
+        return self.validation.codes
+
+    @property
+    def width(self) -> int:
+        """The number of features of a point, or of distances."""
+        rows = self.validation.rows
+        return len(self.validation) if rows is None else rows.width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Two numbers for each validation point."""
+        return ClassGame.entries, len(self.validation)
+
+    def __len__(self) -> int:
+        return len(self.validation)
+
+    def __str__(self) -> str:
+        about = f"{len(self)} validation points, {self.validation.metric}"
+        return f"{about} radius {self.radius:g}"
+
+    def judges(self, points: int) -> int:  # noqa: ARG002 - whatever the points
+        """How many judge."""
+        return len(self)
+
+    def check_points(
+        self, X: Any, y: Any, labels: RawLabels | None = None, *, strangers: bool = False,
+        first: int = 0, name: str = "X",
+    ) -> Points:  # fmt: skip
+        """Points that match the validation set in width and classes."""
+        return check_points(
+            X, y, self.validation, labels, strangers=strangers, first=first, name=name
+        )
+
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, in float64; None where X is not that."""
+        return None if self.validation.rows is None else plain_row(X, self.width)
+
+    def stored_points(self, rows: NDArray[Any], codes: Codes) -> Points:
+        """Points of which a store has kept the features."""
+        return Points(measure("X", rows, cosine=self.validation.metric == "cosine"), codes)
+
+    def prints(self, rows: Any, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A fingerprint of each row, and of its integer of `salt`."""
+        return point_prints(rows, salt)
+
+    def twins(self, points: Points) -> NDArray[np.bool_]:
+        """Which validation rows also occur among the points."""
+        if isinstance(points.rows, Rows) and self.validation.rows is not None:
+            return find_twins(points.rows, self.validation.rows)
+        return np.zeros(len(self), np.bool_)
+
+    def warn_of_reach(self, *, stacklevel: int) -> None:
+        """Warn that nobody is near."""
+        warn_of_reach(self.radius, stacklevel=stacklevel + 1)
+
+    def mover(self) -> Panels | None:
+        """What counts single rows; None where distances are precomputed."""
+        if self.validation.rows is None:
+            return None
+        return Panels.of(self.validation, self.radius)
+
+    def near(self, neighbors: Neighbors = "auto") -> Ball:
+        """The points within the radius of each validation point."""
+        return Ball.around(self.validation, self.radius, neighbors)
+
+    def counting(self) -> ClassGame:
+        """A point is one more with the label of a validation point, or with another one."""
+        return ClassGame.of(self.validation)
+
+    def utility(self, counts: NDArray[Any]) -> float:
+        """The utility of all counted points."""
+        return self.counting().utility(counts)
+
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
+        """The prices that follow from counts; estimated ones may be fractions."""
+        same, other = counts
+        rests = [(np.maximum(same - 1, 0), other), (same, np.maximum(other - 1, 0)), (same, other)]
+        price = rest_prices if same.dtype.kind == "i" else prices_between
+        return np.array([price(*rest, len(self.classes), semivalue) for rest in rests])
+
+    def check_prices(self, table: Any) -> NDArray[np.float64]:
+        """A table of prices."""
+        found = np.array(table, np.float64)
+        if found.shape != (3, 2, len(self)) or not np.isfinite(found).all():
+            raise InputError(f"table must hold 3 x 2 x {len(self)} prices")
+        return found
+
+    def payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[ClassGame, NDArray[Any]]:
+        """The game that pays points by a table of prices, and what it pays by."""
+        del semivalue  # is in the prices
+        if label is not None:
+            game = RelabelGame(self.codes, len(self.classes), label=label)
+            return game, table[[CARRIES, LACKS]]
+        members = np.array([table[CARRIES, GAIN], table[LACKS, LOSS]])
+        return self.counting(), members if who == "members" else table[NEWCOMER]
+
+    def label_payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who
+    ) -> tuple[LabelGame, NDArray[Any]]:
+        """As `payment`, for every label at once."""
+        del semivalue
+        both = [CARRIES, LACKS] if who == "members" else [NEWCOMER, NEWCOMER]
+        return LabelGame(self.codes, len(self.classes)), table[both]
+
+    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
+        """What a valuation says about itself."""
+        return {
+            "radius": self.radius,
+            "metric": self.validation.metric,
+            "semivalue": semivalue,
+            "classes": list(self.classes.labels),
+            **self.validation.record(),
+            "mean": mean,
+        }
+
+    def named(self, names: tuple[str, ...] | None) -> BallSide:
+        """The same side, if the columns of the points may have these names."""
+        known = self.validation.columns
+        check_columns("X", names, "X_val", known)
+        validation = dataclasses.replace(self.validation, columns=known or names)
+        return dataclasses.replace(self, validation=validation)
+
+    def with_classes(
+        self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
+    ) -> BallSide:
+        """The same side with other classes; a stranger is one more with another label."""
+        del strangers
+        codes = classes.encode("y_val", list(labels))
+        validation = dataclasses.replace(self.validation, classes=classes, codes=codes)
+        return dataclasses.replace(self, validation=validation)
+
+    def settled(
+        self, counts: NDArray[Any], before: BallSide, meaning: Mapping[Hashable, Hashable]
+    ) -> NDArray[Any] | None:
+        """The counts, if labels that agree now did so when they were counted, and no others did."""
+        was = before.classes.known_codes(list(meaning))
+        now = self.classes.known_codes(list(meaning.values()))
+        pairs = set(zip(before.codes.tolist(), self.codes.tolist(), strict=True))
+        carried, counted_as = {b for _, b in pairs}, {a for a, _ in pairs}
+        if not len(counted_as) == len(carried) == len(pairs):
+            return None
+        found = zip(was.tolist(), now.tolist(), strict=True)
+        same = all(
+            pair in pairs or (pair[0] not in counted_as and pair[1] not in carried)
+            for pair in found
+        )
+        return counts if same else None
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from others."""
+        return {
+            "radius": self.radius,
+            "metric": self.validation.metric,
+            "validation": self.validation.digest(),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What a file says of it, besides its rows and labels."""
+        return {
+            "radius": self.radius,
+            "metric": self.validation.metric,
+            "columns": self.validation.columns,
+            "classes": portable("label", self.classes.labels),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Rows, where there are any, and labels."""
+        rows = self.validation.rows
+        return {"labels": self.codes} | ({} if rows is None else {"features": rows.array})
+
+    def ranges(self) -> list[slice]:
+        """Ranges of validation points, of whole groups of 64 but for the last."""
+        size = max(1, BLOCK_BYTES // (8 * self.width * LANES)) * LANES
+        count = len(self)
+        return [slice(start, min(count, start + size)) for start in range(0, count, size)]
+
+    def some(self, block: slice) -> BallSide:
+        """The side of some validation points, which have features."""
+        rows = self.validation.rows
+        assert rows is not None  # noqa: S101 - by those who call
+        some = Rows(np.ascontiguousarray(rows.array[block]), rows.squares[block].copy())
+        validation = dataclasses.replace(self.validation, rows=some, codes=self.codes[block].copy())
+        return dataclasses.replace(self, validation=validation)
+
+    def footprint(self) -> Footprint:
+        """Rows that are searched by a tree, or not."""
+        return Footprint(self.width, tree=True)
+
+
+def only_ball(side: object) -> BallSide:
+    """A side that has a validation set and a radius."""
+    if isinstance(side, BallSide):
+        return side
+    raise InputError(f"this needs a validation set and a radius, but the judges are {side}")
+
+
+def warn_of_reach(radius: float, *, stacklevel: int, mutual: bool = False) -> None:
+    """Warn that nobody is near."""
+    whom = "another" if mutual else "any validation point"
+    warnings.warn(
+        either(
+            f"no point is within radius {radius:g} of {whom}, so every value is 0: "
+            "suggest_radius finds a radius that fits the data",
+            f"no point is within the radius of {whom}, so every value is 0: the "
+            f"{option('radius')} is too small, or a column such as an id makes up the distances",
+        ),
+        ReachWarning,
+        stacklevel=stacklevel,
+    )

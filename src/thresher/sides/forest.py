@@ -1,0 +1,327 @@
+"""The forest: near is whatever is in the same leaf of a tree, and a leaf's judges set its prices.
+
+Judges are the points of a validation set, in all trees. Without one the points judge each other,
+each in the trees that did not see it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_columns
+from thresher.errors import InputError
+from thresher.files import portable
+from thresher.games.classes import ClassCounts
+from thresher.games.forest_vote import Floats, ForestVote, judge_weights
+from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
+from thresher.games.semivalues import Semivalue, weight_table
+from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
+from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.leaf_mover import LeafMover
+from thresher.neighbors.leaves import Leaves
+from thresher.neighbors.panels import plain_row
+from thresher.neighbors.tree_columns import Features, as_floats
+from thresher.neighbors.trees import ForestRows, row_prints
+from thresher.sides.protocol import Footprint, Who
+from thresher.threads import thread_count
+
+BLOCK_BYTES = 16 << 20  # of nodes and counts that go to workers at a time
+POINTS, VALIDATION = "points", "validation"  # who judges
+PREFIX = "forest_"  # of the names of its arrays in a file
+
+
+@dataclass(frozen=True)
+class ForestPoints:
+    """Points in the trees that they may fill, and their classes."""
+
+    rows: ForestRows
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class ForestSide:
+    """A forest and its judges; each leaf is a cell, which counts the points of each class.
+
+    Parameters
+    ----------
+    forest, classes
+        The structure of the trees, and the classes.
+    features, codes
+        The validation set as numbers, and its classes; None and no classes where points judge
+        each other.
+    strangers
+        Whether points may have labels that are no class: they are counted together.
+    """
+
+    forest: Forest
+    classes: Classes
+    features: Features | None
+    codes: Codes
+    strangers: bool = False
+    kind: ClassVar[str] = "forest"
+    method: ClassVar[str] = "forest-shapley"
+    dtype: ClassVar[Any] = np.int32
+
+    @property
+    def width(self) -> int:
+        """The number of features of a point."""
+        assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
+        return self.forest.columns.width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """A number for each class and leaf."""
+        return len(self.classes) + self.strangers, int(self.forest.starts[-1])
+
+    @property
+    def holds_points(self) -> bool:
+        """Whether points judge each other."""
+        return self.features is None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __str__(self) -> str:
+        trees = f"{len(self.forest.trees)} trees"
+        return f"{trees}, {'judged by the points' if self.holds_points else self._said()}"
+
+    def _said(self) -> str:
+        return f"{len(self)} validation points"
+
+    def judges(self, points: int) -> int:
+        """How many judge."""
+        return points if self.holds_points else len(self)
+
+    def check_points(
+        self, X: Any, y: Any, labels: RawLabels | None = None, *, strangers: bool = False,
+        first: int = 0, name: str = "X",
+    ) -> ForestPoints:  # fmt: skip
+        """Points that match the forest in their columns."""
+        features = self.forest.encode(name, X)
+        found = check_labels("y", y if labels is None else labels, len(features), first=first)
+        rows = self.forest.rows(features)
+        if strangers and self.strangers:
+            codes = self.classes.known_codes(found)
+            return ForestPoints(rows, np.where(codes < 0, np.int32(len(self.classes)), codes))
+        holder = "y" if name == "X" else name
+        return ForestPoints(rows, self.classes.encode(holder, found, first=first))
+
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, as trees see it; None where X is not that."""
+        assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
+        row = None if self.forest.columns.texts else plain_row(X, self.width)
+        return None if row is None else as_floats(row).astype(np.float64)
+
+    def stored_points(self, rows: NDArray[Any], codes: Codes) -> ForestPoints:
+        """Points of which a store has kept the features."""
+        return ForestPoints(self.forest.rows(rows.astype(np.float32)), codes)
+
+    def prints(self, rows: ForestRows, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A fingerprint of each row, and of its integer of `salt`."""
+        return row_prints(rows.array, salt)
+
+    def twins(self, points: ForestPoints) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Nobody looks for twins: where points judge, all of them are."""
+        return np.zeros(len(self), np.bool_)
+
+    def warn_of_reach(self, *, stacklevel: int) -> None:
+        """Every point is in some leaf."""
+
+    def mover(self) -> LeafMover:
+        """What counts single rows."""
+        return LeafMover.of(self.forest)
+
+    def near(self, neighbors: Neighbors = "auto") -> Leaves:
+        """The leaves."""
+        del neighbors
+        return Leaves(self.forest.starts)
+
+    def counting(self) -> ClassCounts:
+        """A point is one more of its class."""
+        return ClassCounts(self.shape[0])
+
+    def utility(self, counts: NDArray[Any]) -> float:
+        """The utility of all counted points."""
+        vote = self._vote(ForestVote, counts, "shapley")
+        trees = self._trees()
+        return float(sum(vote.utility(counts[:, each].astype(np.int64), each) for each in trees))
+
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.int32]:
+        """The class counts of leaves that have judges; those of others are nobody's business."""
+        del semivalue
+        table = np.array(counts[: len(self.classes)], np.int32)
+        if self.holds_points:
+            return table
+        for columns in self._trees():
+            table[:, columns] *= self._judges(columns, table[:, columns]).any(axis=0)
+        return table
+
+    def check_prices(self, table: Any) -> NDArray[np.int32]:
+        """A table of class counts."""
+        found, shape = np.array(table), (len(self.classes), self.shape[1])
+        if found.shape != shape or found.dtype.kind not in "iu" or (found < 0).any():
+            raise InputError(f"table must hold {shape[0]} x {shape[1]} class counts")
+        return found.astype(np.int32)
+
+    def payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[ForestVote, NDArray[Any]]:
+        """The game that pays points by class counts, and those."""
+        if who == "members" and label is None:
+            return self._vote(MemberVote, table, semivalue), table
+        more = {"member": who == "members", "label": label}
+        return self._vote(OtherVote, table, semivalue, **more), table
+
+    def label_payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who
+    ) -> tuple[Any, NDArray[Any]]:
+        """As `payment`, for every label at once."""
+        return self._vote(LabelVote, table, semivalue, member=who == "members"), table
+
+    def _vote(self, kind: Any, counts: NDArray[Any], semivalue: Semivalue, **more: Any) -> Any:
+        """A game of leaves with these counts."""
+        most = max((int(counts[:, c].sum(axis=0).max(initial=0)) for c in self._trees()), default=0)
+        own = 1 / self.forest.trees_each if self.holds_points else None
+        weights = weight_table(semivalue, most + 2)
+        return kind(len(self.classes), self._judges, weights, own, **more)
+
+    def _judges(self, columns: slice, sums: NDArray[Any]) -> Floats:
+        """The weight of the judges of each class in each leaf of a tree."""
+        if self.features is None:
+            return np.asarray(sums / self.forest.trees_each, np.float64)
+        leaves = self.forest.rows(self.features, everywhere=True).leaves(self.near().tree(columns))
+        shape = len(self.classes), columns.stop - columns.start
+        return judge_weights(leaves, self.codes, shape) / self.forest.size
+
+    def _trees(self) -> list[slice]:
+        """The leaves of each tree."""
+        ends = self.forest.starts.tolist()
+        return [slice(lo, hi) for lo, hi in pairwise(ends)]
+
+    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
+        """What a valuation says about itself."""
+        forest = self.forest
+        about = {"folds": forest.folds, "seed": forest.seed} if forest.folds else {"folds": None}
+        return {
+            "forest": forest.name,
+            **about,
+            "trees": forest.size,
+            "semivalue": semivalue,
+            "classes": list(self.classes.labels),
+            "judges": POINTS if self.holds_points else VALIDATION,
+            "validation_points": len(self),
+            "mean": mean,
+        }
+
+    def named(self, names: tuple[str, ...] | None) -> ForestSide:
+        """The same side, if the columns of the points may have these names."""
+        assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
+        check_columns("X", names, "the forest", self.forest.columns.names)
+        return self
+
+    def with_classes(
+        self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
+    ) -> ForestSide:
+        """The same side with other classes, and these labels of the validation points."""
+        codes = classes.encode("y_val", list(labels))
+        return dataclasses.replace(self, classes=classes, codes=codes, strangers=strangers)
+
+    def settled(
+        self, counts: NDArray[Any], before: ForestSide, meaning: Mapping[Hashable, Hashable]
+    ) -> NDArray[Any] | None:
+        """Rows of counts as this side has its classes; None where strangers are of several."""
+        was = before.classes.known_codes(list(meaning)).tolist()
+        now = self.classes.known_codes(list(meaning.values())).tolist()
+        moved: dict[int, int] = {}
+        for code, target in zip(was, now, strict=True):
+            if moved.setdefault(code, target) != target:
+                return None
+        if all(code == target for code, target in moved.items()):
+            return counts[: len(self.classes)]
+        found = np.zeros(self.shape, self.dtype)
+        for code, target in moved.items():
+            found[target] += counts[code]  # strangers, whose code is -1, are in the last row
+        return found
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from others."""
+        labels = [self.classes.labels[code] for code in self.codes.tolist()]
+        return {
+            "forest": self.forest.digest(),
+            "validation": validation_digest(self.features, labels),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What a file says of it, besides its arrays."""
+        return {
+            "forest": self.forest.describe(),
+            "judges": POINTS if self.holds_points else VALIDATION,
+            "holds_points": self.holds_points,
+            "classes": portable("label", self.classes.labels),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The nodes of the trees, and the validation set if there is one."""
+        found = {f"{PREFIX}{name}": array for name, array in self.forest.nodes.items()}
+        features = np.zeros((0, self.width), np.float32) if self.features is None else self.features
+        return {"labels": self.codes, "features": features, **found}
+
+    def ranges(self) -> list[slice]:
+        """The leaves of some trees."""
+        per_leaf = 2 * 13 + self.dtype().itemsize * self.shape[0]
+        found, lo = [], 0
+        for columns in self._trees():
+            if (columns.stop - lo) * per_leaf > BLOCK_BYTES and columns.start > lo:
+                found.append(slice(lo, columns.start))
+                lo = columns.start
+        return [*found, slice(lo, self.shape[1])]
+
+    def some(self, block: slice) -> ForestSide:
+        """The side of some trees."""
+        lo, hi = np.searchsorted(self.forest.starts, [block.start, block.stop]).tolist()
+        return dataclasses.replace(self, forest=self.forest.some(lo, hi))
+
+    def footprint(self) -> Footprint:
+        """Rows as numbers, their folds and leaves; tables of counts, and one tree at a time."""
+        splits = 1 + max(tree.split for tree in self.forest.trees)
+        row = (8 + 4) * self.width + 8 * splits + 8 * (thread_count() + 2)
+        entries, cells = self.shape
+        largest = max(tree.size for tree in self.forest.trees)
+        return Footprint(self.width, row, entries * (3 * 4 * cells + 12 * 8 * largest))
+
+
+def validation_digest(features: Features | None, labels: list[Hashable]) -> str | None:
+    """A SHA-256 of a validation set, if there is one."""
+    if features is None:
+        return None
+    state = hashlib.sha256(repr(labels).encode())
+    state.update(features.tobytes())
+    return state.hexdigest()
+
+
+def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
+    """The side of a forest and a validation set; without one the points judge each other."""
+    if not isinstance(forest, Forest):
+        raise InputError(
+            f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
+        )
+    if (X_val is None) != (y_val is None):
+        raise InputError("X_val and y_val go together: pass both, or neither")
+    features, labels = None, check_labels("y_val", [])
+    if X_val is not None:
+        features = forest.encode("X_val", X_val)
+        labels = check_labels("y_val", y_val, len(features))
+    found = class_list(classes, list(forest.classes), labels)
+    return ForestSide(forest, found, features, found.encode("y_val", labels))

@@ -1,0 +1,216 @@
+"""What counts, price lists, passes and live stores know of the public side of a valuation.
+
+The public side is all that is fixed before the first point is counted: who judges the points, what
+near means, the classes. Its cells keep sums and set prices, such as one cell for each validation
+point. Whatever is built on this protocol works for every side, and knows nothing of balls, leaves
+or formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.games.semivalues import Semivalue
+from thresher.labels import Classes, Codes, RawLabels
+from thresher.neighbors.ball import Neighbors
+from thresher.passes.walk import Game, Neighborhood, Sums
+
+Who = Literal["members", "newcomers"]
+
+
+class SidePoints(Protocol):
+    """Points that a side has checked."""
+
+    @property
+    def rows(self) -> Any:
+        """Features, distances, or whatever the neighborhood looks at."""
+
+    @property
+    def codes(self) -> Codes:
+        """The class of each point."""
+
+    def __len__(self) -> int: ...
+
+
+class LabelSums(Protocol):
+    """A game that pays points under every label at once."""
+
+    def groups(self, codes: Codes) -> Any:
+        """How points are laid out."""
+
+    def pay(
+        self, block: Any, groups: Any, prices: Any, values: NDArray[np.float64],
+        counts: NDArray[np.int32] | None = None,
+    ) -> None:  # fmt: skip
+        """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near."""
+
+
+class Mover(Protocol):
+    """Counts one row at a time, fast."""
+
+    def fingerprint(self, row: NDArray[np.float64], code: int) -> int:
+        """The fingerprint of a row and its class, as `PublicSide.prints` has it."""
+
+    def move(
+        self, row: NDArray[np.float64], leave: int, enter: int, counts: NDArray[Any], *,
+        twins: bool,
+    ) -> bool:  # fmt: skip
+        """Count a row out of one class and into another, where -1 is none.
+
+        False, and nothing changes, where a table of one row would be refused or warned of.
+        """
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a side takes in memory.
+
+    Parameters
+    ----------
+    width
+        Numbers in a row.
+    row, standing
+        Bytes for each row that is computed on, and bytes whatever the number of rows.
+    tree
+        Whether near pairs may be found by a tree over the points.
+    """
+
+    width: int
+    row: int = 0
+    standing: int = 0
+    tree: bool = False
+
+
+class PublicSide(Protocol):
+    """Who judges the points, and what near means."""
+
+    kind: ClassVar[str]  # what files call it
+    method: ClassVar[str]  # what values by it are called
+    dtype: ClassVar[Any]  # of the table of counts
+
+    @property
+    def classes(self) -> Classes:
+        """The classes."""
+
+    @property
+    def codes(self) -> Codes:
+        """The class of each validation point."""
+
+    @property
+    def width(self) -> int:
+        """The number of features of a point."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The table of counts: how many numbers a cell keeps, and how many cells there are."""
+
+    @property
+    def holds_points(self) -> bool:
+        """Whether points judge each other, so that prices tell of single points."""
+
+    def __len__(self) -> int:
+        """How many validation points there are."""
+
+    def __str__(self) -> str:
+        """Who judges, in a few words."""
+
+    def judges(self, points: int) -> int:
+        """How many judge, where there are so many points."""
+
+    def check_points(
+        self, X: Any, y: Any, labels: RawLabels | None = None, *, strangers: bool = False,
+        first: int = 0, name: str = "X",
+    ) -> SidePoints:  # fmt: skip
+        """Points that match this side in width and classes; see `inputs.check_points`."""
+
+    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+        """The only row of a plain array, as `Mover.move` wants it; None where X is not that."""
+
+    def stored_points(self, rows: NDArray[Any], codes: Codes) -> SidePoints:
+        """Points of which a store has kept the features."""
+
+    def prints(self, rows: Any, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A fingerprint of each row, and of its integer of `salt`."""
+
+    def twins(self, points: Any) -> NDArray[np.bool_]:
+        """Which validation rows also occur among the points, where that is looked for."""
+
+    def warn_of_reach(self, *, stacklevel: int) -> None:
+        """Warn that no point is in any cell."""
+
+    def mover(self) -> Mover | None:
+        """What counts single rows; None where they are counted as tables."""
+
+    def near(self, neighbors: Neighbors = "auto") -> Neighborhood:
+        """Which cells each point is in."""
+
+    def counting(self) -> Sums:
+        """What a point adds to its cells."""
+
+    def utility(self, counts: NDArray[Any]) -> float:
+        """The utility of all counted points."""
+
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
+        """The table of a price list."""
+
+    def check_prices(self, table: Any) -> NDArray[Any]:
+        """`table`, if it can be that of a price list."""
+
+    def payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[Game, NDArray[Any]]:
+        """The game that pays points by the table of a price list, and what it pays by.
+
+        With `label`, members are paid as if they had that class.
+        """
+
+    def label_payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who
+    ) -> tuple[LabelSums, NDArray[Any]]:
+        """As `payment`, for every label at once."""
+
+    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
+        """What a valuation says about itself."""
+
+    def named(self, names: tuple[str, ...] | None) -> Self:
+        """The same side, if the columns of the points may have these names."""
+
+    def with_classes(
+        self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
+    ) -> Self:
+        """The same side with other classes, and these labels of the validation points.
+
+        With `strangers` points may have labels that are no class.
+        """
+
+    def settled(
+        self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
+    ) -> NDArray[Any] | None:
+        """Counts that were made with the classes of `before`, as this side would count.
+
+        `meaning` says what the labels that were read are as classes. None where all has to be
+        counted again.
+        """
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other sides, in a few numbers and words, besides the classes."""
+
+    def describe(self) -> dict[str, Any]:
+        """What a file says of it, besides its arrays."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a file has of it."""
+
+    def ranges(self) -> list[slice]:
+        """Ranges of cells that go to workers one by one."""
+
+    def some(self, block: slice) -> Self:
+        """The side of some cells."""
+
+    def footprint(self) -> Footprint:
+        """What it takes in memory."""

@@ -1,0 +1,82 @@
+"""Public sides in files: what kind of side it is follows from the format of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_choice, check_features, check_metric, check_radius
+from thresher.errors import InputError
+from thresher.files import check_sealed
+from thresher.inputs import Validation
+from thresher.labels import Classes, Codes
+from thresher.metrics import measure
+from thresher.neighbors.forests import Forest
+from thresher.sides.ball import BallSide
+from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
+from thresher.sides.protocol import PublicSide
+
+
+def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
+    """The kind of side in a file, one of `formats`; an error where the seal is broken."""
+    named = about.get("format") if isinstance(about, dict) else None
+    known = [kind for kind, name in formats.items() if name == named]
+    if not known:
+        raise InputError(f"its format is not {' or '.join(formats.values())}")
+    check_sealed(about, formats[known[0]], *parts)
+    return known[0]
+
+
+def stored_side(kind: str, about: Any, arrays: Mapping[str, Any]) -> PublicSide:
+    """The side that a file describes."""
+    return READERS[kind](about, arrays)
+
+
+def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
+    """The side that a file describes."""
+    metric, features = check_metric(about["metric"]), arrays.get("features")
+    rows = None
+    if features is not None:
+        rows = measure("X_val", check_features("X_val", features), cosine=metric == "cosine")
+    columns = None if about["columns"] is None else tuple(about["columns"])
+    classes = Classes(tuple(about["classes"]))
+    labels = _codes(arrays["labels"], classes, None if rows is None else len(rows))
+    if not len(labels):
+        raise InputError("it has no validation points")
+    validation = Validation(rows, labels, classes, metric, columns)
+    return BallSide(validation, check_radius(about["radius"]))
+
+
+def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
+    """Class codes that a file has, one for each of so many rows."""
+    labels = np.array(codes, np.int32)
+    known = labels.ndim == 1 and (labels >= 0).all() and (labels < len(classes)).all()
+    if not known:
+        raise InputError("it has labels that are not among its classes")
+    if rows is not None and rows != len(labels):
+        raise InputError(f"it has {rows} rows but {len(labels)} labels")
+    return labels
+
+
+def _forest(about: Any, arrays: Mapping[str, Any]) -> ForestSide:
+    """The side that a file describes."""
+    nodes = {
+        name.removeprefix(PREFIX): each for name, each in arrays.items() if name.startswith(PREFIX)
+    }
+    forest, classes = Forest.stored(about["forest"], nodes), Classes(tuple(about["classes"]))
+    judges = check_choice("judges", about["judges"], (POINTS, VALIDATION))
+    features = np.array(arrays["features"], np.float32)
+    codes = _codes(arrays["labels"], classes, len(features))
+    empty = judges == POINTS
+    side = ForestSide(forest, classes, None if empty else features, codes)
+    if features.ndim != 2 or features.shape[1] != side.width or (len(codes) == 0) != empty:
+        raise InputError("its validation set does not fit the forest")
+    return side
+
+
+READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
+    BallSide.kind: _ball,
+    ForestSide.kind: _forest,
+}
