@@ -160,6 +160,15 @@ def test_a_point_is_left_out_by_its_row_and_not_by_its_distance(function, diagon
         check_against_one_at_a_time(function, D, y, k=1, error=0.3, **options)
 
 
+def test_a_point_is_left_out_where_all_others_are_infinitely_far():
+    D, y = np.full((130, 130), np.inf), np.arange(130) % 3
+    for error in (0.0, 0.3):
+        found = check_against_one_at_a_time(
+            th.knn_shapley, D, y, k=1, error=error, metric="precomputed"
+        )
+        assert found.params["neighbors_kept"] == (129 if error == 0 else 3)
+
+
 def test_a_tree_gives_the_same_bits_in_blocks_of_any_size(monkeypatch):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(3000, 2)).round(1), rng.integers(0, 3, 3000)
