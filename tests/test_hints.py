@@ -170,13 +170,21 @@ def test_labels_of_which_some_match_are_told_with_both_forms(one, other):
 )
 def test_labels_that_differ_in_type_are_told(y, y_val):
     X = np.arange(len(y), dtype=float)[:, None]
-    for function, options in ((th.tknn_shapley, {"radius": 1}), (th.knn_shapley, {"k": 1})):
-        with pytest.warns(th.LabelWarning, match="write labels differently"):
-            function(X, y, X + 0.1, y_val, metric="euclidean", **options)
-    classes = list(dict.fromkeys([*y, *y_val]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        th.tknn_shapley(X, y, X + 0.1, y_val, radius=1, metric="euclidean", classes=classes)
+    by_distance, classes = {"metric": "euclidean"}, list(dict.fromkeys([*y, *y_val]))
+    for function, options in (
+        (th.tknn_shapley, {"radius": 1, **by_distance}),
+        (th.knn_shapley, {"k": 1, **by_distance}),
+        (th.zero_budget_score, {"radius": 1, **by_distance}),
+        (th.forest_shapley, {"trees": 2}),
+        (th.leaf_shapley, {}),
+    ):
+        X_val = X if function is th.leaf_shapley else X + 0.1
+        with pytest.warns(th.LabelWarning, match="write labels differently") as caught:
+            function(X, y, X_val, y_val, **options)
+        assert [each.filename for each in caught] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            function(X, y, X_val, y_val, **options, classes=classes)
 
 
 def test_labels_that_both_sides_have_need_no_warning():

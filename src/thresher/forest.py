@@ -26,6 +26,7 @@ from thresher.checks import check_count, check_flag
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
+from thresher.inputs import warn_of_codes
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.neighbors.trees import ForestRows, Grown, grow, tree_features
@@ -128,9 +129,12 @@ class _Votes:
         labels = check_labels("y", y, len(rows))
         labels_val = None if rows_val is None else check_labels("y_val", y_val, len(rows_val))
         found = class_list(classes, labels, *(() if labels_val is None else (labels_val,)))
+        codes = found.encode("y", labels)
         codes_val = None if labels_val is None else found.encode("y_val", labels_val)
+        if classes is None and codes_val is not None:
+            warn_of_codes(codes, codes_val, found, stacklevel=4)
         near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
-        return cls(rows, found.encode("y", labels), rows_val, codes_val, near, trees, found)
+        return cls(rows, codes, rows_val, codes_val, near, trees, found)
 
     def valuation(
         self, method: str, about: dict[str, Any], semivalue: Semivalue, *, owners: Any,

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns, check_features, check_width, column_names, is_frame
+from thresher.checks import (
+    check_columns,
+    check_features,
+    check_long_integers,
+    check_width,
+    column_names,
+    is_frame,
+)
 from thresher.errors import InputError
 from thresher.kernels.pairs import fingerprints
 from thresher.labels import Codes, is_missing
@@ -197,8 +204,12 @@ def tree_features(name: str, table: Any) -> tuple[Features, Encode]:
     }
 
     def encode(other: str, more: Any) -> Features:
+        if not is_frame(more):
+            kind = type(more).__name__
+            raise InputError(f"{other} must be a data frame, since {name} is one, got {kind}")
         check_columns(other, column_names(more), name, column_names(table))
         rows = nw.from_native(more, eager_only=True)
+        check_long_integers(other, rows)
         columns = [_column(rows, column, categories.get(column)) for column in frame.columns]
         if not columns or not len(rows):
             raise InputError(f"{other} is empty: a row and a column are needed")
