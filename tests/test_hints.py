@@ -46,12 +46,14 @@ IDS = {
     "backwards": ("t", list(range(5 * ROWS, 0, -5))),
     "shuffled": ("case", RANDOM.permutation(ROWS).tolist()),
     "scattered": ("patient_id", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
+    "joined": ("patientid", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
     "copied": ("nr", [*range(ROWS - 1), ROWS - 2]),
     "as floats": ("nr", [float(i) for i in range(ROWS)]),
 }
 FEATURES = {
     "counts": ("visits", RANDOM.integers(0, 30, ROWS).tolist()),
     "amounts": ("price", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
+    "a word": ("liquid", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
     "measures": ("height", np.sort(RANDOM.normal(size=ROWS)).tolist()),
     "constant": ("one", [1] * ROWS),
 }
@@ -143,6 +145,20 @@ def test_missing_labels_are_told_by_every_way_of_running_and_in_the_report():
         assert "a class is made of each of these labels: 'NULL'" in done.stderr
     assert "'NULL'" in Page(Path("r.html").read_text()).said("cautions")
     assert "'NULL';" not in thresher(*run, "k.csv", "--keep-na").stderr
+
+
+@pytest.mark.parametrize("word", ["NA", "cat"])
+def test_a_release_tells_of_missing_labels_of_the_public_set_alone(word):
+    pytest.importorskip("opendp")
+    write("p.csv", labels=("cat", "dog", "NULL"))
+    write("v.csv", labels=("cat", "dog", word), seed=1)
+    th.Ledger.create("l.db", epsilon=1, delta=1e-5)
+    budget = ("--epsilon", 1, "--delta", 1e-5, "--ledger", "l.db", "--out-prices", "p.json")
+    done = thresher("release", "p.csv", "--validation", "v.csv", *budget)
+    assert done.returncode == 0, done.stderr
+    told = "hint: in v.csv a class is made of each of these labels: 'NA'; fill in or drop the rows"
+    assert (told in done.stderr) == (word == "NA")
+    assert "NULL" not in done.stderr
 
 
 PAIRS = [
