@@ -46,12 +46,14 @@ IDS = {
     "backwards": ("t", list(range(5 * ROWS, 0, -5))),
     "shuffled": ("case", RANDOM.permutation(ROWS).tolist()),
     "scattered": ("patient_id", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
+    "joined": ("patientid", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
     "copied": ("nr", [*range(ROWS - 1), ROWS - 2]),
     "as floats": ("nr", [float(i) for i in range(ROWS)]),
 }
 FEATURES = {
     "counts": ("visits", RANDOM.integers(0, 30, ROWS).tolist()),
     "amounts": ("price", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
+    "a word": ("liquid", RANDOM.choice(10**9, ROWS, replace=False).tolist()),
     "measures": ("height", np.sort(RANDOM.normal(size=ROWS)).tolist()),
     "constant": ("one", [1] * ROWS),
 }
@@ -145,6 +147,20 @@ def test_missing_labels_are_told_by_every_way_of_running_and_in_the_report():
     assert "'NULL';" not in thresher(*run, "k.csv", "--keep-na").stderr
 
 
+@pytest.mark.parametrize("word", ["NA", "cat"])
+def test_a_release_tells_of_missing_labels_of_the_public_set_alone(word):
+    pytest.importorskip("opendp")
+    write("p.csv", labels=("cat", "dog", "NULL"))
+    write("v.csv", labels=("cat", "dog", word), seed=1)
+    th.Ledger.create("l.db", epsilon=1, delta=1e-5)
+    budget = ("--epsilon", 1, "--delta", 1e-5, "--ledger", "l.db", "--out-prices", "p.json")
+    done = thresher("release", "p.csv", "--validation", "v.csv", *budget)
+    assert done.returncode == 0, done.stderr
+    told = "hint: in v.csv a class is made of each of these labels: 'NA'; fill in or drop the rows"
+    assert (told in done.stderr) == (word == "NA")
+    assert "NULL" not in done.stderr
+
+
 PAIRS = [
     ("caf\u00e9", "cafe\u0301"), ("cat", "Cat"), ("cat", "cat "), ("1", "\uff11"), ("cat", "cat\u200b"),
     ("big cat", "big  cat"), ("01", "1"), ("1.0", "1"),
@@ -170,13 +186,21 @@ def test_labels_of_which_some_match_are_told_with_both_forms(one, other):
 )
 def test_labels_that_differ_in_type_are_told(y, y_val):
     X = np.arange(len(y), dtype=float)[:, None]
-    for function, options in ((th.tknn_shapley, {"radius": 1}), (th.knn_shapley, {"k": 1})):
-        with pytest.warns(th.LabelWarning, match="write labels differently"):
-            function(X, y, X + 0.1, y_val, metric="euclidean", **options)
-    classes = list(dict.fromkeys([*y, *y_val]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        th.tknn_shapley(X, y, X + 0.1, y_val, radius=1, metric="euclidean", classes=classes)
+    by_distance, classes = {"metric": "euclidean"}, list(dict.fromkeys([*y, *y_val]))
+    for function, options in (
+        (th.tknn_shapley, {"radius": 1, **by_distance}),
+        (th.knn_shapley, {"k": 1, **by_distance}),
+        (th.zero_budget_score, {"radius": 1, **by_distance}),
+        (th.forest_shapley, {"trees": 2}),
+        (th.leaf_shapley, {}),
+    ):
+        X_val = X if function is th.leaf_shapley else X + 0.1
+        with pytest.warns(th.LabelWarning, match="write labels differently") as caught:
+            function(X, y, X_val, y_val, **options)
+        assert [each.filename for each in caught] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            function(X, y, X_val, y_val, **options, classes=classes)
 
 
 def test_labels_that_both_sides_have_need_no_warning():

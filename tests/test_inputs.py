@@ -247,6 +247,7 @@ def test_integers_that_no_float_holds_are_refused_wherever_they_stand(rows):
         lambda: th.tknn_shapley(Blocks(rows), Y, None, YV, metric="precomputed"),
         lambda: th.knn_shapley(Blocks(X[:, :1], rows), Y, None, [0, 1, 1], metric="precomputed"),
         lambda: th.tknn_shapley(rows, Y, V, YV, memory="1GB"),
+        lambda: th.forest_shapley(rows, Y, trees=2),
     ):
         with pytest.raises(th.InputError, match=r"X.* has integers beyond 2\*\*53"):
             call()

@@ -89,7 +89,7 @@ OBJECTS = {name: lambda name=name: raising(name) for name in METHODS} | {
 ENTRIES = OBJECTS | {
     repr(each)[:24]: lambda each=each: each
     for each in [None, "x", b"x", 1j, np.complex64(1j), math.nan, 2**2000, HUGE, np.ma.masked,
-                 np.ones(1), [1], {}, decimal.Decimal("sNaN")]
+                 np.ones(1), [1], {}, decimal.Decimal("sNaN"), np.timedelta64(5, "ns")]
 }  # fmt: skip
 ROWS = OBJECTS | {
     repr(each)[:24]: lambda each=each: each
@@ -162,8 +162,9 @@ def test_labels_without_slices_are_read_one_by_one():
     odd = datetime.datetime(
         9999, 12, 31, 23, 59, tzinfo=datetime.timezone(datetime.timedelta(hours=-5)), fold=1
     )
-    queue = collections.deque(["a", odd, "b"])
-    assert [read_labels("y", queue)[i] for i in (0, 2)] == ["a", "b"]
+    places = pytest.importorskip("pandas").Series(["a", odd, "b"], [0.0, 0.1, 0.2], dtype=object)
+    for labels in (collections.deque(["a", odd, "b"]), places):
+        assert [read_labels("y", labels)[i] for i in (0, 2)] == ["a", "b"]
 
 
 def test_masked_labels_are_those_of_the_array_but_for_masked_ones():

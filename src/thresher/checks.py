@@ -238,7 +238,7 @@ def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
         return np.empty(frame.shape, np.float32)
     single = {nw.Float32, nw.Boolean, nw.Int8, nw.UInt8, nw.Int16, nw.UInt16}
     if exact:
-        _check_long_integers(name, frame, {nw.Int64, nw.UInt64, nw.Int128, nw.UInt128})
+        check_long_integers(name, frame)
     target = nw.Float32 if all(dtype in single for dtype in frame.schema.values()) else nw.Float64
     array = frame.select(nw.all().cast(target)).to_numpy()
     if array.dtype.kind == "O":  # nullable columns: missing entries become NaN, found later
@@ -259,9 +259,10 @@ def _check_numeric(name: str, frame: Any, boolean: Any) -> None:
         )
 
 
-def _check_long_integers(name: str, frame: Any, kinds: set[Any]) -> None:
+def check_long_integers(name: str, frame: Any) -> None:
+    """Raise if a frame of narwhals has an integer that no float64 holds exactly."""
     for column, dtype in frame.schema.items():
-        if dtype in kinds:
+        if dtype.is_integer():
             entries = frame.get_column(column)
             ends = [end for end in (entries.min(), entries.max()) if not _is_na(end)]
             if any(abs(int(end)) > MAX_INTEGER for end in ends):

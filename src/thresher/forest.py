@@ -28,6 +28,7 @@ from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
 from thresher.growth import check_growth, grown_from
+from thresher.inputs import warn_of_codes
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
@@ -141,9 +142,11 @@ class Votes:
         labels = check_labels("y", y, len(rows))
         labels_val = None if rows_val is None else check_labels("y_val", y_val, len(rows_val))
         found = class_list(classes, labels, *(() if labels_val is None else (labels_val,)))
-        codes_val = None if labels_val is None else found.encode("y_val", labels_val)
-        near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
         codes = found.encode("y", labels)
+        codes_val = None if labels_val is None else found.encode("y_val", labels_val)
+        if classes is None and codes_val is not None:
+            warn_of_codes(codes, codes_val, found, stacklevel=5)
+        near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
         return cls(rows, codes, rows_val, codes_val, near, trees, found, middle)
 
     @property

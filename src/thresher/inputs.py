@@ -177,10 +177,7 @@ def check_pair(
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     points = check_points(X, y, validation, labels)
     if classes is None:
-        ours, theirs = (
-            _labels_of(codes, validation.classes) for codes in (points.codes, validation.codes)
-        )
-        warn_of_labels(ours, theirs, stacklevel=4)
+        warn_of_codes(points.codes, validation.codes, validation.classes, stacklevel=4)
     warn_of_twins(points, validation, stacklevel=4)
     return points, validation
 
@@ -224,9 +221,11 @@ def warn_of_labels(
         )
 
 
-def _labels_of(codes: Codes, classes: Classes) -> list[Hashable]:
-    """The labels that occur."""
-    return [classes.labels[code] for code in np.flatnonzero(np.bincount(codes))]
+def warn_of_codes(ours: Codes, theirs: Codes, classes: Classes, *, stacklevel: int) -> None:
+    """The same warning, about labels by their codes."""
+    found = [np.flatnonzero(np.bincount(codes)).tolist() for codes in (ours, theirs)]
+    labels = ([classes.labels[code] for code in codes] for codes in found)
+    warn_of_labels(*labels, stacklevel=stacklevel + 1)
 
 
 def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) -> None:

@@ -11,8 +11,14 @@ from thresher.checks import check_flag, check_no_limits, check_radius, is_dask
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import check_pair, check_points, check_validation, warn_of_twins
-from thresher.labels import check_owners
+from thresher.inputs import (
+    check_pair,
+    check_points,
+    check_validation,
+    warn_of_labels,
+    warn_of_twins,
+)
+from thresher.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import valuation_of, warn_of_reach
@@ -165,7 +171,10 @@ def zero_budget_score(
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-    points = check_points(X, y, validation, strangers=classes is None)
+    labels = check_labels("y", y)
+    points = check_points(X, y, validation, labels, strangers=classes is None)
+    if classes is None:
+        warn_of_labels(class_list(None, labels).labels, validation.classes.labels, stacklevel=3)
     warn_of_twins(points, validation, stacklevel=3)
     known_owners = check_owners(owners, len(points))
     share = 1 / len(validation.classes)

@@ -75,13 +75,17 @@ def release(
             "owner has (public, or a guess; 1 if one each); nothing was charged"
         )
         raise typer.Exit(2)
+    from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
+    from thresher.runs.hints import missing_labels
     from thresher.tables import read_labeled, read_private, same_columns
 
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
+    if doubt := missing_labels(check_labels("y_val", y_val)):  # which are public
+        say(f"hint: in {validation} {doubt}")
     left_out = [*split_names(ignore), *([] if owner is None else [owner])]
     X, X_val = same_columns(private.X, X_val, left_out)
     found = dp_tknn_shapley(
@@ -105,14 +109,18 @@ def release(
         say("if the points have changed, give them another --version")
     else:
         _say_charge(ledger, found.record)
-    told = found.relative_error
-    error = "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
     if not found.price_list.scaled:
         say("its values have the right order but are too large: nobody should be paid by them")
-    if found.is_noise:
-        error = "; how good it is cannot be told: its table cannot be told from noise"
-    say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{error}")
+    say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
     show_json(dict(found.record))
+
+
+def _error(found: Any) -> str:
+    """What to say about the error."""
+    if found.is_noise:
+        return "; how good it is cannot be told: its table cannot be told from noise"
+    told = found.relative_error
+    return "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns, check_features, check_width, column_names, is_frame
+from thresher.checks import (
+    check_columns,
+    check_features,
+    check_long_integers,
+    check_width,
+    column_names,
+    is_frame,
+)
 from thresher.errors import InputError
 from thresher.labels import is_missing
 
@@ -85,6 +92,7 @@ class TreeColumns:
         if not self.width or not len(frame):
             raise InputError(f"{name} is empty: a row and a column are needed")
         check_width(name, np.empty((0, len(frame.columns))), wanted, self.width)
+        check_long_integers(name, frame)
         columns = [
             _column(frame, column, texts)
             for column, texts in zip(frame.columns, self.categories, strict=True)

@@ -34,7 +34,8 @@ def read_labels(name: str, labels: Any) -> RawLabels:
         except Exception as refused:
             if _is_refused(name, labels):
                 raise refused from None
-            return [_one(name, labels[row : row + 1]) for row in range(len(labels))]
+            rows = getattr(labels, "iloc", labels)  # by place, whatever the index of pandas is
+            return [_one(name, rows[row : row + 1]) for row in range(len(labels))]
 
 
 def _unmasked(name: str, labels: np.ma.MaskedArray[Any, Any]) -> RawLabels:

@@ -24,7 +24,7 @@ from thresher.errors import InputError
 
 NUMBERS = {bool, int, float, np.float32, np.float64, np.int64}
 NO_ROWS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though one can iterate over them
-NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating)
+NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating, np.datetime64, np.timedelta64)
 LOOSE = {"large_string", "null", "object", "str", "string", "string_view"}
 _one_at_a_time = threading.RLock()  # filters of warnings belong to the whole process
 

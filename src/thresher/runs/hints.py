@@ -25,7 +25,10 @@ LOOKED = 1 << 16  # rows that ids are looked for in
 LEAST_IDS = 20  # rows; fewer may well have different numbers
 DISTINCT = 0.95  # share of ids that are different, though rows may have copies
 DENSE = 2.0  # ids of n rows are numbers from a range of at most so many times n
-ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z](?:Id|ID)", re.S)
+OWNERS_OF_IDS = "case|client|customer|item|order|patient|person|record|sample|user|[cgpsu]?"
+ID_NAME = re.compile(
+    rf"(?i:(?:.*[\W_])?(?:(?:{OWNERS_OF_IDS})id|ids|uuid|key|idx|index|row))|.*[a-z](?:Id|ID)", re.S
+)
 
 Numbers = NDArray[np.float64]
 AnyEncoder = Encoder | TreeEncoder
@@ -96,16 +99,24 @@ def doubtful_labels(
         found.append(
             f"labels that differ only in how they are written are different classes: {named(alike)}"
         )
-    words = dict.fromkeys(
-        x for x in (*points, *validation) if isinstance(x, str) and spelled(x) in NO_LABEL
-    )
-    if words and not keep_na:
-        found.append(
-            f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
-            "where they mean that the label is missing, or confirm them as classes by "
-            f"{option('keep_na', value=True)}"
-        )
+    missing = "" if keep_na else missing_labels([*points, *validation])
+    if missing:
+        found.append(f"{missing}, or confirm them as classes by {option('keep_na', value=True)}")
     return found
+
+
+def missing_labels(labels: Iterable[Hashable]) -> str:
+    """What to do about classes whose names say that there is no label; empty without any.
+
+    Examples
+    --------
+    >>> missing_labels(["cat", "dog"])
+    ''
+    """
+    distinct = Coded.of(labels).distinct
+    words = [label for label in distinct if isinstance(label, str) and spelled(label) in NO_LABEL]
+    told = f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
+    return f"{told}where they mean that the label is missing" if words else ""
 
 
 def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
