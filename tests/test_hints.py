@@ -91,7 +91,7 @@ def test_where_ids_leave_nobody_near_the_command_and_the_report_say_why():
     done = thresher(*run, "--out", "o.csv", "--report", "r.html")
     assert done.returncode == 0, done.stderr
     assert f"{ROWS} outlier" in done.stderr
-    assert re.search(r"makes up (9\d|100) % of the distances", done.stderr)
+    assert re.search(r"makes up [89]\d % of the distances", done.stderr)
     assert "name it by --id 'row id', or leave it out by --ignore 'row id'" in done.stderr
     assert "or auto" not in done.stderr  # it was auto
     assert "larger --radius" not in done.stderr
