@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -200,7 +200,7 @@ def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) ->
     tell_of_twins(count_twins(points.rows, validation.rows), validation, stacklevel=stacklevel + 1)
 
 
-def tell_of_twins(twins: int, validation: Validation, *, stacklevel: int) -> None:
+def tell_of_twins(twins: int, validation: Sized, *, stacklevel: int) -> None:
     """Warn that so many validation rows are exact copies of training rows, if any is."""
     if twins:
         warnings.warn(
