@@ -154,6 +154,6 @@ def test_data_of_another_valuation_are_refused():
         explain(valuation, X, ["x"] * 40, X_val, y_val)
     with pytest.raises(th.InputError, match="the valuation is of 40 points"):
         explain(valuation, X[:9], y[:9], X_val, y_val)
-    knn = th.knn_shapley(X, y, X_val, y_val)
+    score = th.zero_budget_score(X, y, X_val, y_val, radius=0.8)
     with pytest.raises(th.InputError, match="needs a valuation by tknn_shapley"):
-        explain(knn, X, y, X_val, y_val)
+        explain(score, X, y, X_val, y_val)

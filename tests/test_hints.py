@@ -87,7 +87,7 @@ def test_features_are_not_taken_for_ids(kind):
 def test_where_ids_leave_nobody_near_the_command_and_the_report_say_why():
     write("p.csv", **{"row id": list(range(ROWS))})
     write("v.csv", seed=1, **{"row id": list(range(5000, 5000 + ROWS))})
-    run = ("value", "p.csv", "--validation", "v.csv")
+    run = ("value", "p.csv", "--validation", "v.csv", "--method", "tknn")
     done = thresher(*run, "--out", "o.csv", "--report", "r.html")
     assert done.returncode == 0, done.stderr
     assert f"{ROWS} outlier" in done.stderr

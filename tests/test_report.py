@@ -516,14 +516,15 @@ def test_labels_alone_give_the_spread_by_class():
     assert gather(VALUATION, y=DATA[1], y_val=DATA[3]).distribution == found.distribution
 
 
-def test_knn_values_have_no_prices_and_no_radius():
+def test_knn_values_have_no_radius_and_suggest_all_the_same():
     valuation = th.knn_shapley(*DATA, k=3)
     found = gather(valuation, *DATA)
     assert found.removal.models == ("logistic regression",)
     assert found.removal.cross_check is not None
     assert found.map is not None
     assert found.missing["radius"] == "knn-shapley has no radius"
-    assert "this is knn-shapley" in found.missing["suggestions"]
+    assert sum(found.suggestions.total.values()) == len(valuation)
+    assert found.lowest.title == "Rows to review"
     assert "k = 3" in Page(render(found)).text
 
 

@@ -308,7 +308,7 @@ def test_rare_classes_are_held_out_too():
 def test_a_table_of_copies_is_pointed_out(data):
     X, y, _, _ = data
     write_table("twins.csv", np.vstack([X[:60], X]), [*y[:60], *y])
-    done = thresher("value", "twins.csv", "--out", "v.csv")
+    done = thresher("value", "twins.csv", "--method", "tknn", "--out", "v.csv")
     assert "120 of 180 rows have copies" in done.stderr
 
 
@@ -398,7 +398,7 @@ def test_columns_of_other_scales_are_pointed_out(data):
     X, y, X_val, y_val = data
     for name, rows, labels in (("p.csv", X, y), ("w.csv", X_val, y_val)):
         write_table(name, rows * [1, 1, 1e6], labels)
-    done = thresher("value", "p.csv", "--validation", "w.csv", "--out", "v.csv")
+    done = thresher("value", "p.csv", "--validation", "w.csv", "--method", "tknn", "-o", "v.csv")
     assert "columns differ in scale" in done.stderr
     assert "--standardize" in done.stderr
     done = thresher("value", "p.csv", "--validation", "w.csv", "--standardize", "--out", "w2.csv")
@@ -441,7 +441,7 @@ def test_rows_without_a_distance_are_named_as_in_the_table(cell, metric, words, 
     lines = Path("points.csv").read_text().splitlines()
     lines[78] = f"{cell},{lines[78].split(',')[-1]}"
     put("odd.csv", "\n".join(lines) + "\n")
-    settings = Settings("odd.csv", metric=metric, seed=seed, holdout=0.4)
+    settings = Settings("odd.csv", method="tknn", metric=metric, seed=seed, holdout=0.4)
     check_refused(lambda: value_files(settings), f"odd.csv {words}")
 
 
@@ -499,9 +499,14 @@ def test_one_row_and_one_class():
     put("w.csv", "x,z,y\n1,3,a\n2,1,a\n")
     valued = value_files(Settings("one.csv", validation="w.csv", radius=1))
     assert valued.valuation.values.tolist() == [0.0]
-    check_refused(lambda: value_files(Settings("one.csv")), "a class of one row is not held out")
+    alone = value_files(Settings("one.csv"))
+    assert (alone.valuation.values.tolist(), alone.findings.counts()["outlier"]) == ([0.0], 1)
+    by_radius = {"method": "tknn"}
+    check_refused(
+        lambda: value_files(Settings("one.csv", **by_radius)), "a class of one row is not held out"
+    )
     put("twins.csv", "x,z,y\n" + "1,2,a\n1,2,b\n" * 5)
-    check_refused(lambda: value_files(Settings("twins.csv")), "every row has copies")
+    check_refused(lambda: value_files(Settings("twins.csv", **by_radius)), "every row has copies")
     check_refused(lambda: Settings("one.csv", holdout=1.0), "--holdout must be between 0 and 1")
 
 

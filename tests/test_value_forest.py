@@ -20,7 +20,7 @@ from thresher.tables.columns import Columns
 from thresher.tables.tree_encoder import TreeEncoder
 
 FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
-            "best_share", "score", "suggestion"]  # fmt: skip
+            "best_share", "score", "suggestion", "review"]  # fmt: skip
 
 
 def messy(rows=240, seed=0):
@@ -142,27 +142,27 @@ def test_an_array_is_valued_by_a_radius_and_the_command_says_why():
     assert f"method tknn: {why}" in done.stderr.splitlines()
     record = json.loads(Path("v.csv.record.json").read_text())
     assert record["chosen"] == {"method": "tknn", "why": why}
-    assert "--method tknn" in record["command"]
+    assert record["command"] == "thresher value points.npz"
     assert value_files(Settings("points.npz", method="forest", trees=4)).findings is not None
 
 
-def refused(*words, file="points.csv", **settings):
+def check_run(*words, file="points.csv", **settings):
     check_refused(lambda: value_files(Settings(file, **settings)), *words)
 
 
 def test_options_that_a_forest_would_pass_over_are_refused():
     csv.write_csv(messy()[0], "points.csv")
-    refused("--standardize goes with --method tknn or", method="forest", standardize=True)
-    refused("--radius goes with --method tknn or", method="forest", radius=0.5)
-    refused("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
-    refused("--trees goes with --method forest, and the method is knn", method="knn", trees=10)
-    refused("--radius goes with", "and the method is forest", trees=10, radius=1.0)
+    check_run("--standardize goes with --method tknn or", method="forest", standardize=True)
+    check_run("--radius goes with --method tknn or", method="forest", radius=0.5)
+    check_run("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
+    check_run("--trees goes with --method forest, and the method is knn", method="knn", trees=10)
+    check_run("--radius goes with", "and the method is forest", trees=10, radius=1.0)
 
 
 def test_texts_that_all_differ_are_no_categories_unless_that_is_said():
     lines = [f"name {i},{i % 7},{'ab'[i % 2]}" for i in range(60)]
     put("points.csv", "\n".join(["name,x,y", *lines]))
-    refused("column 'name' has cells that are no numbers", "--categorical name")
+    check_run("column 'name' has cells that are no numbers", "--categorical name")
     for way_out in ({"categorical": ("name",)}, {"id": "name"}, {"ignore": ("name",)}):
         assert len(value_files(Settings("points.csv", trees=4, **way_out)).valuation) == 60
 

@@ -95,12 +95,15 @@ def value(
         int, _method("For forest: a row is judged by trees that were grown on the other folds.")
     ] = 2,
     radius: Annotated[
-        str,
+        str | None,
         _method(
-            "Distance up to which a point counts: a number, or auto, which asks the validation set."
+            "Distance up to which a point counts: a number, or auto (if not given), which asks the "
+            "validation set."
         ),
-    ] = "auto",
-    metric: Annotated[Literal["cosine", "euclidean"], _method("Distance.")] = "cosine",
+    ] = None,
+    metric: Annotated[
+        Literal["cosine", "euclidean"] | None, _method("Distance; cosine if not given.")
+    ] = None,
     semivalue: Annotated[
         str,
         _method(
@@ -209,6 +212,9 @@ def _settings(given: dict[str, Any]) -> Any:
             given[name] = spooled(given[name], allowed=at_once)
     for name in ("features", "ignore", "categorical"):
         given[name] = split_names(given[name])
-    if given["model"] is None:
-        del given["model"]
+    if given["method"] == "auto" and (given["radius"] or given["metric"]):
+        given["method"] = "tknn"  # also where the default is asked for
+    for name in ("model", "radius", "metric"):
+        if given[name] is None:
+            del given[name]
     return Settings(**given)

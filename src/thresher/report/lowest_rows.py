@@ -223,4 +223,6 @@ def _best_label(subject: Subject, findings: Findings, row: int) -> str | None:
 def _cell(entry: Any) -> Cell:
     if isinstance(entry, np.generic):
         entry = entry.item()
-    return entry if entry is None or isinstance(entry, int | float) else brief(entry)
+    if entry is None or (isinstance(entry, float) and math.isnan(entry)):
+        return None
+    return entry if isinstance(entry, int | float) else brief(entry)

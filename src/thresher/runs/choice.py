@@ -44,6 +44,11 @@ def choose_method(settings: Settings, table: Table | None, points: Columns) -> C
     return dataclasses.replace(settings, method=method), {"method": method, "why": why}
 
 
+def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
+    """The settings before a method was chosen: with them the same run is made again."""
+    return dataclasses.replace(settings, method=AUTO) if "why" in chosen else settings
+
+
 def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[str, str]:
     given = settings.given()
     for name, (method, why) in SAYING.items():

@@ -28,7 +28,7 @@ from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
-from thresher.runs.choice import choose_method
+from thresher.runs.choice import as_asked, choose_method
 from thresher.runs.hints import run_hints
 from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
@@ -123,7 +123,7 @@ class FileRun:
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = priced.rows
         return {
-            **self.settings.record(),
+            **as_asked(self.settings, self.chosen).record(),
             "input_digest": points["digest"],
             "points": points,
             "chosen": dict(self.chosen),

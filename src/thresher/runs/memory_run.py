@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
 from thresher.review import review_list
+from thresher.runs.choice import as_asked
 from thresher.runs.hints import doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
@@ -181,7 +182,8 @@ def value_files(
         valuation, findings, checked = value_data(
             settings, data, owners=points.owners, progress=progress
         )
-    record = {**settings.record(), **sources.about, "encoder": encoder.describe()}
+    asked = as_asked(settings, sources.about["chosen"])
+    record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
     return MemoryRun(
         settings, points, validation, data, encoder, valuation, findings, checked, record
     )

@@ -6,17 +6,22 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from thresher.errors import InputError, ThresherWarning, option
 from thresher.explained import explain
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import Points, Validation, check_pair
+from thresher.inputs import Points, Validation, check_pair, count_twins, tell_of_twins
 from thresher.knn import knn_shapley
 from thresher.leaf_findings import forest_findings
+from thresher.metrics import measure
 from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.settings import AUTO, RETRAINING, Settings
 from thresher.tknn import zero_budget_score
 from thresher.valuation import Valuation
+
+FAR = 1e30  # beyond all numbers that mean something
 
 Data = tuple[Any, Any, Any, Any]
 Checked = tuple[Points, Validation]
@@ -51,11 +56,19 @@ def value_data(
 def _forest(
     settings: Settings, data: Data, *, owners: Any, progress: bool
 ) -> tuple[Valuation, Findings]:
+    if data[2] is not None:
+        rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
+        tell_of_twins(count_twins(rows, rows_val), rows_val, stacklevel=3)
     return forest_findings(
         *data, trees=settings.trees, folds=settings.folds, seed=settings.seed,
         semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
         progress=progress,
     )  # fmt: skip
+
+
+def _finite(table: Any) -> Any:
+    """Numbers that have distances, the same where cells are the same."""
+    return np.clip(np.nan_to_num(table, nan=-FAR), -FAR, FAR)
 
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
