@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +42,10 @@ def thresher(table: Messy, y: np.ndarray, *, checked: bool) -> Found:
     """Thresher's forest, with checked validation rows or without."""
     more = (table.frame[table.checked], table.labels[table.checked]) if checked else ()
     valuation, findings = th.forest_findings(table.frame[table.points], y, *more)
-    suggestion = np.array(findings.suggestion)
+    suggestion, forecast = np.array(findings.suggestion), findings.forecast
     return Found(
-        findings.score, suggestion == "relabel", findings.best_codes, suggestion != "keep",
-        valuation.values,
+        findings.score, suggestion == "relabel", findings.best_codes,
+        ~np.isin(suggestion, ("keep", "outlier")), valuation.values, forecast.wrong, forecast.poor,
     )  # fmt: skip
 
 

@@ -155,7 +155,10 @@ def render(result: dict) -> str:
     lines += ["", f"| structure | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     for structure, told in at["quality"].items():
         lines.append(f"| {structure} | {' | '.join(f'{told[name]:.4f}' for name in names)} |")
-    lines += ["", "| rows | seconds to grow | seconds to value and find | peak memory above the input |"]
+    lines += [
+        "",
+        "| rows | seconds to grow | seconds to value and find | peak memory above the input |",
+    ]
     lines += ["|---:|---:|---:|---:|"]
     for rows, told in result["growth"].items():
         lines.append(

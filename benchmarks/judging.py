@@ -60,7 +60,7 @@ def accuracies(table: Messy, ways: dict[str, tuple[np.ndarray, np.ndarray]]) -> 
 
 
 def _forest() -> RandomForestClassifier:
-    return RandomForestClassifier(100, random_state=0, n_jobs=2)
+    return RandomForestClassifier(50, random_state=0, n_jobs=2)
 
 
 def _accuracy(model, X, table: Messy, y: np.ndarray, weights: np.ndarray) -> float:

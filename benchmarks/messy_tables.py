@@ -94,7 +94,9 @@ def messy(name: str) -> Messy:
         "id": 10_000 + rng.permutation(len(frame)),
     }
     frame = pd.concat([frame, pd.DataFrame(useless)], axis=1)
-    copied, original = rng.permutation(points.stop)[: 2 * round(COPIES * points.stop)].reshape(2, -1)
+    copied, original = rng.permutation(points.stop)[: 2 * round(COPIES * points.stop)].reshape(
+        2, -1
+    )
     frame.iloc[copied], labels[copied] = frame.iloc[original].to_numpy(), labels[original]
     return Messy(name, frame, labels, points, checked, slice(checked.stop, len(rows)))
 
@@ -102,7 +104,9 @@ def messy(name: str) -> Messy:
 def tree_array(frame: pd.DataFrame) -> np.ndarray:
     """Numbers for trees: categories in their order, missing cells NaN."""
     columns = [
-        column if column.dtype.kind in "fiu" else column.astype("category").cat.codes.where(column.notna())
+        column
+        if column.dtype.kind in "fiu"
+        else column.astype("category").cat.codes.where(column.notna())
         for _, column in frame.items()
     ]
     return np.column_stack(columns).astype(np.float32)

@@ -55,7 +55,9 @@ def _marks(tables: dict) -> list[str]:
         means = [np.mean([_mean(tables, kind, method, name) for kind in NOISES]) for name in names]
         if np.isfinite(means[2]):
             listed, wrong = (
-                sum(told["found"][kind][method][name] for told in tables.values() for kind in NOISES)
+                sum(
+                    told["found"][kind][method][name] for told in tables.values() for kind in NOISES
+                )
                 for name in ("reviewed", "reviewed wrong")
             )
             points = sum(told["about"]["points"] for told in tables.values()) * len(NOISES)

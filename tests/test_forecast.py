@@ -20,9 +20,7 @@ def by_definition(shares, codes, classes):
     """The forecast, class by class and point by point."""
     preferred = [
         best if other > own else code
-        for own, other, best, code in zip(
-            shares.own, shares.other, shares.best, codes, strict=True
-        )
+        for own, other, best, code in zip(shares.own, shares.other, shares.best, codes, strict=True)
     ]
     found = np.zeros(classes)
     for label in range(classes):
@@ -35,7 +33,8 @@ def by_definition(shares, codes, classes):
         for i in surest:
             if codes[i] != label:
                 found[codes[i]] += len(members) / len(surest)
-    return found
+    contradicted = [(shares.other > shares.own)[codes == label].sum() for label in range(classes)]
+    return np.minimum(found, contradicted)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -25,9 +25,7 @@ NEW_LABEL = 0.2  # share of another label that makes it the new one: below, it i
 NOBODY = 0.05  # other rows in a leaf, as a mean over trees
 
 
-def suggest_by_shares(
-    shares: LabelShares, codes: Codes, forecast: Forecast
-) -> NDArray[np.int64]:
+def suggest_by_shares(shares: LabelShares, codes: Codes, forecast: Forecast) -> NDArray[np.int64]:
     """What to do about each point, as places in `SUGGESTIONS`."""
     contradicted = np.flatnonzero(shares.other > shares.own)
     scores, labels = shares.score[contradicted], codes[contradicted].astype(np.int64)
