@@ -29,8 +29,8 @@ LAYERS = {
         "retrain", "tknn", "valuation",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "paper", "plots", "report",
-        "stability", "tables",
+        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "paper", "plots", "report", "review", "second_look", "stability", "tables",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip

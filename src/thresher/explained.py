@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from thresher.errors import InputError
-from thresher.findings import Findings, check_fit, explain_by_radius, stored_classes
+from thresher.findings import (
+    Findings,
+    check_fit,
+    checked_data,
+    explain_by_radius,
+    stored_classes,
+)
 from thresher.forest import FOREST, LEAVES, forest_votes, leaf_votes
 from thresher.games.semivalues import check_semivalue
 from thresher.leaf_findings import explain_votes
+from thresher.nearest_findings import explain_by_nearest
 from thresher.valuation import Valuation
 
 
@@ -22,12 +29,13 @@ def explain(
     forest: Any = None,
     unseen: Any = None,
 ) -> Findings:
-    """What a valuation by `tknn_shapley`, `forest_shapley` or `leaf_shapley` says about each point.
+    """What a valuation by a radius, by nearest neighbors or by trees says about each point.
 
     Parameters
     ----------
     valuation
-        Made from the other arguments.
+        Made from the other arguments by `tknn_shapley`, `knn_shapley`, `forest_shapley` or
+        `leaf_shapley`.
     X, y, X_val, y_val
         The points and the validation set, if there is one: features or embeddings, and leaves for
         `leaf_shapley`.
@@ -38,9 +46,10 @@ def explain(
 
     Notes
     -----
-    By a radius, the validation points near a point are the evidence. By trees, the other rows in
-    its leaves are, over the trees that did not see it: other points, and validation points where
-    there are some. The forest is grown once more for that; `forest_findings` grows it once.
+    By a radius, the validation points near a point are the evidence; by nearest neighbors, the k
+    validation points nearest to it, and ten at least. By trees, the other rows in its leaves are,
+    over the trees that did not see it: other points, and validation points where there are some.
+    The forest is grown once more for that; `forest_findings` grows it once.
 
     Examples
     --------
@@ -55,10 +64,12 @@ def explain(
     """
     if valuation.method == "tknn-shapley" and y_val is not None:
         return explain_by_radius(valuation, X, y, X_val, y_val)
+    if valuation.method == "knn-shapley" and y_val is not None:
+        return explain_by_nearest(valuation, *checked_data(valuation, X, y, X_val, y_val))
     if valuation.method not in {FOREST, LEAVES}:
         raise InputError(
-            "explain needs a valuation by tknn_shapley with a validation set, forest_shapley or "
-            f"leaf_shapley, got {valuation.method}"
+            "explain needs a valuation by tknn_shapley or knn_shapley with a validation set, or by "
+            f"forest_shapley or leaf_shapley, got {valuation.method}"
         )
     about, classes = valuation.params, stored_classes(valuation, y, y_val)
     if valuation.method == LEAVES:

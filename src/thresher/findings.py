@@ -1,16 +1,7 @@
-"""Findings: what a valuation by a radius says about each row, and what to do about it.
+"""Findings: what a valuation says about each row, and what to do about it (`advice`).
 
-For each point: how many validation points are near, how many of them carry its label, which other
-label would make it worth most, and a suggestion:
-
-    outlier   no validation point is near: nothing can be said
-    keep      its value is not negative, or at least half of the near ones agree with its label
-    relabel   it hurts, would help under another label, and near validation points clearly say so:
-              none is more frequent among them, and at most one in five of those with either label
-              has the point's own, which is more than two standard deviations from even odds
-    drop      as clearly wrong, but it would hurt under every other label too
-    inspect   it hurts, and most near ones disagree, but not clearly; or no validation point at all
-              has its label, so that none could agree
+By a radius: for each point, how many validation points are near, how many of them carry its label,
+and which other label would make it worth most.
 """
 
 from __future__ import annotations
@@ -22,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.advice import SUGGESTIONS
+from thresher.advice import SUGGESTIONS, Near, suggest_by_votes
 from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError
@@ -44,8 +35,6 @@ from thresher.valuation import Valuation
 CHUNK = 1 << 16  # points whose values under every label are held at once, at most
 AT_ONCE = 1 << 24  # the most points times labels whose values are all held at once
 NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
-CLEAR = 2.0  # standard deviations of even odds
-FEW = 0.2  # share of votes for the own label
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +120,7 @@ class Findings:
 
 def explain_by_radius(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
     """What a valuation by `tknn_shapley` says about each point."""
-    points, validation = _data(valuation, X, y, X_val, y_val)
+    points, validation = checked_data(valuation, X, y, X_val, y_val)
     about = valuation.params
     game = ClassGame.of(validation, check_semivalue(about["semivalue"]))
     _, found = _judge_all(points, validation, about["radius"], game, mean=bool(about.get("mean")))
@@ -280,14 +269,14 @@ def _present(validation: Validation) -> NDArray[np.bool_]:
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
     """What follows for points of these classes, some of which are `known` to the validation set."""
-    near = _Near.of(worth, codes)
+    near = _near(worth, codes)
     values = near.value / scale
     agree = np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0)
-    suggestion = _suggest(values, near, known[codes])
+    suggestion = suggest_by_votes(values, near, known[codes])
     return Judged(values, near.near, agree, near.best, near.best_value / scale, suggestion)
 
 
-def _data(
+def checked_data(
     valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any
 ) -> tuple[Points, Validation]:
     """What was valued, if it can be that."""
@@ -330,39 +319,14 @@ def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Near:
+def _near(worth: Worth, labels: Codes) -> Near:
     """Who is near each point, and what it is worth under its own label and the best other one."""
-
-    near: NDArray[np.int64]
-    own: NDArray[np.int64]  # of them with the own label
-    value: NDArray[np.float64]
-    best: NDArray[np.int64]  # the best other label
-    votes: NDArray[np.int64]  # of near ones for it
-    most: NDArray[np.int64]  # of near ones for any other label
-    best_value: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, worth: Worth, labels: Codes) -> _Near:
-        each, codes = np.arange(len(labels)), labels.astype(np.int64)
-        near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
-        value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
-        others[each, codes], theirs[each, codes] = -np.inf, 0
-        best = others.argmax(axis=1) if others.shape[1] > 1 else codes
-        return cls(
-            near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
-            theirs.max(axis=1).astype(np.int64), worth.values[each, best],
-        )  # fmt: skip
-
-
-def _suggest(
-    values: NDArray[np.float64], near: _Near, known: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """What to do, as places in `SUGGESTIONS`; `known` are points with a label of the public."""
-    both = near.votes + near.own
-    clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)
-    clear &= known & (near.votes == near.most)
-    fine = (values >= 0) | (2 * near.own >= near.near)
-    conditions = [near.near == 0, fine, clear & (near.best_value > 0), clear]
-    words = [SUGGESTIONS.index(word) for word in ("outlier", "keep", "relabel", "drop", "inspect")]
-    return np.select(conditions, words[:4], words[4])
+    each, codes = np.arange(len(labels)), labels.astype(np.int64)
+    near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
+    value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
+    others[each, codes], theirs[each, codes] = -np.inf, 0
+    best = others.argmax(axis=1) if others.shape[1] > 1 else codes
+    return Near(
+        near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
+        theirs.max(axis=1).astype(np.int64), worth.values[each, best],
+    )  # fmt: skip

@@ -15,7 +15,15 @@ _column, _validation = panel("Columns"), panel("Validation set")
 _method, _output = panel("Method"), panel("Output")
 
 Method = Literal[
-    "tknn", "knn", "zero-budget", "leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf"
+    "auto",
+    "forest",
+    "tknn",
+    "knn",
+    "zero-budget",
+    "leave-one-out",
+    "data-shapley",
+    "beta-shapley",
+    "data-banzhaf",
 ]
 
 
@@ -68,7 +76,17 @@ def value(
         float | None, _validation("Instead, hold out this share of each class; 0.1 if not given.")
     ] = None,
     seed: Annotated[int, _validation("Of the rows held out, and of sampling.")] = 0,
-    method: Annotated[Method, _method("How points are valued.")] = "tknn",
+    method: Annotated[
+        Method,
+        _method(
+            "How points are valued; auto is forest for a table of named columns, and tknn for "
+            "embeddings, in parts, and with options about distances."
+        ),
+    ] = "auto",
+    trees: Annotated[int, _method("How many, for forest.")] = 200,
+    folds: Annotated[
+        int, _method("For forest: a row is judged by trees that were grown on the other folds.")
+    ] = 2,
     radius: Annotated[
         str,
         _method(

@@ -79,10 +79,15 @@ def value_on_cluster(
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
     """Say what came out of a run in words; returns it for programs."""
     say(_headline(done))
+    chosen = done.record["chosen"]
+    if "why" in chosen:
+        say(f"method {chosen['method']}: {in_options(chosen['why'])}")
     hints = [in_options(hint) for hint in done.hints]
     for hint in hints:
         say(f"hint: {hint}")
-    _say_suggestions(done.suggestions, done.worst)
+    for line in done.copies:
+        say(f"copies: {line}")
+    _say_suggestions(done)
     if out is not None and out.is_dir():
         say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
     else:
@@ -97,6 +102,7 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_all": _known(done.valuation.utility_all),
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
+        "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
@@ -106,12 +112,16 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     }
 
 
-def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
-    """How many rows got each suggestion, if there are any, and the lowest values."""
-    if suggestions is not None:
-        say(f"suggestions: {', '.join(f'{n} {word}' for word, n in suggestions.items())}")
-    say("lowest values:")
-    for found in worst:
+def _say_suggestions(done: Any) -> None:
+    """How many rows got each suggestion, if there are any, and where to look first."""
+    if done.suggestions is not None:
+        say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
+    if done.forecast is not None:
+        poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
+        say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
+    if done.worst:
+        say("look first at:" if "score" in done.worst[0] else "lowest values:")
+    for found in done.worst:
         id_, label, best = (
             shortened(str(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best_label")
         )
@@ -119,7 +129,8 @@ def _say_suggestions(suggestions: Any, worst: list[dict[str, Any]]) -> None:
         word = found.get("suggestion", "")
         advice = f"{word} to {best}" if word == "relabel" else word
         what = f"label {label}, {advice}".rstrip(", ")
-        say(f"  row {found['row']}{name}: {found['value']:.4g}, {what}")
+        number = f"score {found['score']:.2f}" if "score" in found else f"{found['value']:.4g}"
+        say(f"  row {found['row']}{name}: {number}, {what}")
 
 
 def _counted(number: int, kind: str = "") -> str:
@@ -131,13 +142,14 @@ def _headline(done: Any) -> str:
     about = done.valuation.params
     held = done.record["validation"].get("held_out")
     beside = "" if held is None else ", held out of the table"
+    judges = "each other"
+    if done.validation_points:
+        judges = f"{_counted(done.validation_points, 'validation ')}{beside}"
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
-    radius = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
-    return (
-        f"valued {_counted(done.rows)} by {_counted(done.validation_points, 'validation ')}"
-        f"{beside}: {done.valuation.method}{kind}{radius}"
-    )
+    within = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
+    within += f", {about['trees']} trees" if "trees" in about else ""
+    return f"valued {_counted(done.rows)} by {judges}: {done.valuation.method}{kind}{within}"
 
 
 def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:

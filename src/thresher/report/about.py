@@ -15,6 +15,8 @@ from thresher.report.subject import Subject
 METHODS = {  # the name of each, and what kind of numbers it gives
     "tknn-shapley": ("Threshold KNN-Shapley", "exact values"),
     "knn-shapley": ("KNN-Shapley", "exact values"),
+    "forest-shapley": ("the Shapley value of a random forest", "exact values"),
+    "leaf-shapley": ("the Shapley value of trees", "exact values"),
     "zero-budget-score": ("zero-budget score", "a score"),
     "dp-tknn-shapley": ("private Threshold KNN-Shapley", "private release"),
     "dp-knn-shapley": ("private KNN-Shapley", "private release"),
@@ -44,23 +46,36 @@ class About:
         return METHODS.get(self.method, (self.method, "values by retraining"))
 
     @property
+    def mutual(self) -> bool:
+        """Whether the rows judged each other."""
+        return self.params.get("judges") == "points"
+
+    @property
     def heading(self) -> str:
         """The heading of the page."""
         return "What a private release tells" if self.private else "What each row is worth"
 
     def lede(self) -> str:
         """What was computed, in a sentence."""
-        sizes, settings, params = [], [], self.params
-        if self.points is not None:
-            sizes.append(f"of {count_of(self.points, 'row')}")
+        sizes = [] if self.points is None else [f"of {count_of(self.points, 'row')}"]
         if self.validation_points is not None:
             sizes.append(f"judged by {count_of(self.validation_points, 'validation point')}")
+        elif self.mutual:
+            sizes.append("judged by each other")
+        kind, settings = "Prices" if self.private else "Values", self._settings()
+        said = f"{kind} by {self.names[0]} {', '.join(sizes)}".replace("  ", " ")
+        return f"{said}; {', '.join(settings)}." if settings else f"{said}."
+
+    def _settings(self) -> list[str]:
+        settings, params = [], self.params
         if params.get("radius") is not None:
             metric = params.get("metric")
             prefix = f"{metric} " if metric in {"cosine", "euclidean"} else ""
             settings.append(f"{prefix}radius {params['radius']:.4g}")
         if params.get("k") is not None:
             settings.append(f"k = {params['k']}")
+        if params.get("trees") is not None:
+            settings.append(f"{params['trees']} trees")
         semivalue = params.get("semivalue", "shapley")
         if semivalue != "shapley":
             settings.append(
@@ -68,9 +83,7 @@ class About:
             )
         if len(self.classes) > 1:
             settings.append(f"{len(self.classes):,} classes")
-        kind = "Prices" if self.private else "Values"
-        said = f"{kind} by {self.names[0]} {', '.join(sizes)}".replace("  ", " ")
-        return f"{said}; {', '.join(settings)}." if settings else f"{said}."
+        return settings
 
     def text(self) -> str:
         """What a value is, and what all of them add up to."""
@@ -81,7 +94,10 @@ class About:
                 "set. How many points there are is not told."
             )
         what = "the mean over" if self.params.get("mean") else "a sum over"
-        text = f"A value is {what} the validation points of what a row adds to their utility."
+        who = "validation points of what a row adds to their utility"
+        if self.mutual:
+            who = "rows, each of which judges the others, of what a row adds to their utility"
+        text = f"A value is {what} the {who}."
         if self.utility_all is None or self.utility_none is None or self.total is None:
             return text
         text += (

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.findings import Findings
+from thresher.forest import FOREST
 from thresher.inputs import Points, Validation
 from thresher.progress import Advance, progress_bar
 from thresher.report.about import About, about_release, about_subject, plain_record
+from thresher.report.copies import CopiedRows, describe_copies
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
 from thresher.report.lowest_rows import LowestRows, lowest_rows
@@ -32,7 +34,15 @@ from thresher.report.removal import (
 )
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
-from thresher.report.verdict import Verdict, find_cautions, judge, reasons_for_care
+from thresher.report.verdict import (
+    Verdict,
+    find_cautions,
+    judge,
+    nothing_stands_out,
+    reasons_for_care,
+)
+from thresher.second_look import SecondLook, look_again
+from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 
 PARTS = 6  # besides the models that are trained
@@ -56,13 +66,14 @@ class Evidence:
     coverage: Coverage | None = None
     owners: Owners | None = None
     private: PrivateRelease | None = None
+    copies: CopiedRows | None = None
 
     def sections(self) -> list[Section]:
         """The sections that are there, in the order of the page."""
         prices = None if self.private is None else self.private.prices
         found: list[Section | None] = [
-            self.lowest, self.map, self.suggestions, self.distribution, self.removal, self.coverage,
-            self.owners, self.private, prices, self.about,
+            self.lowest, self.copies, self.map, self.suggestions, self.distribution, self.removal,
+            self.coverage, self.owners, self.private, prices, self.about,
         ]  # fmt: skip
         return [section for section in found if section is not None]
 
@@ -88,6 +99,7 @@ def gather(
     seed: int = 0,
     findings: Findings | None = None,
     checked: tuple[Points, Validation] | None = None,
+    copies: Copies | None = None,
     cautions: Sequence[str] = (),
     progress: bool = False,
 ) -> Evidence:
@@ -98,8 +110,7 @@ def gather(
     valuation
         The values; None with `release`.
     X, y, X_val, y_val
-        What was valued. Without them, or with a method other than `tknn_shapley`, the parts that
-        need them are left out.
+        What was valued. Without them, and by some methods, the parts that need them are left out.
     ids
         A name for each point, shown beside its row number.
     rows
@@ -123,6 +134,8 @@ def gather(
     checked
         The points and the validation set as the valuation checked them, instead of the four
         tables: they are not checked again.
+    copies
+        Which rows are copies of others.
     cautions
         Sentences on what speaks against these data, which the page shows before its own.
     progress
@@ -164,7 +177,7 @@ def gather(
         return _of_release(release, known)
     subject = check_subject(
         valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
-        seed=seed, findings=findings, checked=checked,
+        seed=seed, findings=findings, checked=checked, copies=copies,
     )  # fmt: skip
     steps = PARTS + count_models(subject)
     with progress_bar("report", steps, show=progress, unit="steps") as advance:
@@ -198,8 +211,10 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
     orders = removal_orders(subject) if removing else []
     halves = halve_validation(subject) if removing else None
     steps = [step_of_each(order) for order in orders]
-    pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
-    radius = make("radius", radius_curve, subject)
+    pairs = radius = None
+    if subject.valuation.method != FOREST:
+        pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
+        radius = make("radius", radius_curve, subject)
     coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
     removal = make("removal", removal_curves, subject, orders, pairs, halves, advance)
     points_map = make("map", draw_map, subject, findings)
@@ -207,9 +222,22 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
     distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
     checked = None if removal is None else removal.cross_check
     care = reasons_for_care(subject, coverage)
-    verdict = judge(distribution, suggestions, coverage, checked, care)
+    verdict = judge(
+        distribution, suggestions, coverage, checked, care, _second(subject, suggestions)
+    )
+    copies = describe_copies(subject)
     cautions = find_cautions(subject, suggestions, coverage, removal)
+    cautions = (*([] if copies is None else copies.cautions()), *cautions)
     return Evidence(
         about_subject(subject, record), verdict, cautions, missing, lowest, points_map, suggestions,
-        distribution, removal, coverage, owners,
+        distribution, removal, coverage, owners, copies=copies,
     )  # fmt: skip
+
+
+def _second(subject: Subject, suggestions: Suggestions | None) -> SecondLook | None:
+    """Another way of looking, where nothing stands out and there are features to look at."""
+    if suggestions is None or subject.given is None or not nothing_stands_out(suggestions):
+        return None
+    data, by_trees = subject.given, subject.valuation.method == FOREST
+    features = data.splits[0] if by_trees else data.rows.array
+    return look_again(features, data.codes, forest=not by_trees, seed=subject.seed)

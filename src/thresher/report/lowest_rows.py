@@ -1,4 +1,4 @@
-"""The rows with the lowest values, with all that is known of each."""
+"""The rows to look at, with all that is known of each: the review list, or the lowest values."""
 
 from __future__ import annotations
 
@@ -11,22 +11,48 @@ import numpy as np
 
 from thresher.findings import Findings
 from thresher.report.phrases import brief, percent, short
-from thresher.report.subject import Subject
+from thresher.report.subject import Indices, Subject
+from thresher.review import MOST, review_list
 
 MOST_ROWS = 1000
+LEAST_ROWS = 20  # that are shown where none is marked
 TEXTS = ("id", "label", "suggestion", "best label", "owner")
 HINTS = {
-    "near": "validation points within the radius",
-    "agree": "share of the near validation points with the row's label",
-    "best label": "the other label under which the row would be worth most",
-    "best value": "what the row would be worth under that label",
+    "score": "agree / (agree + best share): the lower, the more probably the label is wrong",
+    "best value": "what the row would be worth under the best other label",
     "percentile": "share of rows with a lower value",
     "standard error": "how far the value may be off because coalitions were sampled",
 }
+NEAR = {  # by a radius, by nearest neighbors, and by a forest
+    "near": (
+        "validation points within the radius",
+        "validation points nearest to the row, which vote",
+        "other rows in the row's leaf, as a mean over the trees that were grown without it",
+    ),
+    "agree": (
+        "share of the near validation points with the row's label",
+        "share of them with the row's label",
+        "share of them with the row's label, likewise",
+    ),
+    "best label": (
+        "the other label under which the row would be worth most",
+        "the other label that most of them have",
+        "the other label with the largest share",
+    ),
+    "best share": ("", "share of them with that label", "its share"),
+}
+KINDS = {"tknn-shapley": 0, "knn-shapley": 1}
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else percent(share)
+
+
 WRITTEN: dict[str, Callable[[Any], str]] = {
     "row": str,
-    "near": str,
-    "agree": lambda share: "" if share is None else percent(share),
+    "near": lambda count: f"{count:.1f}" if isinstance(count, float) else str(count),
+    "agree": _share,
+    "best share": _share,
     "percentile": lambda part: f"{part:.2f}",
 }
 
@@ -51,26 +77,68 @@ class LowestRows:
     features: int  # how many of the last columns are columns of the data
     rows: tuple[tuple[Cell, ...], ...]
     total: int  # points in all
+    kind: int = 0  # by a radius, by nearest neighbors, or by a forest
+    marked: int | None = None  # rows that are worth a look, if they are what is listed
     name: ClassVar[str] = "rows"
-    title: ClassVar[str] = "Lowest values"
+
+    @property
+    def title(self) -> str:
+        """In the list of sections."""
+        return "Lowest values" if self.marked is None else "Rows to review"
+
+    @property
+    def sorted_by(self) -> str:
+        """The column that rows are sorted by."""
+        return "value" if self.marked is None else ""
+
+    def text(self) -> str:
+        """Which rows these are."""
+        shown, total = short(len(self.rows)), short(self.total)
+        if self.marked is None:
+            if len(self.rows) == self.total:
+                return f"All {total} rows, lowest value first."
+            return (
+                f"The {shown} lowest of {total} rows; the table that thresher value --out writes "
+                "has all of them."
+            )
+        if not self.marked:
+            return f"No row is marked. These {shown} of {total} have the lowest scores."
+        first = "copies with different labels come first, then what is called wrong, then doubts"
+        rest = ""
+        if self.marked > len(self.rows):
+            rest = (
+                f" {short(self.marked - len(self.rows))} more are marked in the table of results."
+            )
+        return (
+            f"{shown} of {total} rows are listed, the most worthwhile first: {first}, each by "
+            f"score.{rest}"
+        )
+
+    def notes(self) -> list[str]:
+        """What the columns are."""
+        hints = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
+        return [f"{name}: {hints[name]}" for name in self.columns if hints.get(name)]
 
     def written_columns(self) -> list[Column]:
         """The columns, and how the page writes them."""
         first = len(self.columns) - self.features
+        hints = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
         found = []
         for place, name in enumerate(self.columns):
             cells = [row[place] for row in self.rows]
             data = place >= first
             text = any(isinstance(cell, str) for cell in cells) if data else name in TEXTS
             write = WRITTEN[name] if name in WRITTEN and not data else writer(cells)
-            hint = "" if data else HINTS.get(name, "")
+            hint = "" if data else hints.get(name, "")
             found.append(Column(name, "text" if text else "number", hint, write))
         return found
 
 
 def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_ROWS) -> LowestRows:
-    """The `most` rows of lowest value."""
-    rows = subject.order[:most]
+    """The rows to review, where findings have scores; else the `most` rows of lowest value."""
+    rows, marked = subject.order[:most], None
+    if findings is not None and findings.score is not None:
+        rows, marked = _reviewed(subject, findings)
     values = subject.values
     below = np.searchsorted(values[subject.order], values[rows], side="left")
     columns: dict[str, list[Any]] = {"row": [subject.number(row) for row in rows.tolist()]}
@@ -78,25 +146,51 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
         columns["id"] = [subject.name(row) for row in rows.tolist()]
     if subject.codes is not None:
         columns["label"] = [subject.label(row) for row in rows.tolist()]
-    if findings is not None:
-        columns["suggestion"] = [findings.suggestion[row] for row in rows]
-        columns["best label"] = [_best_label(subject, findings, row) for row in rows.tolist()]
-    columns["value"] = values[rows].tolist()
+    before, after = ({}, {}) if findings is None else _found(subject, findings, rows)
+    columns |= before | {"value": values[rows].tolist()}
     errors = subject.valuation.standard_errors
     if errors is not None:
         columns["standard error"] = errors[rows].tolist()
-    if findings is not None:
-        if findings.best_value is not None:
-            columns["best value"] = findings.best_value[rows].tolist()
-        columns["near"] = findings.near[rows].tolist()
-        columns["agree"] = [None if np.isnan(x) else float(x) for x in findings.agree[rows]]
+    columns |= after
     columns["percentile"] = (100.0 * below / len(values)).tolist()
     if subject.valuation.owners is not None:
         columns["owner"] = [brief(subject.valuation.owners[row]) for row in rows]
     named = {name: [_cell(entries[row]) for row in rows] for name, entries in subject.shown.items()}
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     cells = tuple(zip(*columns.values(), *named.values(), strict=True))
-    return LowestRows((*columns, *taken), len(named), cells, len(values))
+    kind = KINDS.get(subject.valuation.method, 2)
+    return LowestRows((*columns, *taken), len(named), cells, len(values), kind, marked)
+
+
+def _found(
+    subject: Subject, findings: Findings, rows: Indices
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """What is found about rows: columns before the value, and after it."""
+
+    def some(column: Any) -> list[Any]:
+        return column[rows].tolist()
+
+    before = {
+        "suggestion": [findings.suggestion[row] for row in rows],
+        "best label": [_best_label(subject, findings, row) for row in rows.tolist()],
+        "score": None if findings.score is None else some(findings.score),
+    }
+    after = {
+        "best value": None if findings.best_value is None else some(findings.best_value),
+        "near": some(findings.near),
+        "agree": [None if np.isnan(x) else float(x) for x in findings.agree[rows]],
+        "best share": None if findings.best_share is None else some(findings.best_share),
+    }
+    there = [{k: v for k, v in each.items() if v is not None} for each in (before, after)]
+    return there[0], there[1]
+
+
+def _reviewed(subject: Subject, findings: Findings) -> tuple[Indices, int]:
+    """The review list as far as a person would read it, and how long it is."""
+    found = review_list(findings, [] if subject.copies is None else subject.copies.conflicts())
+    if len(found) or findings.score is None:
+        return found[:MOST], len(found)
+    return np.argsort(findings.score, kind="stable")[:LEAST_ROWS], 0
 
 
 def writer(cells: Sequence[Cell]) -> Callable[[Any], str]:

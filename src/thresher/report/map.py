@@ -66,6 +66,7 @@ class Map:
     variance: float | None  # share of that of the points; None where the map does not show it
     axes: tuple[str, str]
     directions: bool  # whether rows were scaled to length 1 before
+    ranks: bool = False  # whether columns were turned into ranks before
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "Map"
 
@@ -74,6 +75,7 @@ class Map:
         text = "The only feature across, the value up."
         if self.variance is not None:
             scaled = " of the rows scaled to length 1" if self.directions else ""
+            scaled = " of the columns turned into ranks" if self.ranks else scaled
             text = (
                 "Rows that are alike lie close together, as far as two directions can show: they "
                 f"hold {percent(self.variance)} of the variance{scaled}."
@@ -88,7 +90,8 @@ class Map:
 
     def legend(self) -> list[tuple[str, str]]:
         """A sample and a name for each kind of mark."""
-        kinds = [*LEVELS.items(), ("val", ("validation point", "cross"))]
+        kinds = [*LEVELS.items()]
+        kinds += [("val", ("validation point", "cross"))] if self.validation_points else []
         return [(swatch(name, shape, line=False), text) for name, (text, shape) in kinds]
 
     def chart(self) -> str:
@@ -111,8 +114,9 @@ class Map:
                 f"<title>{escape(story)}</title></path>"
             )
         label = (
-            f"Map of {len(self.rows):,} of {self.points:,} rows and {len(self.x_val):,} validation "
-            "points, marked by value; the worst rows are listed in the table"
+            f"Map of {len(self.rows):,} of {self.points:,} rows"
+            + (f" and {len(self.x_val):,} validation points" if self.x_val else "")
+            + ", marked by value; the worst rows are listed in the table"
         )
         titles = frame(x, y, height=HEIGHT, bare=True)
         return svg(titles + "".join(crosses + marks), label, height=HEIGHT, style="map")
@@ -133,7 +137,7 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
         x, y, tuple(map(subject.number, rows)), tuple(subject.values[found.chosen].tolist()),
         tuple(_story(subject, findings, row) for row in rows), x_val, y_val,
         tuple(subject.classes[code] for code in labels), len(subject), len(data.rows_val),
-        found.variance, found.axes, cosine,
+        found.variance, found.axes, cosine, data.splits[0] is not None,
     )  # fmt: skip
 
 

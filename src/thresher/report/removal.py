@@ -169,8 +169,9 @@ def count_models(subject: Subject) -> int:
 
 
 def can_remove(subject: Subject) -> bool:
-    """Whether there are features, and enough points."""
-    return subject.given is not None and len(subject) >= LEAST_POINTS
+    """Whether there are features, validation points, and enough points."""
+    there = subject.given is not None and len(subject.given.codes_val) > 0
+    return there and len(subject) >= LEAST_POINTS
 
 
 def removal_curves(
@@ -182,6 +183,10 @@ def removal_curves(
     `advance` is told of every regression that was trained, `count_models` in all.
     """
     data = subject.data
+    if not len(data.codes_val):
+        raise InputError(
+            "the rows judged each other: no validation point could tell what it brings"
+        )
     if not can_remove(subject):
         raise InputError(f"there are fewer than {LEAST_POINTS} points")
     curves: Curves = {}

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
 from thresher.findings import Findings
+from thresher.forest import FOREST
 from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
+from thresher.neighbors.trees import tree_features
 from thresher.report.phrases import brief
+from thresher.second_look import rank_space
+from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
@@ -30,17 +34,21 @@ class Section(Protocol):
     """A section of the page: it holds what was measured, and its template asks it for the rest."""
 
     name: ClassVar[str]  # its id on the page, and the name of its template
-    title: ClassVar[str]  # in the list of sections
+
+    @property
+    def title(self) -> str:
+        """In the list of sections."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """Features and class codes of the points and of the validation points."""
+    """Features and class codes of the points and of the validation points, if there are any."""
 
     rows: Rows
     codes: Codes
     rows_val: Rows
     codes_val: Codes
+    splits: tuple[Any, Any] = (None, None)  # for a forest, both sides as its trees split them
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class Subject:
     held_out: bool = False  # whether validation points are unchecked rows of the same table
     seed: int = 0
     findings: Findings | None = None  # where they are known already
+    copies: Copies | None = None  # which rows are copies of others
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -89,10 +98,15 @@ class Subject:
         return str(self.valuation.params.get("metric", "euclidean"))
 
     @property
+    def mutual(self) -> bool:
+        """Whether the points judged each other, without a validation set."""
+        return judged_by_points(self.valuation)
+
+    @property
     def validation_points(self) -> int | None:
-        """How many validation points there are, where that is known."""
+        """How many validation points there are, where that is known and there are any."""
         count = self.valuation.params.get("validation_points")
-        return count if isinstance(count, int) else None
+        return count if isinstance(count, int) and not self.mutual else None
 
     @cached_property
     def order(self) -> Indices:
@@ -134,19 +148,20 @@ def check_subject(
     valuation: object, X: Any, y: Any, X_val: Any, y_val: Any,
     *, ids: Any = None, rows: Any = None, show: Any = None, held_out: bool = False,
     seed: int = 0, findings: Findings | None = None,
-    checked: tuple[Points, Validation] | None = None,
+    checked: tuple[Points, Validation] | None = None, copies: Copies | None = None,
 ) -> Subject:  # fmt: skip
     """The subject, if valuation and data fit each other; `checked` data are not checked again."""
     if not isinstance(valuation, Valuation):
         raise InputError(f"valuation must be a Valuation, got {type(valuation).__name__}")
     precomputed = valuation.params.get("metric") == "precomputed"
-    _check_given(X, y, X_val, y_val, precomputed=precomputed)
+    _check_given(X, y, X_val, y_val, precomputed=precomputed, mutual=judged_by_points(valuation))
     n = len(valuation)
     if n == 0:
         raise InputError("the valuation has no points: there is nothing to report")
     known = None if ids is None else _entries("ids", ids, n)
     numbers = None if rows is None else _entries("rows", rows, n)
-    array = None if X is None or precomputed else check_features("X", X)
+    forest = valuation.method == FOREST
+    array = None if X is None or precomputed or forest else check_features("X", X)
     shown = _frame_columns(X, array, n) if show is None else _shown_columns(show, n)
     classes, codes, codes_val, data = None, None, None, None
     if checked is not None:
@@ -156,22 +171,36 @@ def check_subject(
             data = Data(points.rows, codes, validation.rows, codes_val)
     elif y is not None:
         classes, codes, codes_val = _codes(valuation, y, y_val)
-        if array is not None:
+        if forest and X is not None:
+            data = _forest_data(X, codes, X_val, codes_val)
+        elif array is not None and X_val is not None:
             check_columns("X", column_names(X), "X_val", column_names(X_val))
             cosine = valuation.params.get("metric") == "cosine"
             data = _data(array, codes, X_val, codes_val, cosine=cosine)
     return Subject(
         valuation, () if classes is None else _texts(classes.labels), codes, codes_val, data, known,
-        numbers, shown, held_out, seed, findings,
+        numbers, shown, held_out, seed, findings, copies,
     )  # fmt: skip
 
 
-def _check_given(X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool) -> None:
+def judged_by_points(valuation: Valuation) -> bool:
+    """Whether there was no validation set."""
+    return valuation.params.get("judges") == "points"
+
+
+def _check_given(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool, mutual: bool
+) -> None:
     named = {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
     given = [name for name, entry in named.items() if entry is not None]
     fitting = [[], ["y"], ["y", "y_val"], list(named)]
     fitting += [["X", "y", "y_val"]] if precomputed else []
+    fitting = [[], ["y"], ["X", "y"]] if mutual else fitting
     if given not in fitting:
+        if mutual:
+            raise InputError(
+                f"the points judged each other: X and y fit, got {' and '.join(given)}"
+            )
         raise InputError(
             f"a report takes X, y, X_val and y_val together, or y and y_val, or y, or none of "
             f"them, got {' and '.join(given)}"
@@ -229,12 +258,32 @@ def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: boo
     return Data(rows, codes, rows_val, codes_val)
 
 
+def _forest_data(X: Any, codes: Codes, X_val: Any, codes_val: Codes | None) -> Data:
+    """Features as trees split them, and as ranks, which can be drawn and regressed on."""
+    splits, encode = tree_features("X", X)
+    splits_val = None if X_val is None else encode("X_val", X_val)
+    for name, table, labels in (("X", splits, codes), ("X_val", splits_val, codes_val)):
+        if table is not None and labels is not None and len(table) != len(labels):
+            raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
+    ranks = rank_space(splits if splits_val is None else np.concatenate([splits, splits_val]))
+    rows = measure("X", ranks, cosine=False)
+    ours, theirs = rows.some(slice(0, len(splits))), rows.some(slice(len(splits), None))
+    known = np.empty(0, np.int32) if codes_val is None else codes_val
+    return Data(ours, codes, theirs, known, (splits, splits_val))
+
+
 def _frame_columns(X: Any, array: Any, n: int) -> dict[str, Any]:
     """The first columns of a data frame, to be shown beside each row."""
     names = column_names(X) if X is not None else None
     if names is None:
         return {}
-    array = check_features("X", X) if array is None else array
+    if array is None:  # of a forest: cells of any kind
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return {
+            name: _entries(name, frame.get_column(name).to_list(), n) for name in names[:FEATURES]
+        }
     if len(array) != n:
         raise InputError(f"the valuation has {n} points but X has {len(array)} rows")
     return {name: array[:, place] for place, name in enumerate(names[:FEATURES])}

@@ -1,8 +1,8 @@
-"""What is suggested, by class; and how often a right label looks wrong.
+"""What is suggested, by class; and how many labels are wrong, as far as that can be told.
 
-The labels of the validation set are taken to be right. Where classes overlap some of them disagree
-with the others near them all the same, and so will right labels among the points. So the rule for
-points is tried on the validation set itself.
+By a radius: the labels of the validation set are taken to be right. Where classes overlap some of
+them disagree with the others near them all the same, and so will right labels among the points. So
+the rule for points is tried on the validation set itself. By a forest: see `forecast`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.advice import SUGGESTIONS
+from thresher.advice import CLEAR, FEW, SUGGESTIONS
 from thresher.checks import check_metric
 from thresher.errors import InputError, ThresherWarning
 from thresher.explained import explain
-from thresher.findings import CLEAR, FEW, Findings
+from thresher.findings import Findings
+from thresher.forecast import Forecast
+from thresher.forest import FOREST, LEAVES
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
+from thresher.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
-from thresher.report.phrases import count_of, percent, short
+from thresher.report.phrases import count_of, fixed, percent, short
 from thresher.report.subject import Subject, sample, shortlist
+from thresher.stability import Stability
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000
@@ -36,7 +40,23 @@ MOST_POINTS = 4000  # validation points that are judged
 MOST_COUNTS = 50_000_000  # classes times validation points
 LEAST_CLEAR = 5  # validation points of another label that are clear, if nobody disagrees
 PURPOSE = 5
+STEADY = 0.7  # of the rows to relabel, those on which two halves of a forest agree
+EXPLAINED = ("tknn-shapley", "knn-shapley", FOREST)
 GRAVEST = ("relabel", "drop", "inspect", "outlier")
+BY_VOTES = {  # what each means, of validation points near
+    "relabel": "hurts, and the validation points near clearly speak for another label",
+    "drop": "as clearly wrong, but would hurt under every other label too",
+    "inspect": "hurts, and most validation points near disagree, but not clearly",
+    "keep": "does not hurt, or at least half of those near agree",
+    "outlier": "no validation point is near, so nothing can be said",
+}
+BY_SHARES = {  # and of other rows in a row's leaves
+    "relabel": "the rows that share its leaves clearly speak for another label",
+    "drop": "they speak against its label as clearly, but for no other one",
+    "inspect": "they speak against its label, too, but less clearly",
+    "keep": "they do not speak against its label",
+    "outlier": "hardly any other row shares its leaves, so nothing can be said",
+}
 
 
 @dataclass(frozen=True)
@@ -98,6 +118,9 @@ class Suggestions:
     labels: tuple[str, ...] = ()  # all of them
     median_near: float = 0.0  # validation points near a point
     false_alarms: FalseAlarms | None = None
+    by_shares: bool = False  # whether the rows in leaves are asked, and not validation points near
+    stability: Stability | None = None
+    forecast: Forecast | None = None
     name: ClassVar[str] = "suggestions"
     title: ClassVar[str] = "Labels and suggestions"
 
@@ -110,6 +133,11 @@ class Suggestions:
     def flagged(self) -> int:
         """How many points are clearly wrong."""
         return self.total["relabel"] + self.total["drop"]
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What each suggestion means."""
+        return BY_SHARES if self.by_shares else BY_VOTES
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,10 +169,31 @@ class Suggestions:
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
         total = self.total
-        return [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
+        found = [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
+        if self.forecast is None:
+            return found
+        told = "a poor forecast" if self.forecast.poor else "as forecast"
+        return [("wrong labels", f"about {short(round(self.forecast.wrong))}", told), *found]
+
+    def forecast_text(self) -> str:
+        """How many labels are expected to be wrong."""
+        if self.forecast is None:
+            return ""
+        wrong = count_of(round(self.forecast.wrong), "label is", "labels are")
+        said = f"About {wrong} expected to be wrong, by how often rows that share leaves contradict"
+        said += " each other where they are surest."
+        if self.forecast.poor:
+            said += (
+                f" That forecast is poor: {percent(self.forecast.contradicted)} of the labels are "
+                "contradicted, so classes overlap, and the number is probably too high."
+            )
+        return said
 
     def cautions(self) -> list[str]:
         """Whether there are enough validation points near for a label to be clearly wrong."""
+        if self.by_shares:
+            poor = self.forecast is not None and self.forecast.poor
+            return [*([self.forecast_text()] if poor else []), *self._shaky()]
         if not 0 < self.median_near < LEAST_CLEAR:
             return []
         near = count_of(int(self.median_near), "validation point")
@@ -152,6 +201,37 @@ class Suggestions:
             f"A typical row has {near} near, and fewer than {LEAST_CLEAR} cannot clearly speak "
             "against a label: wrong ones may only be marked inspect. More validation points would "
             "tell more (--holdout, --validation)."
+        ]
+
+    def stability_text(self) -> str:
+        """How much another draw would find again."""
+        drawn = self.stability
+        if drawn is None:
+            return ""
+        parts = [
+            f"{percent(share)} of the rows {what}"
+            for share, what in (
+                (drawn.relabel, "that either would relabel"),
+                (drawn.marked, "with any suggestion but keep"),
+            )
+            if not math.isnan(share)
+        ]
+        agree = f" They agree on {', and on '.join(parts)}." if parts else ""
+        return (
+            "How stable is this? Two halves of the forest, which have other folds and other trees, "
+            f"were compared.{agree} The whole forest is steadier than its halves: by value, it and "
+            f"another one like it would rank rows with a correlation of {fixed(drawn.values)}."
+        )
+
+    def _shaky(self) -> list[str]:
+        """Whether another draw of folds and trees would find other rows."""
+        drawn = self.stability
+        if drawn is None or not drawn.relabel < STEADY:
+            return []
+        return [
+            "Another draw of folds and trees would mark other rows: two halves of the forest agree "
+            f"on {percent(drawn.relabel)} of those that either would relabel. More --trees would "
+            "tell more, or a check by hand."
         ]
 
     def count_right(self) -> int:
@@ -169,23 +249,27 @@ class Suggestions:
 
 def explain_subject(subject: Subject) -> Findings:
     """The findings that came with the subject, else those of `explain` with codes as labels."""
-    data, method = subject.data, subject.valuation.method
-    if method != "tknn-shapley":
-        raise InputError(f"suggestions come from the prices of tknn_shapley, and this is {method}")
     if subject.findings is not None:
         return subject.findings
+    data, method = subject.data, subject.valuation.method
+    if method not in EXPLAINED:
+        raise InputError(f"suggestions come with {' and '.join(EXPLAINED)}, and this is {method}")
     params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
     coded = dataclasses.replace(subject.valuation, params=params)
+    rows, rows_val = data.rows.array, data.rows_val.array
+    if method == FOREST:
+        rows, rows_val = data.splits
+    public = () if subject.mutual else (rows_val, data.codes_val)
     with warnings.catch_warnings():  # whoever made the valuation was warned
         warnings.simplefilter("ignore", ThresherWarning)
-        return explain(coded, data.rows.array, data.codes, data.rows_val.array, data.codes_val)
+        return explain(coded, rows, data.codes, *public)
 
 
 def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
     """The tally of the findings."""
     kinds = np.array([SUGGESTIONS.index(name) for name in findings.suggestion], np.int64)
     table = np.zeros((len(subject.classes), len(SUGGESTIONS)), np.int64)
-    np.add.at(table, (subject.data.codes, kinds), 1)
+    np.add.at(table, (codes_of(subject), kinds), 1)
     present = np.flatnonzero(table.sum(axis=1))
     shown = shortlist(present, table[present, 1:4].sum(axis=1), MOST_CLASSES)
     return Suggestions(
@@ -196,7 +280,17 @@ def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
         subject.classes,
         float(np.median(findings.near)),
         _count_false_alarms(subject),
+        subject.valuation.method in {FOREST, LEAVES},
+        findings.stability,
+        findings.forecast,
     )
+
+
+def codes_of(subject: Subject) -> Codes:
+    """The class of each point."""
+    if subject.codes is None:
+        raise InputError("the report was made without y")
+    return subject.codes
 
 
 def _named(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -209,7 +303,7 @@ def _heat(share: float) -> int:
 
 
 def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tuple[Move, ...]:
-    both = np.column_stack([subject.data.codes[moved], findings.best_codes[moved]])
+    both = np.column_stack([codes_of(subject)[moved], findings.best_codes[moved]])
     pairs, counts = np.unique(both, axis=0, return_counts=True)
     often = np.argsort(-counts, kind="stable")[:MOST_MOVES]
     return tuple(
@@ -220,6 +314,8 @@ def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tu
 
 def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
     """How many validation points would be flagged; None where they are too many or too few."""
+    if subject.valuation.method != "tknn-shapley" or subject.mutual:
+        return None
     data = subject.data
     cells, classes = len(data.codes_val), len(subject.classes)
     if cells < 2 or cells * classes > MOST_COUNTS:

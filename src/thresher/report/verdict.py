@@ -13,8 +13,23 @@ from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
 from thresher.report.suggestions import FalseAlarms, Suggestions
+from thresher.second_look import SecondLook
 
 FEW_VALIDATION = 50
+BY_VOTES = {  # what to do about rows that are marked so, by validation points near
+    "relabel": "Look at the {rows} marked relabel, lowest value first.",
+    "drop": "Look at the {rows} marked drop: they would hurt under every label.",
+    "inspect": "If there is time, look at the {rows} marked inspect: most validation points near "
+    "disagree, but not clearly.",
+    "outlier": "Do not judge the {rows} marked outlier by this: no validation point is near. "
+    "Validation points like them, or a larger radius, would tell.",
+}
+BY_SHARES = {  # and by the rows that share their leaves
+    "relabel": "Go through the list of rows to review from the top: {rows} are marked relabel.",
+    "drop": "Look at the {rows} marked drop: nothing speaks for their label, or for another one.",
+    "inspect": "If there is time, look at the {rows} marked inspect: they come next in the list.",
+    "outlier": "Do not judge the {rows} marked outlier by this: hardly any row is like them.",
+}
 NAMES = 5  # labels that are named
 
 
@@ -28,7 +43,7 @@ class Verdict:
 
 def judge(
     distribution: Distribution, suggestions: Suggestions | None, coverage: Coverage | None,
-    checked: CrossCheck | None, care: tuple[str, ...] = (),
+    checked: CrossCheck | None, care: tuple[str, ...] = (), second: SecondLook | None = None,
 ) -> Verdict:  # fmt: skip
     """The verdict on exact values; `care` says in few words why it may not be one."""
     if coverage is not None and coverage.share == 0:
@@ -41,10 +56,30 @@ def judge(
         return Verdict(f"{sentence}.", (f"Value the rows again with a larger radius{better}.",))
     if suggestions is None:
         return _by_values(distribution, checked)
-    sentence = f"{_found(suggestions)}{_gain(checked)}."
+    sentence = f"{_found(suggestions)}{_gain(checked)}.{_second(second)}"
     if care:
         sentence = f"To be taken with care ({'; '.join(care)}): {sentence}"
     return Verdict(sentence, _steps(suggestions))
+
+
+def nothing_stands_out(suggestions: Suggestions) -> bool:
+    """Whether no row is called wrong, or no more than chance would do."""
+    flagged, points, alarms = suggestions.flagged, suggestions.points, suggestions.false_alarms
+    if not flagged:
+        return not suggestions.total["inspect"]
+    if alarms is None or not alarms.trusted or alarms.exceeded(flagged, points):
+        return False
+    return flagged <= 2 * alarms.share * points
+
+
+def _second(look: SecondLook | None) -> str:
+    """What another method found, where the first one found nothing."""
+    if look is None:
+        return ""
+    if not look.called_wrong:
+        return f" A second look, by {look.method}, finds nothing either."
+    wrong = of_all(look.called_wrong, look.rows, "as", "as").removesuffix(" as")
+    return f" A second look, by {look.method}, calls {wrong} wrong: see which, by that method."
 
 
 def _found(suggestions: Suggestions) -> str:
@@ -52,7 +87,7 @@ def _found(suggestions: Suggestions) -> str:
     alarms = suggestions.false_alarms
     if flagged and alarms is not None and alarms.trusted and not alarms.exceeded(flagged, points):
         return _by_chance(flagged, alarms, points) + _look(total["inspect"])
-    if not flagged and not total["inspect"]:
+    if nothing_stands_out(suggestions):
         return f"Nothing stands out: {none_of(points, 'suggested for a closer look')}"
     if not flagged:
         said = of_all(total["inspect"], points, "is", "are")
@@ -95,6 +130,11 @@ def _mislabeled(suggestions: Suggestions) -> str:
     """Rows marked relabel; where right labels often look wrong, how many of them are to blame."""
     relabel, alarms = suggestions.total["relabel"], suggestions.false_alarms
     said = of_all(relabel, suggestions.points, "looks", "look")
+    if suggestions.forecast is not None and suggestions.forecast.poor:
+        return (
+            f"{said} mislabeled (suggestion: relabel), but classes overlap so much that right "
+            "labels look wrong as well"
+        )
     if alarms is not None and not alarms.trusted:
         return f"{said} mislabeled (suggestion: relabel)"
     wrong = relabel - suggestions.count_right()
@@ -127,31 +167,30 @@ def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdic
     steps = (
         "Look at the rows with the lowest values first: they hurt by this method, which may "
         "mean a wrong label, a rare case, or a hard one.",
-        "For suggestions, value the rows by tknn_shapley (--method tknn), and hand the data to the "
-        "report.",
+        "For suggestions, value the rows by forest_shapley (--method forest), and hand the data to "
+        "the report.",
     )
     return Verdict(f"{sentence}{_gain(checked)}.", steps)
 
 
 def _steps(suggestions: Suggestions) -> tuple[str, ...]:
-    said = {
-        "relabel": "Look at the {rows} marked relabel, lowest value first."
-        + _about_right(suggestions),
-        "drop": "Look at the {rows} marked drop: they would hurt under every label.",
-        "inspect": "If there is time, look at the {rows} marked inspect: most validation points "
-        "near disagree, but not clearly.",
-        "outlier": "Do not judge the {rows} marked outlier by this: no validation point is near. "
-        "Validation points like them, or a larger radius, would tell.",
-    }
+    said = BY_SHARES if suggestions.by_shares else BY_VOTES
     counts = {name: count_of(suggestions.total[name], "row") for name in said}
-    steps = [said[name].format(rows=counts[name]) for name in said if suggestions.total[name]]
+    about = {"relabel": _about_right(suggestions)}
+    steps = [
+        said[name].format(rows=counts[name]) + about.get(name, "")
+        for name in said
+        if suggestions.total[name]
+    ]
     if steps:
         steps.append("Change the data, then value again: values depend on the other rows.")
     return tuple(steps) or ("Nothing needs to be done.",)
 
 
 def _about_right(suggestions: Suggestions) -> str:
-    """How many of the rows marked relabel are right as they are, going by the validation set."""
+    """How many of the rows marked relabel are right as they are, as far as that can be told."""
+    if suggestions.forecast is not None and suggestions.forecast.poor:
+        return " Many of them are probably right as they are: change none without looking."
     if suggestions.false_alarms is not None and not suggestions.false_alarms.trusted:
         return " They were judged by rows of the same table, so look before you change them."
     right = suggestions.count_right()

@@ -28,6 +28,7 @@ from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
+from thresher.runs.choice import choose_method
 from thresher.runs.hints import run_hints
 from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
@@ -56,6 +57,8 @@ class FileRun:
         The validation set, and its files for the record.
     encoder
         What makes numbers of features, once it is fitted.
+    chosen
+        The method and, where nobody asked for one, why.
     """
 
     settings: Settings
@@ -63,11 +66,14 @@ class FileRun:
     validation: Columns
     validation_files: Mapping[str, Any]
     encoder: Encoder
+    chosen: Mapping[str, Any]
 
     @classmethod
     def of(cls, settings: Settings, points: PointFiles) -> FileRun:
         """With the validation set that the settings name."""
-        return cls(settings, points, *read_validation(settings, points.columns), Encoder(()))
+        settings, chosen = choose_method(settings, None, points.columns)
+        public = read_validation(settings, points.columns)
+        return cls(settings, points, *public, Encoder(()), chosen)
 
     def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:
         """The same run with an encoder."""
@@ -120,6 +126,7 @@ class FileRun:
             **self.settings.record(),
             "input_digest": points["digest"],
             "points": points,
+            "chosen": dict(self.chosen),
             "validation": dict(self.validation_files),
             "encoder": encoder,
             **how,

@@ -15,6 +15,8 @@ from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
+from thresher.tables.feature import Feature
+from thresher.tables.tree_encoder import TreeEncoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
@@ -27,15 +29,19 @@ ID_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|ids|uuid|key|idx|index|row))|.*[a-z
 RULING = 0.5  # share of the variance
 
 Numbers = NDArray[np.float64]
+AnyEncoder = Encoder | TreeEncoder
 
 
 def run_hints(
-    settings: Settings, encoder: Encoder, X: Numbers, labels: Sequence[Hashable],
+    settings: Settings, encoder: AnyEncoder, X: Numbers, labels: Sequence[Hashable],
     validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
 ) -> list[str]:  # fmt: skip
     """What would have made for better values; `X` are rows of the points, maybe the first only."""
     found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
-    found += row_hints(X, encoder, settings) or reach_hints(radius, settings, reached=reached)
+    if settings.method == "forest":
+        found += id_hints(X, encoder, settings).values()
+    else:
+        found += row_hints(X, encoder, settings) or reach_hints(radius, settings, reached=reached)
     copies = record["validation"].get("rows_with_copies", 0)
     rows = record["points"]["rows"]
     if copies > MANY_COPIES * rows:
@@ -45,7 +51,8 @@ def run_hints(
         )
     for name, count in encoder.unseen(validation).items():
         have = "validation point has" if count == 1 else "validation points have"
-        found.append(f"{count} {have} a {name!r} that no point has: it is all zeros")
+        instead = "counts as missing" if settings.method == "forest" else "is all zeros"
+        found.append(f"{count} {have} a {name!r} that no point has: it {instead}")
     return found
 
 
@@ -63,7 +70,8 @@ def label_hints(
     """
     ours, theirs = (dict.fromkeys(Coded.of(each).distinct) for each in (points, validation))
     found = doubtful_labels(ours, theirs, keep_na=keep_na)
-    for mine, other, who in ((ours, theirs, "validation point"), (theirs, ours, "point")):
+    sides = ((ours, theirs, "validation point"), (theirs, ours, "point")) if theirs else ()
+    for mine, other, who in sides:
         lacking = [label for label in mine if label not in other]
         if lacking:
             found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
@@ -101,7 +109,7 @@ def doubtful_labels(
     return found
 
 
-def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
+def row_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
         return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
@@ -118,7 +126,7 @@ def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
     ]
 
 
-def id_hints(X: Numbers, encoder: Encoder, settings: Settings) -> dict[int, str]:
+def id_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
     """The features that look like ids, by column, with the way out."""
     X = X[:LOOKED]
     spread = X.var(axis=0)
@@ -127,9 +135,9 @@ def id_hints(X: Numbers, encoder: Encoder, settings: Settings) -> dict[int, str]
     for feature in encoder.features:
         if feature.kind == "number":
             column = X[:, place]
-            if feature.means:  # back to what it was before it was scaled
+            if isinstance(feature, Feature) and feature.means:  # as it was before it was scaled
                 column = column * feature.deviations[0] + feature.means[0]
-            share = float(spread[place]) / total if total else 0.0
+            share = float(spread[place]) / total if total and settings.method != "forest" else 0.0
             if why := _why_ids(feature.name, column):
                 found[place] = _id_hint(feature.name, why, share, settings)
         place += feature.width

@@ -5,17 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
+from thresher.review import review_list
 from thresher.runs.hints import doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
+from thresher.tables.copies import Copies
 from thresher.tables.encoder import Encoder
+from thresher.tables.tree_encoder import TreeEncoder
 from thresher.valuation import Valuation
 
 SHOWN = 4  # columns of the table that a report shows beside a row
@@ -30,9 +38,10 @@ class MemoryRun:
     settings
         What was wanted.
     points, validation
-        Both sides as they were read; `points.rows` are their row numbers in the table.
+        Both sides as they were read; `points.rows` are their row numbers in the table. The
+        validation set has no rows where the points judge each other.
     data
-        X, y, X_val and y_val as they were valued.
+        X, y, X_val and y_val as they were valued; the last two are None without a validation set.
     encoder
         How features became numbers.
     valuation
@@ -49,7 +58,7 @@ class MemoryRun:
     points: Columns
     validation: Columns
     data: Data
-    encoder: Encoder
+    encoder: Encoder | TreeEncoder
     valuation: Valuation
     findings: Findings | None
     checked: Checked | None
@@ -61,11 +70,42 @@ class MemoryRun:
         if self.points.ids is not None:
             found["id"] = list(self.points.ids)
         if self.findings is not None:
-            return found | {**self.findings.columns(), "row": self.points.rows}
-        found |= {"label": self.points.labels, "value": self.valuation.values}
-        return found | {
-            "rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()
-        }  # fmt: skip
+            found |= {**self.findings.columns(), "row": self.points.rows}
+            found |= self._review_column()
+        else:
+            found |= {"label": self.points.labels, "value": self.valuation.values}
+            found |= {"rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()}
+        return found | self._copy_columns()
+
+    def _review_column(self) -> dict[str, Any]:
+        """The place of each row in the review list, where there are scores to go by."""
+        if self.findings is None or self.findings.score is None:
+            return {}
+        places: list[int | None] = [None] * len(self.points)
+        for place, row in enumerate(self.review.tolist(), 1):
+            places[row] = place
+        return {"review": pa.array(places, pa.int64())}
+
+    @cached_property
+    def review(self) -> NDArray[np.int64]:
+        """Rows to look at, the most worthwhile first; without findings, the lowest values."""
+        if self.findings is None:
+            return self.valuation.suspects(len(self.points))
+        return review_list(self.findings, self.copies.conflicts())
+
+    def _copy_columns(self) -> dict[str, Any]:
+        """Who is a copy of whom, if anybody is."""
+        copies = self.copies
+        if not (copies.copy_of >= 0).any():
+            return {}
+        rows = self.points.rows
+        of = [None if place < 0 else int(rows[place]) for place in copies.copy_of.tolist()]
+        return {"copies": copies.counts, "copy_of": pa.array(of, pa.int64())}
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Rows that are the same, or nearly."""
+        return Copies.of(self.points)
 
     def hints(self) -> list[str]:
         """What would have made for better values."""
@@ -95,8 +135,8 @@ class MemoryRun:
             ids=self.points.ids, rows=self.points.rows,
             show={name: features.column(name).to_pylist() for name in names},
             held_out="held_out" in self.record["validation"], record=self.record,
-            seed=self.settings.seed, findings=self.findings, cautions=self.cautions(),
-            progress=progress,
+            seed=self.settings.seed, findings=self.findings, copies=self.copies,
+            cautions=self.cautions(), progress=progress,
         )  # fmt: skip
         write_report(path, evidence, force=force)
 
@@ -134,13 +174,8 @@ def value_files(
     points, validation = sources.points, sources.validation
     if check is not None:
         check(points)
-    encoder = Encoder.fit(
-        points, fill=settings.fill, standardize=settings.standardize, model=settings.model
-    )
-    X_val, X = (encoder.transform(each, progress=progress) for each in (validation, points))
-    check_lengths(points, X, cosine=settings.metric == "cosine")
-    check_lengths(validation, X_val, cosine=settings.metric == "cosine")
-    data = X, points.labels, X_val, validation.labels
+    settings = sources.settings
+    encoder, data = _encoded(settings, points, validation, progress=progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
         valuation, findings, checked = value_data(
@@ -150,3 +185,20 @@ def value_files(
     return MemoryRun(
         settings, points, validation, data, encoder, valuation, findings, checked, record
     )
+
+
+def _encoded(
+    settings: Settings, points: Columns, validation: Columns, *, progress: bool
+) -> tuple[Encoder | TreeEncoder, Data]:
+    """How features become numbers, and both sides as the method wants them."""
+    if settings.method == "forest":
+        trees = TreeEncoder.fit(points)
+        public = (trees.transform(validation), validation.labels) if len(validation) else ()
+        return trees, (trees.transform(points), points.labels, *(public or (None, None)))
+    encoder = Encoder.fit(
+        points, fill=settings.fill, standardize=settings.standardize, model=settings.model
+    )
+    X_val, X = (encoder.transform(each, progress=progress) for each in (validation, points))
+    check_lengths(points, X, cosine=settings.metric == "cosine")
+    check_lengths(validation, X_val, cosine=settings.metric == "cosine")
+    return encoder, (X, points.labels, X_val, validation.labels)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, ThresherWarning, option
+from thresher.explained import explain
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import Points, Validation, check_pair
 from thresher.knn import knn_shapley
+from thresher.leaf_findings import forest_findings
 from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.settings import AUTO, RETRAINING, Settings
 from thresher.tknn import zero_budget_score
@@ -24,8 +27,15 @@ def value_data(
 ) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
-    Only the method "tknn" finds more than values, and hands on what it checked.
+    Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.
     """
+    if settings.method == "forest":
+        return *_forest(settings, data, owners=owners, progress=progress), None
+    if settings.method == "knn":
+        valuation = _values(settings, data, owners=owners, progress=progress)
+        with warnings.catch_warnings():  # they came with the values
+            warnings.simplefilter("ignore", ThresherWarning)
+            return valuation, explain(valuation, *data), None
     if settings.method != "tknn":
         return _values(settings, data, owners=owners, progress=progress), None, None
     semivalue = check_semivalue(settings.semivalue)
@@ -36,6 +46,16 @@ def value_data(
         progress=progress,
     )  # fmt: skip
     return *found, (points, validation)
+
+
+def _forest(
+    settings: Settings, data: Data, *, owners: Any, progress: bool
+) -> tuple[Valuation, Findings]:
+    return forest_findings(
+        *data, trees=settings.trees, folds=settings.folds, seed=settings.seed,
+        semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
+        progress=progress,
+    )  # fmt: skip
 
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_choice, check_metric, check_number, check_radius
+from thresher.checks import check_choice, check_count, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
@@ -18,10 +18,10 @@ from thresher.tables.feature import check_streaming_fill
 from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
-METHODS = ("tknn", "knn", "zero-budget", *RETRAINING)
+AUTO = "auto"
+METHODS = (AUTO, "forest", "tknn", "knn", "zero-budget", *RETRAINING)
 UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
-AUTO = "auto"
 ENGINES = ("local", "dask")
 
 
@@ -41,8 +41,9 @@ class Settings:
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
-    method, radius, metric, semivalue, mean, k, utility, error, evaluations
-        How points are valued; a radius "auto" is the one that `suggest_radius` suggests.
+    method, trees, folds, radius, metric, semivalue, mean, k, utility, error, evaluations
+        How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
+        "auto" is the one that `suggest_radius` suggests.
     memory
         The most bytes to use, such as "2GB": the points are read in parts then.
     engine
@@ -71,7 +72,9 @@ class Settings:
     fill: str | float | None = None
     standardize: bool = False
     model: str = TEXT_MODEL
-    method: str = "tknn"
+    method: str = AUTO
+    trees: int = 200
+    folds: int = 2
     radius: str | float = AUTO
     metric: str = "cosine"
     semivalue: str = "shapley"
@@ -92,6 +95,7 @@ class Settings:
             )
         self._check_semivalue()
         check_number(option("error"), self.error, least=0, most=1)
+        self._check_forest()
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
         if self.holdout is not None:
@@ -120,7 +124,7 @@ class Settings:
     def _check_streaming(self, wanted: str) -> None:
         """Refuse what needs the whole table."""
         check_streaming_fill(self.fill)
-        if self.method != "tknn":
+        if self.method not in {AUTO, "tknn"}:
             raise InputError(
                 f"{wanted} goes with {option('method', 'tknn')}, and the method is {self.method}"
             )
@@ -132,6 +136,14 @@ class Settings:
         if self.text is not None:
             raise InputError(
                 f"{wanted} goes without {option('text')}: embed the texts first, by thresher embed"
+            )
+
+    def _check_forest(self) -> None:
+        check_count(option("folds"), self.folds, least=2)
+        if check_count(option("trees"), self.trees) % self.folds:
+            raise InputError(
+                f"{option('trees')} must be a multiple of {option('folds')}, got {self.trees} and "
+                f"{self.folds}"
             )
 
     def _check_semivalue(self) -> None:
@@ -147,18 +159,23 @@ class Settings:
 
     def _check_fitting(self) -> None:
         """Refuse options that the method would pass over."""
+        others = tuple(method for method in METHODS if method not in {AUTO, "forest"})
         wanted = {
+            "trees": ("forest",),
+            "folds": ("forest",),
             "radius": ("tknn", "zero-budget"),
-            "semivalue": ("tknn",),
+            "semivalue": ("forest", "tknn"),
             "metric": ("tknn", "knn", "zero-budget"),
             "k": ("knn",),
             "utility": ("knn",),
             "error": ("knn",),
-            "mean": ("tknn", "knn", "zero-budget"),
+            "mean": ("forest", "tknn", "knn", "zero-budget"),
             "evaluations": RETRAINING[1:],
+            **dict.fromkeys(("fill", "standardize", "text"), others),
         }
         for name, methods in wanted.items():
-            if name in self.given() and self.method not in methods:
+            fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods
+            if name in self.given() and self.method not in fits:
                 listed = " or ".join(methods)
                 raise InputError(
                     f"{option(name)} goes with {option('method')} {listed}, and the method is "

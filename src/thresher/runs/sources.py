@@ -14,6 +14,7 @@ from thresher.checks import MAX_MAGNITUDE, rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
+from thresher.runs.choice import choose_method
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.spelling import nearest, told_apart
 from thresher.tables.columns import Columns, choose_columns, same_labels
@@ -26,8 +27,9 @@ class Sources:
     """Both sides, and where they are from, for the record."""
 
     points: Columns
-    validation: Columns
+    validation: Columns  # without rows where the points judge each other
     about: Mapping[str, Any]
+    settings: Settings  # with a method
 
 
 def read_sources(settings: Settings) -> Sources:
@@ -38,16 +40,19 @@ def read_sources(settings: Settings) -> Sources:
         owner=settings.owner, categorical=settings.categorical, text=settings.text,
         ignore=settings.ignore,
     )  # fmt: skip
+    settings, chosen = choose_method(settings, table, points)
     beside = _validation_table(settings, table)
     if beside is None:
-        return _split(settings, table, points)
+        return _split(settings, table, points, chosen)
     validation = _like(settings, points, beside)
     points, validation = same_labels(points, validation)
     check_shared(points, validation)
     about = describe_files(beside, settings.validation_label or settings.label)
     if "held_out" in (made := record_of(beside)):  # by thresher embed
         about["held_out"] = made["held_out"]
-    return Sources(points, validation, _about(table, settings.label) | {"validation": about})
+    return Sources(
+        points, validation, _about(table, settings.label, chosen) | {"validation": about}, settings
+    )
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
@@ -95,7 +100,10 @@ def _validation_table(settings: Settings, table: Table) -> Table | None:
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 
 
-def _split(settings: Settings, table: Table, points: Columns) -> Sources:
+def _split(settings: Settings, table: Table, points: Columns, chosen: Mapping[str, Any]) -> Sources:
+    about = _about(table, settings.label, chosen)
+    if settings.method == "forest" and settings.holdout is None:
+        return Sources(points, points.take([]), about | {"validation": {"rows": 0}}, settings)
     share = HELD_OUT if settings.holdout is None else settings.holdout
     twins = find_twins(points)
     out = hold_out(points.labels, share, settings.seed, twins=twins)
@@ -103,13 +111,12 @@ def _split(settings: Settings, table: Table, points: Columns) -> Sources:
         "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
         "rows_with_copies": int(np.count_nonzero(twins)),
     }  # fmt: skip
-    about = _about(table, settings.label) | {"validation": held}
-    return Sources(points.take(~out), points.take(out), about)
+    return Sources(points.take(~out), points.take(out), about | {"validation": held}, settings)
 
 
-def _about(table: Table, label: str) -> dict[str, Any]:
+def _about(table: Table, label: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     points = describe_files(table, label)
-    return {"input_digest": points["digest"], "points": points}
+    return {"input_digest": points["digest"], "points": points, "chosen": dict(chosen)}
 
 
 def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[str, Any]]:

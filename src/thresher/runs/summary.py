@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.advice import SUGGESTIONS
+from thresher.forecast import Forecast
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation
 
 WORST = 5  # rows that are told in words
+GROUPS, MEMBERS = 3, 4  # groups of copies that are told, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +36,13 @@ class Summary:
     suggestions
         How many rows got each, where the method makes any.
     worst
-        The rows with the lowest values, with what is known of each.
+        The rows to look at first, with what is known of each.
     by_owner
         The value of each owner, if there are owners.
+    forecast
+        How many labels are expected to be wrong, where the method can tell.
+    copies
+        What is to be said about rows that are copies of each other.
     hints
         What would have made for better values.
     record
@@ -55,6 +61,8 @@ class Summary:
     hints: list[str]
     record: Mapping[str, Any]
     wrote: list[Path]
+    copies: list[str] = field(default_factory=list)
+    forecast: Forecast | None = None
 
     @classmethod
     def of(cls, run: MemoryRun, wrote: list[Path]) -> Summary:
@@ -64,7 +72,8 @@ class Summary:
             run.settings, valuation, len(run.points), len(run.validation),
             None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
-            run.hints(), run.record, wrote,
+            run.hints(), run.record, wrote, copies_told(run),
+            None if findings is None else findings.forecast,
         )  # fmt: skip
 
 
@@ -107,7 +116,10 @@ class Highlights:
 
 def _worst(run: MemoryRun) -> list[dict[str, Any]]:
     points, findings, found = run.points, run.findings, []
-    for place in run.valuation.suspects(min(WORST, len(points))):
+    listed = run.valuation.suspects(min(WORST, len(points)))
+    if findings is not None and findings.score is not None:
+        listed = run.review[:WORST]
+    for place in listed:
         row = {"row": points.rows[place], "label": points.labels[place]}
         row["value"] = run.valuation.values[place]
         if points.ids is not None:
@@ -117,5 +129,30 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
                 "suggestion": findings.suggestion[place],
                 "best_label": findings.best_label[place],
             }
+        if findings is not None and findings.score is not None:
+            row["score"] = findings.score[place]
         found.append(row)
     return found
+
+
+def copies_told(run: MemoryRun) -> list[str]:
+    """How many rows are copies, and first of all where copies have different labels."""
+    copies, found = run.copies, []
+    for kind, count, groups in (
+        ("exact", copies.exact_rows, copies.conflicts()),
+        ("near", copies.near_rows, copies.near_conflicts()),
+    ):
+        if groups:
+            have = "group of copies has" if len(groups) == 1 else "groups of copies have"
+            shown = "; ".join(_group(run, group) for group in groups[:GROUPS])
+            more = f"; and {len(groups) - GROUPS} more" if len(groups) > GROUPS else ""
+            found.append(f"{len(groups)} {kind} {have} different labels: {shown}{more}")
+        if count:
+            found.append(f"{count} rows have {kind} copies")
+    return found
+
+
+def _group(run: MemoryRun, group: list[int]) -> str:
+    rows, labels = run.points.rows, run.points.labels
+    shown = ", ".join(f"row {rows[place]} is {labels[place]}" for place in group[:MEMBERS])
+    return shown + (f" and {len(group) - MEMBERS} more" if len(group) > MEMBERS else "")

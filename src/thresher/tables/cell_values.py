@@ -103,9 +103,14 @@ def is_text(kind: Any) -> bool:
     )
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain_type(column: pa.ChunkedArray) -> Any:
+    """The type of a column's entries, also where a dictionary holds them."""
     kind = column.type
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(plain_type(column)) if pa.types.is_dictionary(column.type) else column
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:

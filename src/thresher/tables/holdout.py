@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_number
 from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.labels import class_list
-from thresher.tables.cell_values import categories, numbers, stated_kind
 from thresher.tables.columns import Columns
+from thresher.tables.copies import row_marks
 
 Mask = NDArray[np.bool_]
-ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hold_out(
@@ -73,28 +70,5 @@ def find_twins(columns: Columns) -> Mask:
     >>> find_twins(Columns(("a", "b", "b"), pa.table({"x": ["1", "2", "1.0"]}))).tolist()
     [True, False, True]
     """
-    marks = np.zeros(len(columns), np.uint64)
-    for name in columns.names:
-        marks = _mixed(marks * ODD + _marks(columns, name))
-    _, place, count = np.unique(marks, return_inverse=True, return_counts=True)
+    _, place, count = np.unique(row_marks(columns), return_inverse=True, return_counts=True)
     return np.asarray(count[place] > 1)
-
-
-def _marks(columns: Columns, name: str) -> NDArray[np.uint64]:
-    """For each row a number, the same where the entries are the same."""
-    if name in columns.categorical or name == columns.text:
-        entries = categories(columns, name)
-        codes = pc.fill_null(pc.index_in(entries, value_set=pc.unique(entries)), 0)
-        return np.asarray(codes.to_numpy(), np.uint64)
-    found: NDArray[Any] = numbers(columns, name, truth=stated_kind(columns, name) == "truth")
-    found = found + 0.0  # no -0
-    found[np.isnan(found)] = np.nan
-    return found.view(np.uint64)
-
-
-def _mixed(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose every bit depends on every bit."""
-    marks ^= marks >> np.uint64(32)
-    marks *= ODD
-    marks ^= marks >> np.uint64(29)
-    return marks

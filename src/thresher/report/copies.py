@@ -1,0 +1,64 @@
+"""Rows that are copies of each other, those with different labels first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thresher.report.phrases import count_of
+from thresher.report.subject import Subject
+
+MOST_GROUPS, MOST_MEMBERS = 50, 8  # that the page shows
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """How many rows have copies, and groups of copies with different labels."""
+
+    exact: int  # rows that have exact copies
+    near: int  # rows that have near ones only
+    exact_groups: int  # of exact copies with different labels
+    near_groups: int
+    groups: tuple[tuple[str, tuple[tuple[int, str, str], ...], int], ...]
+    name: ClassVar[str] = "copies"
+    title: ClassVar[str] = "Copies"
+
+    def text(self) -> str:
+        """How many there are."""
+        exact = count_of(self.exact, "row has", "rows have")
+        near = count_of(self.near, "row has", "rows have")
+        return f"{exact} exact copies, and {near} near ones only."
+
+    def cautions(self) -> list[str]:
+        """Whether copies have different labels."""
+        if not self.exact_groups:
+            return []
+        have = count_of(
+            self.exact_groups, "group of exact copies has", "groups of exact copies have"
+        )
+        return [
+            f"{have} different labels: at most one of them is right, or the columns cannot tell "
+            "the rows apart. They are listed under Copies, and come first in the review."
+        ]
+
+
+def describe_copies(subject: Subject) -> CopiedRows | None:
+    """The section, if there are any copies."""
+    copies = subject.copies
+    if copies is None or not copies.exact_rows + copies.near_rows:
+        return None
+    both = [("exact", copies.conflicts()), ("near", copies.near_conflicts())]
+    groups = [(kind, group) for kind, found in both for group in found]
+    told = tuple(
+        (
+            kind,
+            tuple(
+                (subject.number(r), subject.name(r), subject.label(r)) for r in group[:MOST_MEMBERS]
+            ),
+            len(group),
+        )
+        for kind, group in groups[:MOST_GROUPS]
+    )
+    return CopiedRows(
+        copies.exact_rows, copies.near_rows, len(both[0][1]), len(both[1][1]), told
+    )  # fmt: skip

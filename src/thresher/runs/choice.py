@@ -1,0 +1,85 @@
+"""Which method "auto" is: a forest for tables of named columns, a radius for embeddings.
+
+A forest asks one column at a time, so units, categories, wild rows and missing cells do no harm.
+The columns of an embedding mean nothing one by one, and their distances do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import InputError, option
+from thresher.runs.settings import AUTO, Settings
+from thresher.tables.cell_values import numbers
+from thresher.tables.columns import Columns
+from thresher.tables.reader import Table
+
+ARRAYS = ("npy", "npz")
+MANY = 64  # columns; embeddings have at least so many
+LOOKED = 1000  # rows that are looked at
+ALIKE = 100.0  # the most by which the deviations of an embedding's columns differ
+SAYING = {  # options that say which method is meant
+    **dict.fromkeys(("memory", "engine"), ("tknn", "reads rows in parts")),
+    **dict.fromkeys(("trees", "folds"), ("forest", "was given")),
+    **dict.fromkeys(
+        ("radius", "metric", "standardize", "fill", "text"), ("tknn", "is about distances")
+    ),
+}
+
+Choice = tuple[Settings, Mapping[str, Any]]
+
+
+def choose_method(settings: Settings, table: Table | None, points: Columns) -> Choice:
+    """The settings with a method, and for the record which it is and why.
+
+    Without a table the points are read in parts.
+    """
+    if settings.method != AUTO:
+        return settings, {"method": settings.method}
+    method, why = _chosen(settings, table, points)
+    return dataclasses.replace(settings, method=method), {"method": method, "why": why}
+
+
+def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[str, str]:
+    given = settings.given()
+    for name, (method, why) in SAYING.items():
+        if name in given:
+            return method, f"{option(name)} {why}"
+    if table is not None and table.kind in ARRAYS:
+        return "tknn", "an array is taken for embeddings, whose columns mean nothing one by one"
+    if is_embedding(points):
+        columns = f"{len(points.names)} columns of fractions that are all alike"
+        return "tknn", f"{columns} are taken for embeddings"
+    return "forest", "for a table of named columns, it needs no scaling and no validation set"
+
+
+def is_embedding(points: Columns) -> bool:
+    """Whether columns are many, all of them fractions without gaps, and of similar deviations.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> random = np.random.default_rng(0)
+    >>> columns = {f"x{i}": random.normal(size=20) for i in range(64)}
+    >>> is_embedding(Columns(("cat",) * 20, pa.table(columns)))
+    True
+    >>> is_embedding(Columns(("cat",) * 20, pa.table(columns | {"x7": range(20)})))
+    False
+    """
+    if len(points.names) < MANY or points.categorical:
+        return False
+    some = points.take(np.arange(min(len(points), LOOKED)))
+    try:
+        X = np.stack([numbers(some, name) for name in some.names], axis=1)
+    except InputError:
+        return False
+    spread = X.std(axis=0)
+    varied = spread > 0
+    whole = (np.rint(X) == X).all(axis=0)
+    if np.isnan(X).any() or not varied.any() or (whole & varied).any():
+        return False
+    return bool(spread[varied].max() <= ALIKE * spread[varied].min())

@@ -1,0 +1,83 @@
+"""A second look: what another method finds where the first one found nothing.
+
+After a forest, the ten nearest other rows are asked, among columns that are turned into ranks.
+After a method of distances, a small forest is grown. Either looks at so many rows at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.advice import CLEAR, FEW
+from thresher.labels import Codes
+from thresher.leaf_findings import forest_findings
+
+MOST_ROWS = 10_000
+NEAREST, TREES = 10, 60
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """What another method called wrong, of so many rows that it looked at."""
+
+    method: str
+    called_wrong: int
+    rows: int
+
+
+def look_again(features: Any, codes: Codes, *, forest: bool, seed: int = 0) -> SecondLook:
+    """Look once more: by a forest, or by the nearest rows."""
+    rows = np.arange(len(codes))
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, MOST_ROWS, replace=False))
+    X, y = np.asarray(features)[rows], codes[rows]
+    if forest:
+        _, found = forest_findings(X, y, trees=TREES, seed=seed)
+        told = found.counts()
+        return SecondLook("a random forest", told["relabel"] + told["drop"], len(rows))
+    wrong = contradicted(rank_space(X), y)
+    return SecondLook(f"the {NEAREST} nearest rows", int(wrong.sum()), len(rows))
+
+
+def contradicted(X: Floats, y: Codes) -> NDArray[np.bool_]:
+    """Rows whose nearest others clearly speak for another label."""
+    from sklearn.neighbors import NearestNeighbors
+
+    count = min(NEAREST, len(y) - 1)
+    if count < 1:
+        return np.zeros(len(y), np.bool_)
+    nearest = NearestNeighbors(n_neighbors=count).fit(X).kneighbors(return_distance=False)
+    each, classes = np.arange(len(y)), int(y.max()) + 1
+    votes = np.zeros((len(y), classes), np.int64)
+    np.add.at(votes, (each[:, None], y[nearest]), 1)
+    own = votes[each, y].copy()
+    votes[each, y] = -1
+    other = np.maximum(votes.max(axis=1), 0)
+    both = own + other
+    return np.asarray((other - own > CLEAR * np.sqrt(both)) & (own <= FEW * both))
+
+
+def rank_space(features: Any) -> Floats:
+    """Columns as ranks from -1 to 1; missing numbers lie in the middle, and so do constant columns.
+
+    So units and wild rows do no harm.
+
+    Examples
+    --------
+    >>> rank_space(np.array([[1.0, 5.0], [9e9, np.nan], [2.0, 7.0]])).tolist()
+    [[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    from scipy.stats import rankdata
+
+    found = np.zeros(np.shape(features))
+    for column, out in zip(np.asarray(features, np.float64).T, found.T, strict=True):
+        known = ~np.isnan(column)
+        if known.sum() > 1:
+            out[known] = 2 * (rankdata(column[known]) - 1) / (known.sum() - 1) - 1
+    return found

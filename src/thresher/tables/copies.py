@@ -1,0 +1,205 @@
+"""Copies: rows that have the same features as others, or nearly the same.
+
+Two rows are exact copies if all of their features are equal. They are near copies if every number
+falls into the same cell of a fine grid, a hundredth of the column's usual spread wide, and the rest
+is equal. There are two grids, the second shifted by half a cell, so that two numbers that are close
+together seldom lie apart in both. Whoever falls into one cell by chance would do so as well if each
+column were shuffled, so near copies are told only if there are more of them than that.
+
+It takes time linear in the cells of the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.coded import Coded
+from thresher.errors import InputError
+from thresher.tables.cell_values import categories, is_text, numbers, plain_type, stated_kind
+from thresher.tables.columns import Columns
+
+ODD = np.uint64(0x9E3779B97F4A7C15)
+STEP = 0.01  # of a column's spread: the width of a cell
+WITHIN = (0.05, 0.95)  # quantiles between which lies the usual spread
+BEYOND = 3.0  # times as many near copies as in a shuffled table
+
+Marks = NDArray[np.uint64]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Who is a copy of whom.
+
+    Parameters
+    ----------
+    exact, near
+        For each row the first row of its group: of exact copies, and of exact or near ones. A row
+        without copies is a group of its own.
+    codes
+        The number of each row's label.
+    """
+
+    exact: Places
+    near: Places
+    codes: Places
+
+    @classmethod
+    def of(cls, columns: Columns) -> Copies:
+        """The copies in a table.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> table = pa.table({"x": [1.0, 2.0, 1.0, 5.0], "c": ["a", "b", "a", "a"]})
+        >>> found = Copies.of(Columns(("cat", "dog", "dog", "cat"), table))
+        >>> found.counts.tolist(), found.copy_of.tolist(), found.conflicts()
+        ([1, 0, 1, 0], [-1, -1, 0, -1], [[0, 2]])
+        """
+        random, rows = np.random.default_rng(0), len(columns)
+        same, cells, shuffled = Mix(rows), [Mix(rows), Mix(rows)], [Mix(rows), Mix(rows)]
+        for name in columns.names:
+            values, order = _numbers(columns, name), random.permutation(rows)
+            same.add(column := _marks(columns, name, values))
+            for shift, cell, chance in zip((0.0, 0.5), cells, shuffled, strict=True):
+                column = column if values is None else _number_marks(_rounded(values, shift))
+                cell.add(column)
+                chance.add(column[order])
+        exact = _first_rows([same.marks])
+        near = _first_rows([same.marks, *(cell.marks for cell in cells)])
+        by_chance = _first_rows([each.marks for each in shuffled])
+        found, chances, alike = (int((_sizes(each) > 1).sum()) for each in (near, by_chance, exact))
+        codes = Coded.of(columns.labels).codes.astype(np.int64)
+        return cls(exact, near if found - alike > BEYOND * chances else exact, codes)
+
+    @cached_property
+    def counts(self) -> Places:
+        """How many other rows are exact copies of each row."""
+        return _sizes(self.exact) - 1
+
+    @cached_property
+    def copy_of(self) -> Places:
+        """The first row that a row is an exact or near copy of; -1 where it is none."""
+        itself = np.arange(len(self.near))
+        return np.where(self.near == itself, -1, self.near)
+
+    @property
+    def exact_rows(self) -> int:
+        """How many rows have exact copies."""
+        return int((self.counts > 0).sum())
+
+    @property
+    def near_rows(self) -> int:
+        """How many rows have near copies, but no exact ones."""
+        return int(((_sizes(self.near) > 1) & (self.counts == 0)).sum())
+
+    def conflicts(self) -> list[list[int]]:
+        """Groups of exact copies that do not all carry the same label."""
+        return self._apart(self.exact)
+
+    def near_conflicts(self) -> list[list[int]]:
+        """Groups of near copies that do not all carry the same label; not those of exact ones."""
+        found = self._apart(self.near)
+        return [group for group in found if len(set(self.exact[group].tolist())) > 1]
+
+    def _apart(self, group: Places) -> list[list[int]]:
+        apart = np.zeros(len(group), np.bool_)
+        apart[group[self.codes != self.codes[group]]] = True
+        rows = np.flatnonzero(apart[group])
+        order = rows[np.argsort(group[rows], kind="stable")]
+        ends = np.flatnonzero(np.diff(group[order])) + 1
+        return [each.tolist() for each in np.split(order, ends)] if len(order) else []
+
+
+def row_marks(columns: Columns) -> Marks:
+    """A number for each row, the same where all features are the same.
+
+    Numbers are compared as numbers, so 1 and 1.0 are the same; missing ones are all alike.
+    """
+    found = Mix(len(columns))
+    for name in columns.names:
+        found.add(_marks(columns, name, _numbers(columns, name)))
+    return found.marks
+
+
+class Mix:
+    """A number for each row that depends on every bit of every column."""
+
+    def __init__(self, rows: int) -> None:
+        self.marks: Marks = np.zeros(rows, np.uint64)
+
+    def add(self, column: Marks) -> None:
+        """Take in a column."""
+        marks = self.marks * ODD + column
+        marks ^= marks >> np.uint64(32)
+        marks *= ODD
+        marks ^= marks >> np.uint64(29)
+        self.marks = marks
+
+
+def _first_rows(marks: list[Marks]) -> Places:
+    """For each row, the first row that it is connected to by equal marks of any kind."""
+    first = []
+    for each in marks:
+        _, rows, group = np.unique(each, return_index=True, return_inverse=True)
+        first.append(rows[group])
+    if len(first) == 1:
+        return first[0]
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    rows, n = np.arange(len(first[0])), len(first[0])
+    edges = np.tile(rows, len(first)), np.concatenate(first)
+    graph = coo_matrix((np.ones(len(edges[0]), np.bool_), edges), shape=(n, n))
+    _, group = connected_components(graph, directed=False)
+    _, leader = np.unique(group, return_index=True)
+    return leader[group]
+
+
+def _sizes(first: Places) -> Places:
+    """How many rows each row's group has."""
+    return np.bincount(first, minlength=len(first))[first]
+
+
+def _rounded(values: NDArray[np.float64], shift: float) -> NDArray[np.float64]:
+    """The cell of each number in a grid."""
+    if np.isnan(values).all():
+        return values
+    low, high = np.nanquantile(values, WITHIN)
+    width = STEP * float(high - low)
+    return np.floor(values / width + shift) if width > 0 else values
+
+
+def _marks(columns: Columns, name: str, values: NDArray[np.float64] | None) -> Marks:
+    """For each row a number, the same where the entries are the same."""
+    return _text_marks(columns, name) if values is None else _number_marks(values)
+
+
+def _numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
+    """A column as numbers; None where it holds categories or text."""
+    if name in columns.categorical or name == columns.text:
+        return None
+    try:
+        return numbers(columns, name, truth=stated_kind(columns, name) == "truth")
+    except InputError:
+        if is_text(plain_type(columns.features.column(name))):
+            return None
+        raise
+
+
+def _number_marks(values: NDArray[Any]) -> Marks:
+    found = values + 0.0  # no -0
+    found[np.isnan(found)] = np.nan
+    return found.view(np.uint64)
+
+
+def _text_marks(columns: Columns, name: str) -> Marks:
+    entries = categories(columns, name)
+    codes = pc.fill_null(pc.index_in(entries, value_set=pc.unique(entries)), 0)
+    return np.asarray(codes.to_numpy(), np.uint64)

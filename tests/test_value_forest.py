@@ -1,0 +1,238 @@
+"""`thresher value` by a forest: tables as they are, who judges, and which method is chosen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+from sklearn.neighbors import NearestNeighbors
+from tabular import check_refused, put, thresher
+
+import thresher as th
+from thresher.runs import Settings, value_files, write_results
+from thresher.runs.choice import choose_method, is_embedding
+from thresher.tables.columns import Columns
+from thresher.tables.tree_encoder import TreeEncoder
+
+FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
+            "best_share", "score", "suggestion"]  # fmt: skip
+
+
+def messy(rows=240, seed=0):
+    """A table with all that distances do not like, its right labels, and which ones are wrong."""
+    random = np.random.default_rng(seed)
+    size, weight = random.normal(size=rows), random.normal(size=rows)
+    color = random.choice(["red", "green", "blue"], rows)
+    right = np.where(size + (color == "red") > 0.3, "dog", "cat")
+    y, wrong = th.flip_labels(right, fraction=0.08, seed=seed)
+    size[:3] *= 1e6  # wild rows
+    columns = {
+        "size": [None if i % 17 == 5 else x for i, x in enumerate(size.tolist())],
+        "weight": (1e4 * weight).tolist(),
+        "color": [None if i % 13 == 7 else x for i, x in enumerate(color.tolist())],
+        "chip": ["yes" if x else "no" for x in random.random(rows) < 0.5],
+        "y": y.tolist(),
+    }
+    return pa.table(columns), right, wrong
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_table_is_taken_as_it_is_and_every_row_is_judged():
+    table, _, wrong = messy()
+    csv.write_csv(table, "points.csv")
+    done = thresher("value", "points.csv", "--out", "v.parquet")
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stderr.splitlines()
+    assert first == "valued 240 points by each other: forest-shapley, 200 trees"
+    assert second == (
+        "method forest: for a table of named columns, it needs no scaling and no validation set"
+    )
+    found = pq.read_table("v.parquet")
+    assert found.column_names == FINDINGS
+    assert found.column("row").to_pylist() == list(range(240))
+    score = found.column("score").to_numpy()
+    assert wrong[np.argsort(score)[: wrong.sum()]].mean() > 0.6
+    valuation = th.Valuation.load("v.parquet")
+    assert valuation.method == "forest-shapley"
+    assert abs(valuation.efficiency_gap()) < 1e-9
+
+
+def test_the_command_finds_what_the_function_finds():
+    table, _, _ = messy()
+    pq.write_table(table, "points.parquet")
+    pq.write_table(messy(80, seed=1)[0], "val.parquet")
+    run = value_files(Settings("points.parquet", validation="val.parquet", trees=20, seed=4))
+    X, X_val = (
+        t.drop_columns("y").to_pandas() for t in (table, messy(80, seed=1)[0])
+    )  # categories and missing cells as they are
+    data = X, run.points.labels, X_val, run.validation.labels
+    valuation, findings = th.forest_findings(*data, trees=20, seed=4)
+    assert run.valuation.values.tobytes() == valuation.values.tobytes()
+    for name, column in findings.columns().items():
+        assert list(run.findings.columns()[name]) == list(column), name
+    assert run.valuation.params["judges"] == "validation"
+    assert run.record["chosen"]["method"] == "forest"
+
+
+def test_rows_are_held_out_only_if_that_is_asked_for():
+    csv.write_csv(messy()[0], "points.csv")
+    run = value_files(Settings("points.csv", trees=10, holdout=0.25))
+    assert (len(run.points), len(run.validation)) == (180, 60)
+    assert run.valuation.params["judges"] == "validation"
+    assert run.record["validation"]["held_out"] == 0.25
+
+
+def test_cleaning_takes_the_values_of_a_forest():
+    table, right, wrong = messy(600)
+    csv.write_csv(table, "points.csv")
+    write_results(Path("v.csv"), value_files(Settings("points.csv")))
+    done = thresher("clean", "points.csv", "--values", "v.csv", "--relabel", "relabel", "--out",
+                    "clean.csv")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    cleaned = np.array(csv.read_csv("clean.csv").column("y").to_pylist())
+    assert (cleaned != right).sum() < wrong.sum()
+
+
+def choice(kind="csv", columns=None, **settings):
+    columns = {"x": ["1.5", "2"]} if columns is None else columns
+    rows = len(next(iter(columns.values())))
+    points = Columns(("cat",) * rows, pa.table(columns))
+    table = type("Read", (), {"kind": kind})()
+    settled, why = choose_method(Settings("points", **settings), table, points)
+    assert why["method"] == settled.method
+    return settled.method
+
+
+def test_which_method_is_chosen():
+    random = np.random.default_rng(0)
+    wide = {f"x{i}": random.normal(size=30) for i in range(64)}
+    assert choice() == "forest"
+    assert choice(columns=wide) == "tknn"
+    assert choice(columns={name: list(map(str, column)) for name, column in wide.items()}) == "tknn"
+    assert choice(columns=wide | {"x3": ["a"] * 30}) == "forest"
+    assert choice(columns=wide | {"x3": list(range(30))}) == "forest"
+    assert choice(columns=wide | {"x3": 1e4 * wide["x3"]}) == "forest"
+    assert choice(columns=dict(list(wide.items())[:63])) == "forest"
+    assert (choice("npy"), choice("npz"), choice("parquet")) == ("tknn", "tknn", "forest")
+    for given in (
+        {"radius": 0.5}, {"metric": "euclidean"}, {"standardize": True}, {"fill": "median"},
+        {"text": "x"}, {"memory": "2GB", "validation": "v"}, {"engine": "dask", "validation": "v"},
+    ):  # fmt: skip
+        assert choice(**given) == "tknn", given
+    assert choice("npy", trees=100) == "forest"
+    assert choice(method="knn") == "knn"
+
+
+def test_an_array_is_valued_by_a_radius_and_the_command_says_why():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 5))
+    np.savez("points.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    done = thresher("value", "points.npz", "--out", "v.csv")
+    assert done.returncode == 0, done.stderr
+    why = "an array is taken for embeddings, whose columns mean nothing one by one"
+    assert f"method tknn: {why}" in done.stderr.splitlines()
+    record = json.loads(Path("v.csv.record.json").read_text())
+    assert record["chosen"] == {"method": "tknn", "why": why}
+    assert "--method tknn" in record["command"]
+    assert value_files(Settings("points.npz", method="forest", trees=4)).findings is not None
+
+
+def refused(*words, file="points.csv", **settings):
+    check_refused(lambda: value_files(Settings(file, **settings)), *words)
+
+
+def test_options_that_a_forest_would_pass_over_are_refused():
+    csv.write_csv(messy()[0], "points.csv")
+    refused("--standardize goes with --method tknn or", method="forest", standardize=True)
+    refused("--radius goes with --method tknn or", method="forest", radius=0.5)
+    refused("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
+    refused("--trees goes with --method forest, and the method is knn", method="knn", trees=10)
+    refused("--radius goes with", "and the method is forest", trees=10, radius=1.0)
+
+
+def test_texts_that_all_differ_are_no_categories_unless_that_is_said():
+    lines = [f"name {i},{i % 7},{'ab'[i % 2]}" for i in range(60)]
+    put("points.csv", "\n".join(["name,x,y", *lines]))
+    refused("column 'name' has cells that are no numbers", "--categorical name")
+    for way_out in ({"categorical": ("name",)}, {"id": "name"}, {"ignore": ("name",)}):
+        assert len(value_files(Settings("points.csv", trees=4, **way_out)).valuation) == 60
+
+
+def test_the_encoder_of_trees():
+    data = {"n": ["1", "", "3.5"], "t": ["true", "False", None], "c": ["b", None, "a"],
+            "k": [7, 7, 9]}  # fmt: skip
+    columns = Columns(("x",) * 3, pa.table(data), categorical=("k",))
+    encoder = TreeEncoder.fit(columns)
+    kinds = {each["name"]: each["kind"] for each in encoder.describe()["columns"]}
+    assert kinds == {"n": "number", "t": "truth", "c": "categorical", "k": "categorical"}
+    wanted = [[1, 1, 1, 0], [np.nan, 0, np.nan, 0], [3.5, np.nan, 0, 1]]
+    np.testing.assert_array_equal(encoder.transform(columns), wanted)
+    other = Columns(("x",) * 2, pa.table(data | {"c": ["z", None, "a"]}).slice(0, 2))
+    assert encoder.unseen(other) == {"c": 1}
+
+
+def test_an_unseen_category_and_an_id_are_told():
+    table, _, _ = messy()
+    csv.write_csv(table.append_column("number", [list(range(240))]), "points.csv")
+    other = messy(40, seed=2)[0].set_column(2, "color", [["pink"] * 40])
+    csv.write_csv(other.append_column("number", [list(range(40))]), "val.csv")
+    hints = value_files(Settings("points.csv", validation="val.csv", trees=10)).hints()
+    assert "40 validation points have a 'color' that no point has: it counts as missing" in hints
+    assert any("column 'number' looks like an id" in hint for hint in hints)
+
+
+def test_neighbors_vote_by_the_nearest_validation_points():
+    random = np.random.default_rng(3)
+    X, X_val = random.normal(size=(80, 3)), random.normal(size=(40, 3))
+    y, y_val = (np.array(["a", "b", "c"])[random.integers(0, 3, n)] for n in (80, 40))
+    for k, voters in ((5, 10), (13, 13)):
+        valuation = th.knn_shapley(X, y, X_val, y_val, k=k, metric="euclidean")
+        found = th.explain(valuation, X, y, X_val, y_val)
+        nearest = NearestNeighbors(n_neighbors=voters).fit(X_val).kneighbors(X)[1]
+        votes = np.array([[(y_val[n] == c).sum() for c in "abc"] for n in nearest])
+        own = votes[np.arange(80), [ord(c) - 97 for c in y]]
+        assert found.near.tolist() == [voters] * 80
+        np.testing.assert_allclose(found.agree, own / voters)
+        votes[np.arange(80), [ord(c) - 97 for c in y]] = -1
+        np.testing.assert_allclose(found.best_share, votes.max(axis=1) / voters)
+        assert all(votes[i, ord(c) - 97] == votes[i].max() for i, c in enumerate(found.best_label))
+
+
+def test_the_method_knn_suggests():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(300, 3)) + 3
+    y, wrong = th.flip_labels((X[:, 0] > X[:, 1]).astype(int), fraction=0.08, seed=0)
+    csv.write_csv(pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": y}), "points.csv")
+    done = thresher(
+        "value", "points.csv", "--method", "knn", "--holdout", 0.3, "--out", "v.parquet"
+    )
+    assert done.returncode == 0, done.stderr
+    found = pq.read_table("v.parquet")
+    assert found.column_names == FINDINGS
+    marked = np.array(found.column("suggestion").to_pylist()) == "relabel"
+    truth = wrong[found.column("row").to_numpy()]
+    assert truth[marked].mean() > 0.5
+    assert marked[truth].mean() > 0.4
+
+
+def test_few_validation_points_are_all_asked():
+    X, y = [[0.0], [1.0], [5.0]], ["a", "b", "b"]
+    found = th.explain(
+        th.knn_shapley(X, y, [[0.1], [4.0]], ["a", "b"], k=1, metric="euclidean"),
+        X, y, [[0.1], [4.0]], ["a", "b"],
+    )  # fmt: skip
+    assert found.near.tolist() == [2, 2, 2]
+    assert found.agree.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_few_columns_are_no_embedding():
+    assert not is_embedding(Columns(("a", "b"), pa.table({"x": [0.5, 1.5]})))
