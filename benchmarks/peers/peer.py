@@ -92,7 +92,7 @@ def cleanlab_issues(data):
 
     models = {
         "forest": RandomForestClassifier(200, random_state=0, n_jobs=2),
-        "linear": LogisticRegression(max_iter=300),
+        "linear": LogisticRegression(max_iter=100),
     }
 
     def found(name, y):
