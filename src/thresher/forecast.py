@@ -85,7 +85,7 @@ def forecast_errors(shares: LabelShares, codes: Codes, classes: int) -> Forecast
     wrong = surest & contradicted
     by_label = np.bincount(own[wrong], times[preferred[wrong]], minlength=classes)
     most = np.bincount(own[contradicted], minlength=classes)
-    return Forecast(np.minimum(by_label, most), float(contradicted.mean()))
+    return Forecast(np.minimum(by_label, most).astype(np.float64), float(contradicted.mean()))
 
 
 def _highest(numbers: Floats, groups: NDArray[np.int64], classes: int) -> Flags:
