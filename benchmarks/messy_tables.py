@@ -113,8 +113,12 @@ def tree_array(frame: pd.DataFrame) -> np.ndarray:
 
 
 def linear_array(frame: pd.DataFrame) -> np.ndarray:
-    """Numbers for linear models and distances: medians for missing cells, one-hot categories."""
+    """Numbers for linear models and distances: medians for missing cells, one-hot categories.
+
+    Numbers are cut off at 1 % and 99 % before they are scaled, or wild rows would rule the scale.
+    """
     numbers = frame.select_dtypes("number")
+    numbers = numbers.clip(numbers.quantile(0.01), numbers.quantile(0.99), axis=1)
     filled = numbers.fillna(numbers.median().fillna(0))
     scaled = (filled - filled.mean()) / filled.std().replace(0, 1)
     texts = frame.select_dtypes(exclude="number")
