@@ -41,6 +41,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/suggestions.py
 	$(BIN)/python benchmarks/radius.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/forest_speed.py
 	$(BIN)/python benchmarks/end_to_end.py
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python

@@ -132,11 +132,12 @@ class Votes:
     trees: NDArray[np.int64]  # that each point is in
     classes: Classes
     middle: int = 0  # the tree at which a second, independent half begins; 0 if none does
+    forest: Forest | None = None
 
     @classmethod
     def of(
         cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
-        trees: NDArray[np.int64], classes: Any, middle: int = 0,
+        trees: NDArray[np.int64], classes: Any, middle: int = 0, forest: Forest | None = None,
     ) -> Votes:  # fmt: skip
         """With labels that were not checked yet, and so many leaves in each tree."""
         labels = check_labels("y", y, len(rows))
@@ -147,7 +148,7 @@ class Votes:
         if classes is None and codes_val is not None:
             warn_of_codes(codes, codes_val, found, stacklevel=5)
         near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
-        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle)
+        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle, forest)
 
     @property
     def judges(self) -> int:
@@ -200,6 +201,20 @@ class Votes:
         leaves = self.rows_val.leaves(self.near.tree(columns))
         return judge_weights(leaves, self.codes_val, self._shape(columns))
 
+    def counts_beside(self, columns: slice) -> Floats:
+        """How many rows of each class are in each leaf of a tree without filling it.
+
+        These are validation points, and points that the tree was grown from.
+        """
+        found = np.zeros(self._shape(columns))
+        if self.rows_val is not None:
+            found += self.validation_counts(columns)
+        seen = None if self.forest is None else self.forest.trees[self.near.tree(columns)].seen
+        if self.forest is not None and seen is not None:
+            places = self.classes.known_codes(list(self.forest.classes))[seen.codes]
+            found[places[places >= 0]] += seen.counts[places >= 0]
+        return found
+
     def _shape(self, columns: slice) -> tuple[int, int]:
         return len(self.classes), columns.stop - columns.start
 
@@ -238,9 +253,8 @@ def forest_shapley(
     forest
         The structure, as `grow_forest` makes it; then `trees`, `folds` and `seed` are its own. Or a
         classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
-        `RandomForestClassifier(bootstrap=False, min_samples_leaf=2)` if not given. One that is
-        fitted is taken as it is: then every point fills all of its trees, whether they saw it or
-        not.
+        `RandomForestClassifier(bootstrap=False)` if not given. One that is fitted is taken as it
+        is: then every point fills all of its trees, whether they saw it or not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -321,7 +335,8 @@ def forest_votes(
     if X_val is not None:
         rows_val = forest.rows(forest.encode("X_val", X_val), everywhere=True)
     each = np.full(len(features), forest.trees_each)
-    votes = Votes.of(rows, y, rows_val, y_val, forest.sizes, each, classes, forest.middle)
+    sizes, middle = forest.sizes, forest.middle
+    votes = Votes.of(rows, y, rows_val, y_val, sizes, each, classes, middle, forest)
     about: dict[str, Any] = {"forest": forest.name, "folds": forest.folds or None}
     return votes, about | ({"seed": forest.seed} if forest.folds else {})
 

@@ -186,7 +186,9 @@ class Forest:
             ends, *(arrays[name].tolist() for name in SIZES), strict=True
         ):
             place = slice(end - count, end)
-            nodes = {name: np.array(arrays[name][place], kind) for name, kind in NODE.items()}
+            nodes: dict[str, Any] = {
+                name: np.array(arrays[name][place], kind) for name, kind in NODE.items()
+            }
             whole = {len(each) for each in nodes.values()} == {count}
             if not (whole and split >= 0 and 0 <= fold < max(folds, 1)):
                 raise InputError("its trees do not fit together")

@@ -30,12 +30,11 @@ def grow(
     progress: bool = False,
 ) -> Forest:  # fmt: skip
     """Grow trees on the rows outside of each fold, as often as there are splits."""
-    from sklearn.base import clone
+    from sklearn.base import clone, is_classifier
     from sklearn.ensemble import RandomForestClassifier
 
     # no bootstrap: folds leave out half of the rows already, and a tree needs all of the others
-    plain = RandomForestClassifier(bootstrap=False, min_samples_leaf=2)
-    model = plain if forest is None else forest
+    model = RandomForestClassifier(bootstrap=False) if forest is None else forest
     each, splits = trees // folds, split_count(trees, folds)
     shares = [each // splits + (split < each % splits) for split in range(splits)]
     order = np.lexsort((codes, hashes(features, seed, ORDER)))
@@ -52,7 +51,8 @@ def grow(
                 if "n_jobs" in model.get_params():
                     settings["n_jobs"] = thread_count()
                 fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
-                found += [Tree.of(one.tree_, split, fold) for one in fitted.estimators_]
+                known = fitted.classes_ if is_classifier(fitted.estimators_[0]) else None
+                found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]
                 if advance is not None:
                     advance(1)
     return Forest(type(model).__name__, found, folds, seed)

@@ -31,6 +31,21 @@ Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
+class Seen:
+    """The rows that a tree was grown from: how many of each class in each leaf."""
+
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int32]  # one row for each of these classes
+
+    @classmethod
+    def of(cls, structure: Any, codes: NDArray[np.int64]) -> Seen:
+        """Those of a tree of scikit-learn's."""
+        leaf = structure.children_left < 0
+        rows = structure.weighted_n_node_samples[leaf]
+        return cls(codes, np.rint(structure.value[leaf, 0].T * rows).astype(np.int32))
+
+
+@dataclass(frozen=True)
 class Tree:
     """One tree, and the rows that may fill it: those in `fold` of the folds of `split`.
 
@@ -46,6 +61,8 @@ class Tree:
         Whether rows without a number go left.
     split, fold
         Who may fill it.
+    seen
+        The rows that it was grown from, where that is known. Files do not have it.
     """
 
     feature: NDArray[np.int32]
@@ -54,10 +71,16 @@ class Tree:
     missing_left: NDArray[np.bool_]
     split: int = 0
     fold: int = 0
+    seen: Seen | None = None
 
     @classmethod
-    def of(cls, structure: Any, split: int = 0, fold: int = 0) -> Tree:
-        """A tree of scikit-learn's; its leaves are numbered in the order of its nodes."""
+    def of(
+        cls, structure: Any, split: int = 0, fold: int = 0, codes: NDArray[Any] | None = None
+    ) -> Tree:
+        """A tree of scikit-learn's; its leaves are numbered in the order of its nodes.
+
+        `codes` are the classes of the rows that it was grown from.
+        """
         order, place = _preorder(structure.children_left, structure.children_right)
         leaf = structure.children_left < 0
         right = np.where(leaf, np.cumsum(leaf) - 1, place[structure.children_right])
@@ -68,12 +91,13 @@ class Tree:
             "missing_left": structure.missing_go_to_left,
         }
         nodes = {name: columns[name][order].astype(kind) for name, kind in NODE.items()}
-        return cls(**nodes, split=split, fold=fold)
+        seen = None if codes is None else Seen.of(structure, codes.astype(np.int64))
+        return cls(**nodes, split=split, fold=fold, seen=seen)
 
     @classmethod
     def of_one_leaf(cls, split: int = 0, fold: int = 0) -> Tree:
         """A tree that knows nothing."""
-        nodes = {name: np.zeros(1, kind) for name, kind in NODE.items()}
+        nodes: dict[str, Any] = {name: np.zeros(1, kind) for name, kind in NODE.items()}
         return cls(**{**nodes, "feature": np.array([-1], np.int32)}, split=split, fold=fold)
 
     @cached_property

@@ -58,7 +58,7 @@ def _forest(
 ) -> tuple[Valuation, Findings]:
     if data[2] is not None:
         rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
-        tell_of_twins(count_twins(rows, rows_val), rows_val, stacklevel=3)
+        tell_of_twins(count_twins(rows, rows_val), len(rows_val), stacklevel=3)
     return forest_findings(
         *data, trees=settings.trees, folds=settings.folds, seed=settings.seed,
         semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
