@@ -101,8 +101,9 @@ def test_removal_curves_are_those_of_the_evidence(evidence, model):
 def test_the_radius_curve_marks_both_radii():
     ax = plot_radius(SUGGESTION, 1.8)
     assert ax.get_lines()[0].get_ydata().tolist() == SUGGESTION.accuracy.tolist()
-    assert [line.get_xdata()[0] for line in ax.get_lines()[2:]] == [float(SUGGESTION), 1.8]
-    assert len(plot_radius(SUGGESTION).get_lines()) == 3
+    assert ax.get_lines()[2].get_ydata().tolist() == SUGGESTION.detection.tolist()
+    assert [line.get_xdata()[0] for line in ax.get_lines()[3:]] == [float(SUGGESTION), 1.8]
+    assert len(plot_radius(SUGGESTION).get_lines()) == 4
 
 
 def test_owners_are_in_order_of_value():

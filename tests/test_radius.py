@@ -58,7 +58,8 @@ def test_detection_is_the_auroc_of_wrong_labels_and_the_middle_of_the_best_is_su
     distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     want = [detection_at(distances, y, r * (1 + 1e-9), 3) for r in found.radii]
     np.testing.assert_allclose(found.detection, want, atol=1e-12)
-    weights = np.exp((found.detection - max(want)) * np.sqrt(40) / 0.2) * np.gradient(found.radii)
+    ranges = np.minimum(np.gradient(found.radii), np.median(found.radii))
+    weights = np.exp((found.detection - max(want)) * np.sqrt(40) / 0.2) * ranges
     middle = np.exp((weights * np.log(found.radii)).sum() / weights.sum())
     apart = np.abs(np.log(found.radii / middle))
     assert found.radius == found.radii[apart.argmin()]
@@ -71,6 +72,14 @@ def test_of_many_classes_some_labels_are_tried(rng):
     assert 0.6 < found.detection.max() <= 1
     one = th.suggest_radius(X, [7] * 60, metric="euclidean")
     assert one.detection.tolist() == [0.5] * len(one.radii)
+
+
+def test_points_that_are_far_out_hardly_change_the_suggestion(rng):
+    X, y = rng.standard_normal((200, 2)), (rng.random(200) < 0.2).astype(int)
+    X[:, 0] += 2 * y
+    usual = th.suggest_radius(X, y, metric="euclidean")
+    X[:5] *= 1e6
+    assert usual / 1.5 < th.suggest_radius(X, y, metric="euclidean") < 1.5 * usual
 
 
 def test_a_good_radius_is_suggested_and_can_be_passed_on():

@@ -127,7 +127,9 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
 def plot_radius(
     suggestion: RadiusSuggestion, radius: float | None = None, *, ax: Any = None
 ) -> Any:
-    """Accuracy and coverage over the radius, with the suggested and the used one. Returns the axis.
+    """Accuracy, coverage and detection over the radius, and the suggested and the used one.
+
+    Returns the axis. Detection is the AUROC of wrong labels that the suggestion goes by.
 
     Examples
     --------
@@ -142,12 +144,14 @@ def plot_radius(
     ax = new_axis() if ax is None else ax
     ax.plot(suggestion.radii, suggestion.accuracy, color=GOOD, label="accuracy")
     ax.plot(suggestion.radii, suggestion.coverage, color=THIRD, linestyle="--", label="coverage")
+    if suggestion.detection is not None:
+        ax.plot(suggestion.radii, suggestion.detection, color=BAD, linestyle=":", label="detection")
     marked = {"suggested": (float(suggestion), "-.")}
     if radius is not None:
         marked["used"] = (float(radius), ":")
     for name, (where, line) in marked.items():
         ax.axvline(where, color="black", linewidth=1, linestyle=line, label=f"{name} {where:.3g}")
-    ax.set(xlabel="radius", ylabel="share of validation points", ylim=(0, 1.02))
+    ax.set(xlabel="radius", ylabel="share of validation points, AUROC", ylim=(0, 1.02))
     ax.legend(fontsize="small")
     return ax
 

@@ -100,7 +100,7 @@ def suggest_radius(
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
     candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
-    times exp((AUROC - best) sqrt(M) / `LENIENCE`).
+    at most the median candidate, times exp((AUROC - best) sqrt(M) / `LENIENCE`).
 
     A radius tuned on the training points would be more exact, and would have to be paid for in a
     private release. Cost O(M^2 (d + C)) in time, O(M) memory.
@@ -261,5 +261,6 @@ def _middle(radii: Floats, short: Floats) -> float:
     if len(radii) < 2 or not radii.any():
         return float(radii[0])
     logs = np.log(np.maximum(radii, radii[radii > 0][0]))
-    middle = np.average(logs, weights=np.exp(short / LENIENCE) * np.gradient(radii))
+    ranges = np.minimum(np.gradient(radii), np.median(radii))  # a few points may be far out
+    middle = np.average(logs, weights=np.exp(short / LENIENCE) * ranges)
     return float(radii[np.argmin(np.abs(logs - middle))])

@@ -30,7 +30,7 @@ OFF_RADIUS = 0.05  # accuracy that another radius would bring
 class RadiusCurve:
     """Leave-one-out accuracy and coverage of the validation set over radii."""
 
-    found: RadiusSuggestion  # the curves, and the best radius on them
+    found: RadiusSuggestion  # the curves, and the radius they suggest
     used: float  # the radius of the valuation, and the curves there:
     accuracy_used: float
     coverage_used: float
@@ -38,7 +38,7 @@ class RadiusCurve:
 
     @property
     def suggested(self) -> float:
-        """The best radius on the curve."""
+        """The radius that the curves suggest."""
         return self.found.radius
 
     @property
