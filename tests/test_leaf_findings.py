@@ -167,9 +167,7 @@ def test_the_others_are_all_rows_in_the_leaf_those_that_grew_the_tree_too():
         classes=None, progress=False,
     )  # fmt: skip
     _, found = leaf_findings.explain_votes(votes, "forest-shapley", {}, "shapley")
-    leaves = np.stack([tree.leaves(votes.rows.features) for tree in votes.grown.trees], axis=1)
-    fold_of = votes.rows.fold_of
-    play = np.stack([fold_of[t.split] == t.fold for t in votes.grown.trees], axis=1)
+    leaves, play = votes.forest.apply(X), votes.forest.unseen(X)
     for row in (0, 7, 55):
         shares = []
         for tree in np.flatnonzero(play[row]):
