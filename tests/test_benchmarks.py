@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from thresher import demo
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 BY_HAND = {"profile_knn", "reproduction"}  # a profile; the paper, which takes hours
@@ -55,10 +57,9 @@ ROWS = [
 
 @pytest.mark.parametrize(("work", "shape", "contender", "limit"), ROWS)
 def test_the_readme_has_the_ratios_that_were_measured(work, shape, contender, limit):
-    """Lowest and highest of five runs, in two digits; the best where a run stored no ranges."""
+    """Lowest and highest of five runs, in two digits."""
     shapes = json.loads((RESULTS / "latest.json").read_text())["shapes"][shape]
-    seen = shapes.get("ranges", {}).get(contender, {}).get(limit)
-    ratios = seen or [shapes[contender] / shapes[limit]]
+    ratios = shapes["ranges"][contender][limit]
     text = " to ".join(dict.fromkeys(f"{float(f'{ratio:.2g}')}" for ratio in ratios))
     row = next(line for line in (ROOT / "README.md").read_text().splitlines() if work in line)
     assert re.search(rf"(?<![\d.]){re.escape(text)} (of|with)", row), f"{text} is not in {row}"
@@ -70,3 +71,18 @@ def test_the_costs_on_the_page_of_scale_are_those_fitted():
     page = (ROOT / "docs" / "scale.md").read_text()
     for constant, each in told:
         assert f"N M ({constant:.3f} + {each:.4f} d) 1e-9" in page
+    accuracy = re.compile(r"off by \S+ % to \S+ % at \d+ shapes that were not fitted")
+    assert accuracy.findall(page) == accuracy.findall((RESULTS / "scale.md").read_text())
+
+
+def test_the_readme_shows_what_the_demonstration_prints(capsys):
+    """All but the seconds."""
+    demo.main()
+    shown = re.search(
+        r"( {4}1497 digits.*?)\n\n(?! {4})", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    quoted, printed = (
+        re.sub(r"(tknn|knn) +\d+\.\d+", r"\1", text)
+        for text in (re.sub("^ {4}", "", shown[1], flags=re.MULTILINE), capsys.readouterr().out)
+    )
+    assert quoted.splitlines() == printed.splitlines()
