@@ -8,11 +8,14 @@ import shutil
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pages import EVIL, blobs
 
 import thresher as th
 from thresher.report import gather, write_report
+from thresher.tables.columns import Columns
+from thresher.tables.copies import Copies
 from thresher.tables.formulas import harmless_text
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -281,10 +284,15 @@ def test_tapping_a_mark_shows_its_row(page, evidence):
 @pytest.mark.parametrize(("width", "height"), SIZES)
 @pytest.mark.parametrize("opened", [False, True])
 def test_the_page_itself_never_scrolls_sideways(page, width, height, opened):
-    resize(page, width, height)
+    check_width(page, width, height)
     page.execute_script(
         "for (const d of document.querySelectorAll('details')) d.open = arguments[0]", opened
     )
+    check_width(page, width, height)
+
+
+def check_width(page, width, height):
+    resize(page, width, height)
     wide = page.execute_script("return document.documentElement.scrollWidth")
     assert wide <= width
     script = """
@@ -293,6 +301,23 @@ def test_the_page_itself_never_scrolls_sideways(page, width, height, opened):
         .filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80));
     """
     assert page.execute_script(script) == []
+
+
+def test_the_page_of_a_forest_lists_rows_to_review_and_fits(page, folder):
+    X, y, _, _, _ = blobs(150, flipped=0.1)
+    X[1], y[0], y[1] = X[0], "ant", "a label that is long and " * 4
+    columns = Columns(tuple(y), pa.table({f"x{j}": X[:, j] for j in range(4)}))
+    valuation, findings = th.forest_findings(X, y, trees=20)
+    found = gather(valuation, X, y, findings=findings, copies=Copies.of(columns))
+    write_report(folder / "forest.html", found)
+    page.get((folder / "forest.html").as_uri())
+    assert {int(row) for row in cells(page, "row")[:2]} == {0, 1}  # copies with different labels
+    head(page, "score").click()
+    scores = [float(cell) for cell in cells(page, "score")]
+    assert scores == sorted(row[found.lowest.columns.index("score")] for row in found.lowest.rows)
+    for size in SIZES:
+        check_width(page, *size)
+    assert page.get_log("browser") == []
 
 
 def channels(color):
