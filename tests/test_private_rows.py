@@ -278,6 +278,21 @@ def test_every_mechanism_replays_without_the_row(method):
         check_same(points, labels, mechanism=method)
 
 
+@pytest.mark.parametrize(
+    ("kind", "hidden"),
+    [("f8", 1.0), ("f4", 1.0), ("g", 1.0), ("g", HUGE), ("O", 1.0), ("O", "x"), ("O", raising("__eq__"))],
+    ids=lambda each: str(each)[:5],
+)  # fmt: skip
+def test_a_masked_feature_is_missing_whatever_is_behind_the_mask(kind, hidden):
+    rows = np.array(with_row([1.0, 1.0, 1.0])).astype(kind)
+    rows[3, 1] = hidden
+    mask = np.zeros(rows.shape, bool)
+    mask[3, 1] = True
+    want = replay(FEW.astype(kind))[1]
+    values, published = replay(np.ma.MaskedArray(rows, mask), with_label("up"))
+    assert (published, values[3]) == (want, 0)
+
+
 def test_a_long_double_that_no_float_holds_is_not_warned_of():
     wide = np.insert(FEW.astype(np.longdouble), 3, [1, HUGE, 1], axis=0)
     check_same(wide, with_label("up"))
