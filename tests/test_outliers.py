@@ -170,7 +170,8 @@ def test_how_far_an_outlier_is_changes_no_bit(function, width):
     assert len(found) == 1
 
 
-def test_an_outlier_makes_no_other_distances_near_ties(monkeypatch):
+def count_compared(monkeypatch):
+    """The distances of products that the pair rule had to tell apart."""
     compared = []
     honest = tiles.ProductTiles.pair_keys
 
@@ -179,6 +180,11 @@ def test_an_outlier_makes_no_other_distances_near_ties(monkeypatch):
         return honest(self, v, which)
 
     monkeypatch.setattr(tiles.ProductTiles, "pair_keys", pair_keys)
+    return compared
+
+
+def test_an_outlier_makes_no_other_distances_near_ties(monkeypatch):
+    compared = count_compared(monkeypatch)
     for kind in ("point", "beyond float32"):
         th.knn_shapley(*problem(50, kind), metric="euclidean")
     assert sum(compared) < 100  # of 120,000
@@ -193,3 +199,27 @@ def test_an_outlier_takes_no_room_in_float32_from_others():
             rows = [measure("X", A, cosine=False) for A in (X, V)]
             factors.append(tiles.range_factor(*rows, "float64", cosine=False))
         assert factors == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("width", [5, 50])
+def test_rows_far_from_the_origin_put_no_pair_in_doubt(width, dtype, monkeypatch):
+    """Times, say, as seconds since 1970: all pairs were decided by the pair rule, 60 times slower.
+
+    All numbers are exact in both places, so that values have the same bits.
+    """
+    settled, compared = count_settled(monkeypatch), count_compared(monkeypatch)
+    X, y, V, y_val = problem(width, "none")
+    X, V = np.rint(X * 2**9) / 2**9, np.rint(V * 2**9) / 2**9
+    V[70] = 1e4  # far from the others, which no center may follow
+    found, work = set(), []
+    for far in (0.0, 2.0**14):
+        data = (X + far).astype(dtype), y, (V + far).astype(dtype), y_val
+        settled.clear(), compared.clear()
+        near = th.tknn_shapley(*data, radius=0.9 * width**0.5, metric="euclidean", neighbors="all")
+        order = th.knn_shapley(*data, metric="euclidean")
+        found.add((near.values.tobytes(), order.values.tobytes()))
+        work.append((sum(settled), sum(compared)))
+    assert len(found) == 1
+    assert work[1][0] <= work[0][0] + 60  # of 60,000
+    assert work[1][1] <= work[0][1] + 60

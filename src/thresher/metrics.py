@@ -23,16 +23,22 @@ DIRECT_WIDTH = 16  # up to this many features loops are unrolled; also, a produc
 PARALLEL_NUMBERS = 1 << 20  # tables with fewer numbers are measured by one thread
 SMALLEST_SQUARE = 2.0**-480  # a shorter row has no direction that float64 can tell
 
+CENTER_ROWS = 64  # by which the center is judged, and points that are worth it
+SHORTER = 4.0  # times, for a center to be worth it
 SPREAD = 2.0**7  # by how much validation points of one score may differ in size
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A checked table of features and the squared euclidean norm of each row, in float64."""
+    """A checked table of features and the squared euclidean norm of each row, in float64.
+
+    Where there is a `center`, norms are lengths from there, and `as_float32` gives rows from there.
+    """
 
     array: Features
     squares: NDArray[np.float64]
+    center: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.squares)
@@ -48,14 +54,14 @@ class Rows:
 
     def some(self, which: slice | NDArray[np.int64]) -> Rows:
         """Some of the rows."""
-        return Rows(self.array[which], self.squares[which])
+        return Rows(self.array[which], self.squares[which], self.center)
 
     def as_float32(self, lo: int, hi: int, scale: float | NDArray[np.float64]) -> NDArray[Any]:
         """Rows lo to hi, times a number, in float32: a view where nothing has to change.
 
         `scale` may have a number for each of all rows.
         """
-        part = self.array[lo:hi]
+        part = self.array[lo:hi] if self.center is None else self.array[lo:hi] - self.center
         factors = scale[lo:hi, None] if isinstance(scale, np.ndarray) else scale
         if factors != 1.0 if isinstance(factors, float) else (factors != 1.0).any():
             return np.ascontiguousarray(part.astype(np.float64) * factors, np.float32)
@@ -83,14 +89,34 @@ def measure(
     return Rows(array, squares)
 
 
-def squared_lengths(array: Features) -> NDArray[np.float64]:
+def centered(points: Rows, validation: Rows) -> tuple[Rows, Rows]:
+    """Both seen from amid the validation points, where that makes most numbers much shorter.
+
+    Distances are the same from everywhere, and a product tells more of them the shorter rows are.
+    """
+    some = np.asarray(validation.array[:: -(-len(validation) // CENTER_ROWS)], np.float64)
+    center = np.median(some, axis=0)
+    usual = [np.median(np.square(rows).sum(axis=1)) for rows in (some, some - center)]
+    if len(points) < CENTER_ROWS or not usual[1] * SHORTER**2 < usual[0]:
+        return points, validation
+    return tuple(  # type: ignore[return-value]
+        Rows(rows.array, squared_lengths(rows.array, center), center)
+        for rows in (points, validation)
+    )
+
+
+def squared_lengths(
+    array: Features, center: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """The squared euclidean norm of each row; NaN or infinite for a row that has such a number."""
     squares = np.empty(len(array), np.float64)
 
     def job(lo: int, hi: int) -> None:
-        squared_norms(np.ascontiguousarray(array[lo:hi], wanted), dims, squares[lo:hi])
+        part = array[lo:hi] if center is None else array[lo:hi] - center
+        squared_norms(np.ascontiguousarray(part, wanted), dims, squares[lo:hi])
 
-    wanted = np.float64 if array.dtype == np.float64 else np.float32  # without loss
+    whole = array.dtype == np.float64 or center is not None
+    wanted = np.float64 if whole else np.float32  # without loss
     dims = (0,) * array.shape[1] if array.shape[1] <= DIRECT_WIDTH else ()
     step = max(1, CHUNK // array.shape[1])
     run(job, cut(0, len(array), step), parallel=array.size >= PARALLEL_NUMBERS)
@@ -140,7 +166,9 @@ class Score:
     it within 5u |h|; t is rounded within u |t|. Together this is below (d + 16) u / (1 - (d + 16)
     u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v, so the
     bound also covers the rounding of the pair rule itself, which is relative to the same terms and
-    2^-29 times as large. `tiny` covers what underflows float32.
+    2^-29 times as large. `tiny` covers what underflows float32. Where rows are seen from a center,
+    all this is about the differences from it; the pair rule, which sees the rows themselves, is
+    wrong relative to |x - v|^2 <= (|x| + |v|)^2, and each difference is rounded once, by 2^-53.
 
     For the euclidean metric a row longer than `farthest` = 4 (|v| + radius), for the longest v, is
     near none: its distance is beyond 3 (|v| + radius), and the pair rule computes it within 2^-20.
@@ -165,6 +193,7 @@ def score(
     """
     which = slice(len(validation)) if only is None or len(only) == len(validation) else only
     V, norms = np.array(validation.array[which], np.float64), np.sqrt(validation.squares[which])
+    V -= 0.0 if validation.center is None else validation.center
     width = validation.width
     columns, level = aligned((width, lanes), np.float32), aligned((lanes,), np.float32)
     share = (width + 16) * UNIT

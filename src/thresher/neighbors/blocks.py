@@ -21,7 +21,7 @@ from thresher.errors import InputError
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
-from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, score
+from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
 from thresher.neighbors.groups import Groups, clear_bits
 from thresher.neighbors.tree import Advance
 from thresher.precomputed import Distances
@@ -126,6 +126,8 @@ def near_blocks(
         yield from _distance_blocks(points, groups, radius, advance)
         return
     assert validation is not None  # noqa: S101 - the public functions check it
+    if metric == "euclidean":
+        points, validation = centered(points, validation)
     lanes = _lanes(len(validation), len(points))
     words = aligned((len(points), lanes // 32), np.uint32)
     parallel = len(points) * len(validation) * max(10, points.width) >= PARALLEL_WORK

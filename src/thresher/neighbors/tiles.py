@@ -8,7 +8,7 @@ come from a matrix product, and near ties are settled by the pair rule; or the c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from thresher.errors import InputError
 from thresher.inputs import Points, Validation
 from thresher.kernels.distances import direct_tile, product_keys
 from thresher.kernels.pairs import pair_keys
-from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, power_of_two
+from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, centered, power_of_two
 from thresher.precomputed import Distances
 from thresher.threads import cut, take
 
@@ -65,6 +65,10 @@ def tiles(points: Points, validation: Validation, precision: str, most: int) -> 
                 yield GivenTiles(lo, hi, part[:, lo - columns.start : hi - columns.start])
         return
     kind = DirectTiles if rows.width <= DIRECT_WIDTH else ProductTiles
+    if kind is ProductTiles and precision == "float64" and validation.metric == "euclidean":
+        assert validation.rows is not None  # noqa: S101 - check_pair made it
+        rows, theirs = centered(rows, validation.rows)
+        validation = replace(validation, rows=theirs)
     size = -(-len(validation) // -(-len(validation) // most))
     for lo, hi in cut(0, len(validation), size):
         yield kind(lo, hi, precision, rows, validation)
@@ -216,7 +220,8 @@ class ProductTiles(Computed):
         if precision == "float32":  # numbers are then of a scale for which float32 has room
             self.scale = power_of_two(max(self.longest, self.validation.largest_norm()))
             self.factor = 1.0
-        self.scaled = np.ascontiguousarray(self.V * self.scale, precision)
+        self.center = 0.0 if points.center is None else points.center
+        self.scaled = np.ascontiguousarray((self.V - self.center) * self.scale, precision)
         self.scaled_v2 = self.v2 * self.scale**2
         self.products: SimpleQueue[NDArray[Any]] = SimpleQueue()
 
@@ -228,7 +233,7 @@ class ProductTiles(Computed):
             tile: NDArray[Any] = self.points.as_float32(first, end, self.scale)
         else:
             buffer, tile = self._buffer(self.buffers, (height, width), np.float64)
-            tile[...] = self.points.array[first:end]
+            np.subtract(self.points.array[first:end], self.center, out=tile)
         spare, product = self._buffer(self.products, (count, height), self.scaled.dtype)
         np.dot(self.scaled, tile.T, out=product)
         x2 = self.points.squares[first:end] * self.scale**2
@@ -250,9 +255,9 @@ class ProductTiles(Computed):
         """Computed distances that differ by more than this are in the pair rule's order.
 
         With u = 2^-53, a product and the norms are each wrong by at most (d + 2) u times the
-        lengths, the pair rule itself likewise, and a cosine squared by twice as much as a cosine;
-        all that for each of two points; outliers have the pair rule's numbers. In float32 rounding
-        may order them: nothing is settled.
+        lengths, the pair rule itself likewise, rows seen from a center by u, and a cosine squared
+        by twice as much as a cosine; all that for each of two points; outliers have the pair rule's
+        numbers. In float32 rounding may order them: nothing is settled.
         """
         if self.precision == "float32":
             return 0.0
