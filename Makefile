@@ -39,6 +39,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/knn_scale.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/suggestions.py
+	$(BIN)/python benchmarks/forest_speed.py
 	$(BIN)/python benchmarks/end_to_end.py
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python

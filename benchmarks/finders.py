@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +42,10 @@ def thresher(table: Messy, y: np.ndarray, *, checked: bool) -> Found:
     """Thresher's forest, with checked validation rows or without."""
     more = (table.frame[table.checked], table.labels[table.checked]) if checked else ()
     valuation, findings = th.forest_findings(table.frame[table.points], y, *more)
-    suggestion = np.array(findings.suggestion)
+    suggestion, forecast = np.array(findings.suggestion), findings.forecast
     return Found(
-        findings.score, suggestion == "relabel", findings.best_codes, suggestion != "keep",
-        valuation.values,
+        findings.score, suggestion == "relabel", findings.best_codes,
+        ~np.isin(suggestion, ("keep", "outlier")), valuation.values, forecast.wrong, forecast.poor,
     )  # fmt: skip
 
 
@@ -65,15 +64,20 @@ def data_oob(table: Messy, y: np.ndarray) -> Found:
 def neighbors(table: Messy, y: np.ndarray, *, method: str, checked: bool) -> Found:
     """Distances between scaled rows: TKNN-Shapley at the suggested radius, or KNN-Shapley."""
     X = linear_array(table.frame)
-    V, y_val = (X[table.checked], table.labels[table.checked]) if checked else (None, None)
+    points = X[table.points], y
+    judges = (X[table.checked], table.labels[table.checked]) if checked else (None, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "knn":
-            return Found(th.knn_shapley(X[table.points], y, V, y_val).values)
-        at = (V, y_val) if checked else (X[table.points], y)
-        radius = th.suggest_radius(*at)
-        valuation = th.tknn_shapley(X[table.points], y, V, y_val, radius=radius)
-    return Found(valuation.values)
+            return Found(th.knn_shapley(*points, *judges).values)
+        radius = th.suggest_radius(*(judges if checked else points))
+        valuation = th.tknn_shapley(*points, *judges, radius=radius)
+        if not checked:
+            return Found(valuation.values)
+        findings = th.explain(valuation, *points, *judges)
+    suggestion = np.array(findings.suggestion)
+    marked, listed = suggestion == "relabel", ~np.isin(suggestion, ("keep", "outlier"))
+    return Found(valuation.values, marked, findings.best_codes, listed)
 
 
 def cleanlab(table: Messy, labels: list[np.ndarray]) -> dict[str, list[Found]]:

@@ -52,7 +52,7 @@ def accuracies(table: Messy, ways: dict[str, tuple[np.ndarray, np.ndarray]]) -> 
     trees, linear = tree_array(table.frame), linear_array(table.frame)
     return {
         way: {
-            "linear": _accuracy(LogisticRegression(max_iter=300), linear, table, *cleaned),
+            "linear": _accuracy(LogisticRegression(max_iter=100), linear, table, *cleaned),
             "forest": _accuracy(_forest(), trees, table, *cleaned),
         }
         for way, cleaned in ways.items()
@@ -60,7 +60,7 @@ def accuracies(table: Messy, ways: dict[str, tuple[np.ndarray, np.ndarray]]) -> 
 
 
 def _forest() -> RandomForestClassifier:
-    return RandomForestClassifier(100, random_state=0, n_jobs=2)
+    return RandomForestClassifier(50, random_state=0, n_jobs=2)
 
 
 def _accuracy(model, X, table: Messy, y: np.ndarray, weights: np.ndarray) -> float:

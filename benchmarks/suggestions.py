@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import time
 import warnings
 from pathlib import Path
@@ -87,8 +88,8 @@ def main():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result[name] = measure(name)
-        except MissingSetError as missing:
-            print(f"suggestions.py was stopped, its results are kept: {missing}")
+        except (MissingSetError, subprocess.CalledProcessError) as missing:
+            print(f"suggestions.py was skipped, its results are kept: {missing}")
             return
         path.write_text(json.dumps(result, indent=1) + "\n")
     page = suggestions_page.render(result)

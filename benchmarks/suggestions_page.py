@@ -14,12 +14,40 @@ def render(result: dict) -> str:
     held_out = {name: told for name, told in result.items() if name in HELD_OUT}
     chosen = {name: told for name, told in result.items() if name in CHOOSING}
     lines = ["# Suggestions: wrong labels in messy tables", ""]
+    if held_out:
+        lines += [f"## Summary: {len(held_out)} tables that were not used to choose the rule", ""]
+        lines += [*_by_method(held_out), "", *_against(held_out), "", *_accuracies(held_out), ""]
+        lines += [*_forecasts(held_out), ""]
     for title, tables in (("not used to choose", held_out), ("used to choose", chosen)):
         if tables:
             lines += [f"## {len(tables)} tables that were {title} the rule", ""]
             lines += _figures(tables)
     lines += ["## Every table, means over the kinds of noise", "", *_by_table(result)]
     return "\n".join(lines) + "\n"
+
+
+def _by_method(tables: dict) -> list[str]:
+    """Means over tables and kinds of noise."""
+    figures = ("AUROC", "AP", "precision", "recall", "F1")
+    rows = []
+    for method in _methods(tables):
+        means = [
+            np.mean([_mean(tables, kind, method, name) for kind in NOISES]) for name in figures
+        ]
+        rows.append((method, *(f"{mean:.3f}" if np.isfinite(mean) else "" for mean in means)))
+    return _table(("method", *figures), rows)
+
+
+def _against(tables: dict) -> list[str]:
+    """Ours beside cleanlab's forest, by kind of noise."""
+    columns = ("wrong labels", "AUROC", "cleanlab", "F1", "cleanlab")
+    rows = [
+        (kind, *(_mean(tables, kind, method, figure)
+                 for figure in ("AUROC", "F1") for method in (OURS, THEIRS)))
+        for kind in NOISES
+    ]  # fmt: skip
+    means = [float(np.mean([row[place] for row in rows])) for place in range(1, len(columns))]
+    return _table(columns, [*rows, ("mean", *means)])
 
 
 def _figures(tables: dict) -> list[str]:
@@ -29,7 +57,7 @@ def _figures(tables: dict) -> list[str]:
     lines += ["What is marked `relabel` (or an issue) and listed for review, means over tables and",
               "kinds of noise:", "", *_marks(tables), ""]  # fmt: skip
     lines += ["Test accuracy after cleaning, mean over tables:", "", *_accuracies(tables), ""]
-    return [*lines, *_forecasts(tables), ""]
+    return [*lines, "The number of wrong labels that is expected:", "", *_forecasts(tables), ""]
 
 
 def _by_noise(tables: dict, figure: str) -> list[str]:
@@ -55,7 +83,9 @@ def _marks(tables: dict) -> list[str]:
         means = [np.mean([_mean(tables, kind, method, name) for kind in NOISES]) for name in names]
         if np.isfinite(means[2]):
             listed, wrong = (
-                sum(told["found"][kind][method][name] for told in tables.values() for kind in NOISES)
+                sum(
+                    told["found"][kind][method][name] for told in tables.values() for kind in NOISES
+                )
                 for name in ("reviewed", "reviewed wrong")
             )
             points = sum(told["about"]["points"] for told in tables.values()) * len(NOISES)
@@ -90,7 +120,7 @@ def _forecasts(tables: dict) -> list[str]:
                 near = np.mean(abs(ratios - 1) <= GOOD)
                 rows.append((method, title, str(len(kept)), near, float(np.median(ratios))))
     columns = ("method", "forecasts", "tables", "within 50 %", "median of expected / true")
-    return ["The number of wrong labels that is expected:", "", *_table(columns, rows)]
+    return _table(columns, rows)
 
 
 def _by_table(result: dict) -> list[str]:

@@ -29,8 +29,8 @@ CHOOSING = (
 )  # fmt: skip
 HELD_OUT = (
     "paper phoneme", "paper wind", "paper pol", "paper apsfail",
-    "keel satimage", "keel optdigits", "keel penbased", "keel spambase", "keel splice",
-    "keel chess", "keel texture", "keel banana", "keel marketing", "keel page-blocks0",
+    "keel satimage", "keel penbased", "keel spambase", "keel splice",
+    "keel chess", "keel banana", "keel marketing", "keel page-blocks0",
     "keel vowel", "sklearn digits", "sklearn breast_cancer", "sklearn wine",
     "made blobs", "made many", "made hard",
 )  # fmt: skip

@@ -39,9 +39,14 @@ def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
     assert (RESULTS / "suggestions.json").read_bytes() == before
 
 
-def test_the_command_page_has_the_table_of_suggestions():
-    _, table = (RESULTS / "suggestions.md").read_text().split("\n\n", 1)
-    assert table in (ROOT / "docs" / "command.md").read_text()
+def test_the_page_of_findings_has_the_tables_that_were_measured():
+    page = (ROOT / "docs" / "findings.md").read_text()
+    summary = (RESULTS / "suggestions.md").read_text().split("\n## ")[1]
+    speed = (RESULTS / "forest-speed.md").read_text()
+    tables = [text for text in (summary + "\n\n" + speed).split("\n\n") if text.startswith("| ")]
+    assert len(tables) == 7
+    for table in tables:
+        assert table.strip() in page
 
 
 ROWS = [

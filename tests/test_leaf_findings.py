@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher import leaf_findings
+from thresher import forest, leaf_findings
 from thresher.advice import SUGGESTIONS
 from thresher.errors import InputError
 from thresher.kernels.leaf_sums import add_shares
@@ -156,3 +156,31 @@ def test_a_table_of_noise_is_less_stable_than_one_with_structure():
     _, noise = th.forest_findings(X, np.random.default_rng(1).permutation(y), trees=40)
     assert found.stability.values > noise.stability.values + 0.1
     assert found.stability.relabel > noise.stability.relabel + 0.1
+
+
+def test_the_others_are_all_rows_in_the_leaf_those_that_grew_the_tree_too():
+    """Dropped through the trees by hand; a class that only the validation set has comes first."""
+    X, y, _ = table(120)
+    names = np.array(["b", "c", "d"])
+    votes, _ = forest.forest_votes(
+        X, names[y], X[:4], ["a", "a", "b", "c"], forest=None, trees=8, folds=2, seed=1,
+        classes=None, progress=False,
+    )  # fmt: skip
+    _, found = leaf_findings.explain_votes(votes, "forest-shapley", {}, "shapley")
+    leaves = np.stack([tree.leaves(votes.rows.features) for tree in votes.grown.trees], axis=1)
+    fold_of = votes.rows.fold_of
+    play = np.stack([fold_of[t.split] == t.fold for t in votes.grown.trees], axis=1)
+    for row in (0, 7, 55):
+        shares = []
+        for tree in np.flatnonzero(play[row]):
+            others = leaves[:, tree] == leaves[row, tree]
+            others[row] = False
+            labels = [
+                *(y[others] + 1),
+                *(np.array([0, 0, 1, 2])[leaves[:4, tree] == leaves[row, tree]]),
+            ]
+            shares.append(np.bincount(labels, minlength=4) / len(labels) if labels else [0.25] * 4)
+        want = np.mean(shares, axis=0)
+        assert found.agree[row] == pytest.approx(want[y[row] + 1], abs=1e-6)
+        want[y[row] + 1] = -1
+        assert found.best_share[row] == pytest.approx(want.max(), abs=1e-6)

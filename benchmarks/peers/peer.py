@@ -92,7 +92,7 @@ def cleanlab_issues(data):
 
     models = {
         "forest": RandomForestClassifier(200, random_state=0, n_jobs=2),
-        "linear": LogisticRegression(max_iter=300),
+        "linear": LogisticRegression(max_iter=100),
     }
 
     def found(name, y):
@@ -111,22 +111,28 @@ def cleanlab_issues(data):
 
 
 def cleanlab_fold(data):
-    """Seconds to fit and ask a forest in one fold of five, and to find issues in all rows."""
+    """To fit and ask a forest in one fold of five, and to find issues in all rows.
+
+    Two rows, each of seconds and of seconds of all cores together.
+    """
     from cleanlab.filter import find_label_issues
     from sklearn.ensemble import RandomForestClassifier
 
     X, y = data["X"], data["y"]
     out = np.arange(len(y)) % 5 == 0
 
+    def clock():
+        return np.array([time.perf_counter(), time.process_time()])
+
     def run():
-        start = time.perf_counter()
+        start = clock()
         forest = RandomForestClassifier(200, random_state=0, n_jobs=2).fit(X[~out], y[~out])
         forest.predict_proba(X[out])
-        asked = time.perf_counter()
+        fold = clock() - start
         shares = forest.predict_proba(X)  # its own rows, too: for the size, not the findings
-        start_issues = time.perf_counter()
+        start = clock()
         find_label_issues(y, shares)
-        return np.array([asked - start, time.perf_counter() - start_issues])
+        return np.array([fold, clock() - start])
 
     return run
 

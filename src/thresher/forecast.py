@@ -3,7 +3,8 @@
 The others in a point's leaves prefer one label, its own or another. Where they are most at one,
 classes do not overlap, so that a point with another label is probably mislabeled. So, for each
 class: of the points for which the others prefer it, the quarter where its share is largest shows
-how often such points carry each other label. That rate is taken for all of them.
+how often such points carry each other label. That rate is taken for all of them, up to as many as
+the others contradict.
 
 Where classes overlap everywhere, there is no such quarter, and the forecast is too high. It is
 called poor if the others prefer another label for more than a quarter of all points.
@@ -83,7 +84,8 @@ def forecast_errors(shares: LabelShares, codes: Codes, classes: int) -> Forecast
     times = every / np.maximum(counted, 1)  # the points that one of the surest ones stands for
     wrong = surest & contradicted
     by_label = np.bincount(own[wrong], times[preferred[wrong]], minlength=classes)
-    return Forecast(by_label.astype(np.float64), float(contradicted.mean()))
+    most = np.bincount(own[contradicted], minlength=classes)
+    return Forecast(np.minimum(by_label, most).astype(np.float64), float(contradicted.mean()))
 
 
 def _highest(numbers: Floats, groups: NDArray[np.int64], classes: int) -> Flags:

@@ -127,11 +127,12 @@ class Votes:
     trees: NDArray[np.int64]  # that each point is in
     classes: Classes
     middle: int = 0  # the tree at which a second, independent half begins; 0 if none does
+    grown: Grown | None = None
 
     @classmethod
     def of(
         cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
-        trees: NDArray[np.int64], classes: Any, middle: int = 0,
+        trees: NDArray[np.int64], classes: Any, middle: int = 0, grown: Grown | None = None,
     ) -> Votes:  # fmt: skip
         """With labels that were not checked yet, and so many leaves in each tree."""
         labels = check_labels("y", y, len(rows))
@@ -140,7 +141,7 @@ class Votes:
         codes_val = None if labels_val is None else found.encode("y_val", labels_val)
         near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
         codes = found.encode("y", labels)
-        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle)
+        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle, grown)
 
     @property
     def judges(self) -> int:
@@ -193,6 +194,18 @@ class Votes:
         leaves = self.rows_val.leaves(self.near.tree(columns))
         return self._by_class(columns, leaves, self.codes_val, np.ones(len(leaves)))
 
+    def counts_beside(self, columns: slice) -> Floats:
+        """How many rows of each class are in each leaf of a tree without filling it.
+
+        These are validation points, and points that the tree was grown from.
+        """
+        found = np.zeros((len(self.classes), columns.stop - columns.start))
+        if self.rows_val is not None:
+            found += self.validation_counts(columns)
+        if self.grown is not None:
+            found += self.grown.trees[self.near.tree(columns)].seen(len(self.classes))
+        return found
+
     def _by_class(self, columns: slice, leaves: Any, codes: Codes, weights: Floats) -> Floats:
         size, inside = columns.stop - columns.start, leaves >= 0
         places = codes[inside].astype(np.int64) * size + leaves[inside]
@@ -230,9 +243,8 @@ def forest_shapley(
         The validation set. Without it every point is a judge of the others.
     forest
         A classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
-        `RandomForestClassifier(bootstrap=False, min_samples_leaf=2)` if not given. One that is
-        fitted is taken as it is: then every point fills all of its trees, whether they saw it or
-        not.
+        `RandomForestClassifier(bootstrap=False)` if not given. One that is fitted is taken as it
+        is: then every point fills all of its trees, whether they saw it or not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -294,7 +306,8 @@ def forest_votes(
     else:
         if trees % folds:
             raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
-        known = class_list(classes, labels)
+        labels_val = () if y_val is None else (check_labels("y_val", y_val),)
+        known = class_list(classes, labels, *labels_val)
         grown = grow(
             features, known.encode("y", labels), forest, trees, folds, seed, progress=progress
         )
@@ -302,8 +315,9 @@ def forest_votes(
     rows = ForestRows(features, grown, fold_of=grown.folds_of(features))
     rows_val = None if features_val is None else ForestRows(features_val, grown, None)
     counts = np.full(len(features), len(grown.trees) // (grown.folds or 1))
-    middle = grown.middle
-    return Votes.of(rows, labels, rows_val, y_val, grown.sizes, counts, classes, middle), about
+    sizes, middle = grown.sizes, grown.middle
+    votes = Votes.of(rows, labels, rows_val, y_val, sizes, counts, classes, middle, grown)
+    return votes, about
 
 
 def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """forest_findings: values of a forest together with what its leaves say about each row.
 
 The evidence about a row are the label shares of the others in its leaves, over the trees that did
-not see the row: of the other points, and of the validation points where there are some. One walk
-over the trees finds values and shares.
+not see the row: of the other points, those that a tree was grown from among them, and of the
+validation points where there are some. One walk over the trees finds values and shares.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def forest_findings(
     >>> findings
     Findings(200 points: 189 keep, 11 relabel)
     >>> round(findings.forecast.wrong), findings.forecast.poor
-    (10, False)
+    (11, False)
     >>> [findings.suggestion[row] for row in np.flatnonzero(wrong)[:3]]
     ['relabel', 'relabel', 'relabel']
     """
@@ -107,8 +107,8 @@ def explain_votes(
 
 def _watch(votes: Votes, piece: tuple[int, int]) -> ShareWatch:
     middle = int(votes.near.starts[votes.middle]) if votes.middle else -1
-    beside = None if votes.rows_val is None else votes.validation_counts
-    return ShareWatch(ShareSums.none(*piece, len(votes.classes)), beside, middle)
+    sums = ShareSums.none(*piece, len(votes.classes))
+    return ShareWatch(sums, votes.counts_beside, middle)
 
 
 def _walk(votes: Votes, groups: Groups, piece: tuple[int, int]) -> ShareWatch:

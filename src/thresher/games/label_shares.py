@@ -126,7 +126,7 @@ class ShareWatch:
     sums
         Of some points, to be added to.
     beside
-        How many rows of each class that are not points are in the leaves of a tree, if any are.
+        How many rows of each class are in the leaves of a tree, beside the points that fill it.
     middle
         The first cell of the second half of the trees.
     first, paid_first
@@ -134,7 +134,7 @@ class ShareWatch:
     """
 
     sums: ShareSums
-    beside: Callable[[slice], Floats] | None
+    beside: Callable[[slice], Floats]
     middle: int
     first: ShareSums | None = None
     paid_first: Floats | None = None
@@ -143,8 +143,7 @@ class ShareWatch:
         """Add a tree."""
         if block.columns.start == self.middle:
             self.first = self.sums.copy()
-        counts = sums if self.beside is None else sums + self.beside(block.columns)
-        self.sums.add(block, groups, counts)
+        self.sums.add(block, groups, sums + self.beside(block.columns))
 
     def paid(self, block: Any, out: Floats) -> None:
         """Keep what the first half paid."""

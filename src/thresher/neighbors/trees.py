@@ -39,12 +39,15 @@ class Tree:
     split: int = 0
     fold: int = 0
     numbers: Places = field(default_factory=lambda: np.zeros(1, np.int32))  # of leaves, by node
+    codes: NDArray[np.int64] | None = None  # the classes of the rows that it was grown from
 
     @classmethod
-    def of(cls, structure: Any, split: int, fold: int) -> Tree:
+    def of(
+        cls, structure: Any, split: int, fold: int, codes: NDArray[np.int64] | None = None
+    ) -> Tree:
         """A tree of scikit-learn's, its leaves numbered from 0."""
         leaf = structure.children_left < 0
-        return cls(structure, split, fold, (np.cumsum(leaf) - 1).astype(np.int32))
+        return cls(structure, split, fold, (np.cumsum(leaf) - 1).astype(np.int32), codes)
 
     @property
     def size(self) -> int:
@@ -56,6 +59,15 @@ class Tree:
         if self.structure is None:
             return np.zeros(len(features), np.int32)
         return self.numbers[self.structure.apply(features)]
+
+    def seen(self, classes: int) -> NDArray[np.float64]:
+        """How many rows of each class (one row each) it was grown from, by leaf."""
+        found = np.zeros((classes, self.size))
+        if self.codes is not None:
+            leaf = self.structure.children_left < 0
+            rows = self.structure.weighted_n_node_samples[leaf]
+            found[self.codes] = np.rint(self.structure.value[leaf, 0].T * rows)
+        return found
 
 
 @dataclass(frozen=True)
@@ -154,12 +166,11 @@ def grow(
     progress: bool = False,
 ) -> Grown:  # fmt: skip
     """Grow trees on the rows outside of each fold, as often as there are splits."""
-    from sklearn.base import clone
+    from sklearn.base import clone, is_classifier
     from sklearn.ensemble import RandomForestClassifier
 
     # no bootstrap: folds leave out half of the rows already, and a tree needs all of the others
-    plain = RandomForestClassifier(bootstrap=False, min_samples_leaf=2)
-    model = plain if forest is None else forest
+    model = RandomForestClassifier(bootstrap=False) if forest is None else forest
     each = trees // folds
     splits = min(SPLITS, each)
     shares = [each // splits + (split < each % splits) for split in range(splits)]
@@ -177,7 +188,9 @@ def grow(
                 if "n_jobs" in model.get_params():
                     settings["n_jobs"] = thread_count()
                 fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
-                found += [Tree.of(one.tree_, split, fold) for one in fitted.estimators_]
+                voters = is_classifier(fitted.estimators_[0])
+                known = fitted.classes_.astype(np.int64) if voters else None
+                found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]
                 if advance is not None:
                     advance(1)
     return Grown(type(model).__name__, found, folds, seed)
