@@ -30,7 +30,7 @@ from thresher.errors import BudgetError, ThresherError
 
 HELP = """What each training point is worth: exactly, fast, and privately.
 
-Which rows of a table hurt, and why: **thresher value train.csv --label y --standardize
+Which rows of a table hurt, and why: **thresher value train.csv --label y
 --out values.parquet --report report.html**
 
 Act on it: **thresher clean train.csv --values values.parquet --relabel relabel --out cleaned.csv**

@@ -161,13 +161,13 @@ def value(
 ) -> None:
     """Say what each row is worth, which rows hurt, and what to do about them.
 
-    The table has, for each row: value, rank (1 is the lowest), how many validation points are near,
-    which share of them agrees with its label, the best other label and what the row would be worth
-    under it, and a suggestion: keep, relabel, inspect, drop, or outlier (nobody is near). What was
-    computed, and from which files, is kept with it.
+    The table has, for each row: value, rank (1 is the lowest), how many others are near, which
+    share of them agrees with its label, the best other label, and a suggestion: keep, relabel,
+    inspect, drop, or outlier (nobody is near). By a forest, the others are the rows that share its
+    leaves, and there is a list of rows to review; by distances, they are validation points. What
+    was computed, and from which files, is kept with it.
 
-    Example: thresher value train.csv --label species --standardize --out values.parquet
-    --report report.html
+    Example: thresher value train.csv --label species --out values.parquet --report report.html
 
     Example: thresher value train.csv --validation val.csv --label y --radius 0.5 --out values.csv
 

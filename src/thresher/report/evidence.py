@@ -41,6 +41,7 @@ from thresher.report.verdict import (
     nothing_stands_out,
     reasons_for_care,
 )
+from thresher.retrain.running_means import agreement
 from thresher.second_look import SecondLook, look_again
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
@@ -216,6 +217,8 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
         pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
         radius = make("radius", radius_curve, subject)
     coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
+    if suggestions is not None and pairs is not None and halves is not None:
+        suggestions = dataclasses.replace(suggestions, judges=agreement(*pairs.half_values))
     removal = make("removal", removal_curves, subject, orders, pairs, halves, advance)
     points_map = make("map", draw_map, subject, findings)
     owners = make("owners", share_payout, subject.valuation)

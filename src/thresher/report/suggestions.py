@@ -121,6 +121,7 @@ class Suggestions:
     by_shares: bool = False  # whether the rows in leaves are asked, and not validation points near
     stability: Stability | None = None
     forecast: Forecast | None = None
+    judges: float | None = None  # rank correlation to expect of another validation set's values
     name: ClassVar[str] = "suggestions"
     title: ClassVar[str] = "Labels and suggestions"
 
@@ -207,7 +208,7 @@ class Suggestions:
         """How much another draw would find again."""
         drawn = self.stability
         if drawn is None:
-            return ""
+            return self._by_judges()
         parts = [
             f"{percent(share)} of the rows {what}"
             for share, what in (
@@ -221,6 +222,15 @@ class Suggestions:
             "How stable is this? Two halves of the forest, which have other folds and other trees, "
             f"were compared.{agree} The whole forest is steadier than its halves: by value, it and "
             f"another one like it would rank rows with a correlation of {fixed(drawn.values)}."
+        )
+
+    def _by_judges(self) -> str:
+        if self.judges is None:
+            return ""
+        return (
+            "How stable is this? Two halves of the validation set were compared. By value, another "
+            "validation set of this size would rank the rows with a correlation of about "
+            f"{fixed(self.judges)}."
         )
 
     def _shaky(self) -> list[str]:

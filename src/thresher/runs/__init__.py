@@ -1,11 +1,11 @@
 """From files to values: read, hold out, encode, value, explain, write.
 
-`settings` says what is wanted, `sources` reads the points and the validation set, `methods` calls
-the valuation, `memory_run` puts it together, and `results` writes a table that tells how it was
-made. For points that may exceed memory, `point_files` names their files and columns, `file_run` is
-the run, and the table of results is one file (`table_file`) or a folder that a cluster writes
-(`table_folder`). `hints` and `summary` are what any of them says in the end. `appraisal` values
-points by a price list.
+`settings` says what is wanted, `choice` which method that is, `sources` reads the points and the
+validation set, `methods` calls the valuation, `memory_run` puts it together, and `results` writes a
+table that tells how it was made. For points that may exceed memory, `point_files` names their files
+and columns, `file_run` is the run, and the table of results is one file (`table_file`) or a folder
+that a cluster writes (`table_folder`). `hints` and `summary` are what any of them says in the end.
+`appraisal` values points by a price list.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class MemoryRun:
         else:
             found |= {"label": self.points.labels, "value": self.valuation.values}
             found |= {"rank": self.valuation.ranks(), "percentile": self.valuation.percentiles()}
-        return found | self._copy_columns()
+        return found | ({} if self.settings.method == "tknn" else self._copy_columns())
 
     def _review_column(self) -> dict[str, Any]:
         """The place of each row in the review list, where there are scores to go by."""
@@ -105,8 +105,8 @@ class MemoryRun:
 
     @cached_property
     def copies(self) -> Copies:
-        """Rows that are the same, or nearly."""
-        return Copies.of(self.points)
+        """Rows that are the same; for a forest, which takes longer anyway, also nearly the same."""
+        return Copies.of(self.points, near=self.settings.method == "forest")
 
     def hints(self) -> list[str]:
         """What would have made for better values."""

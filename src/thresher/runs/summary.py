@@ -72,7 +72,8 @@ class Summary:
             run.settings, valuation, len(run.points), len(run.validation),
             None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
-            run.hints(), run.record, wrote, copies_told(run),
+            run.hints(), run.record, wrote,
+            [] if run.settings.method == "tknn" else copies_told(run),
             None if findings is None else findings.forecast,
         )  # fmt: skip
 

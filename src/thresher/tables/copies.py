@@ -27,6 +27,7 @@ from thresher.tables.columns import Columns
 ODD = np.uint64(0x9E3779B97F4A7C15)
 STEP = 0.01  # of a column's spread: the width of a cell
 WITHIN = (0.05, 0.95)  # quantiles between which lies the usual spread
+MOST_COLUMNS = 64  # of tables in which near copies are looked for
 BEYOND = 3.0  # times as many near copies as in a shuffled table
 
 Marks = NDArray[np.uint64]
@@ -51,8 +52,8 @@ class Copies:
     codes: Places
 
     @classmethod
-    def of(cls, columns: Columns) -> Copies:
-        """The copies in a table.
+    def of(cls, columns: Columns, *, near: bool = True) -> Copies:
+        """The copies in a table; near ones are looked for among at most 64 columns.
 
         Examples
         --------
@@ -62,21 +63,26 @@ class Copies:
         >>> found.counts.tolist(), found.copy_of.tolist(), found.conflicts()
         ([1, 0, 1, 0], [-1, -1, 0, -1], [[0, 2]])
         """
+        codes = Coded.of(columns.labels).codes.astype(np.int64)
+        if not near or len(columns.names) > MOST_COLUMNS:
+            exact = _first_rows([row_marks(columns)])
+            return cls(exact, exact, codes)
         random, rows = np.random.default_rng(0), len(columns)
         same, cells, shuffled = Mix(rows), [Mix(rows), Mix(rows)], [Mix(rows), Mix(rows)]
         for name in columns.names:
             values, order = _numbers(columns, name), random.permutation(rows)
             same.add(column := _marks(columns, name, values))
+            width = 0.0 if values is None else _cell_width(values)
             for shift, cell, chance in zip((0.0, 0.5), cells, shuffled, strict=True):
-                column = column if values is None else _number_marks(_rounded(values, shift))
+                if values is not None and width > 0:
+                    column = _number_marks(np.floor(values / width + shift))
                 cell.add(column)
                 chance.add(column[order])
         exact = _first_rows([same.marks])
-        near = _first_rows([same.marks, *(cell.marks for cell in cells)])
+        both = _first_rows([same.marks, *(cell.marks for cell in cells)])
         by_chance = _first_rows([each.marks for each in shuffled])
-        found, chances, alike = (int((_sizes(each) > 1).sum()) for each in (near, by_chance, exact))
-        codes = Coded.of(columns.labels).codes.astype(np.int64)
-        return cls(exact, near if found - alike > BEYOND * chances else exact, codes)
+        found, chances, alike = (int((_sizes(each) > 1).sum()) for each in (both, by_chance, exact))
+        return cls(exact, both if found - alike > BEYOND * chances else exact, codes)
 
     @cached_property
     def counts(self) -> Places:
@@ -167,13 +173,11 @@ def _sizes(first: Places) -> Places:
     return np.bincount(first, minlength=len(first))[first]
 
 
-def _rounded(values: NDArray[np.float64], shift: float) -> NDArray[np.float64]:
-    """The cell of each number in a grid."""
-    if np.isnan(values).all():
-        return values
-    low, high = np.nanquantile(values, WITHIN)
-    width = STEP * float(high - low)
-    return np.floor(values / width + shift) if width > 0 else values
+def _cell_width(values: NDArray[np.float64]) -> float:
+    """How wide the cells of a column's grid are; 0 where most numbers are the same."""
+    known = values[~np.isnan(values)]
+    low, high = np.quantile(known, WITHIN) if len(known) else (0.0, 0.0)
+    return STEP * float(high - low)
 
 
 def _marks(columns: Columns, name: str, values: NDArray[np.float64] | None) -> Marks:
