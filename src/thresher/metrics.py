@@ -31,10 +31,7 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 
 @dataclass(frozen=True)
 class Rows:
-    """A checked table of features and the squared euclidean norm of each row, in float64.
-
-    Where there is a `center`, norms are lengths from there, and `as_float32` gives rows from there.
-    """
+    """A checked table, and the squared length of each row, seen from a `center` if it has one."""
 
     array: Features
     squares: NDArray[np.float64]
@@ -57,7 +54,7 @@ class Rows:
         return Rows(self.array[which], self.squares[which], self.center)
 
     def as_float32(self, lo: int, hi: int, scale: float | NDArray[np.float64]) -> NDArray[Any]:
-        """Rows lo to hi, times a number, in float32: a view where nothing has to change.
+        """Rows lo to hi from the center, times a number, in float32: a view where nothing changes.
 
         `scale` may have a number for each of all rows.
         """
@@ -99,10 +96,8 @@ def centered(points: Rows, validation: Rows) -> tuple[Rows, Rows]:
     usual = [np.median(np.square(rows).sum(axis=1)) for rows in (some, some - center)]
     if len(points) < CENTER_ROWS or not usual[1] * SHORTER**2 < usual[0]:
         return points, validation
-    return tuple(  # type: ignore[return-value]
-        Rows(rows.array, squared_lengths(rows.array, center), center)
-        for rows in (points, validation)
-    )
+    ours, theirs = (squared_lengths(rows.array, center) for rows in (points, validation))
+    return Rows(points.array, ours, center), Rows(validation.array, theirs, center)
 
 
 def squared_lengths(
