@@ -70,6 +70,29 @@ def test_the_readme_has_the_ratios_that_were_measured(work, shape, contender, li
     assert re.search(rf"(?<![\d.]){re.escape(text)} (of|with)", row), f"{text} is not in {row}"
 
 
+REACHED = [
+    ("`tknn_shapley`, (1,000,000, 100, 10)", "(1000000, 100, 10)", "tknn", "product"),
+    ("`tknn_shapley`, (50,000, 5,000, 1024)", "(50000, 5000, 1024)", "tknn", "product"),
+    ("`knn_shapley`, (100,000, 1,000, 10)", "(100000, 1000, 10)", "knn soft-label", "argsort"),
+    ("`knn_shapley`, (50,000, 1,000, 1024)", "(50000, 1000, 1024)", "knn soft-label", "product"),
+]
+
+
+def test_the_page_of_benchmarks_has_what_was_measured():
+    """Over both metrics: the lowest and the highest ratio of five runs; and the growth."""
+    page = (ROOT / "benchmarks" / "README.md").read_text().splitlines()
+    latest = json.loads((RESULTS / "latest.json").read_text())
+    for work, shape, contender, limit in REACHED:
+        ranges = latest["shapes"][shape]["ranges"]
+        seen = [
+            r for metric in ("euclidean", "cosine") for r in ranges[f"{contender} {metric}"][limit]
+        ]
+        row = next(line for line in page if work in line)
+        assert f"| {min(seen):.2f} to {max(seen):.2f} |" in row
+    growth = next(line for line in page if "growth from 125,000" in line)
+    assert f"| {latest['growth']['knn, d=10, 8N']:.1f} |" in growth
+
+
 def test_the_costs_on_the_page_of_scale_are_those_fitted():
     """`benchmarks/scale.py` writes both."""
     told = json.loads((RESULTS / "scale.json").read_text())["nanoseconds"]
