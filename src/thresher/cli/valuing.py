@@ -81,7 +81,7 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     say(_headline(done))
     chosen = done.record["chosen"]
     if "why" in chosen:
-        say(f"method {chosen['method']}: {in_options(chosen['why'])}")
+        say(f"method {chosen['method']}: {chosen['why']}")
     hints = [in_options(hint) for hint in done.hints]
     for hint in hints:
         say(f"hint: {hint}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, in_options, option
 from thresher.runs.settings import AUTO, Settings
 from thresher.tables.cell_values import numbers
 from thresher.tables.columns import Columns
@@ -41,7 +41,8 @@ def choose_method(settings: Settings, table: Table | None, points: Columns) -> C
     if settings.method != AUTO:
         return settings, {"method": settings.method}
     method, why = _chosen(settings, table, points)
-    return dataclasses.replace(settings, method=method), {"method": method, "why": why}
+    about = {"method": method, "why": in_options(why)}  # beside the command, in the record
+    return dataclasses.replace(settings, method=method), about
 
 
 def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
