@@ -116,7 +116,9 @@ def nasty_table(name, labels, *, header="x1,x2,y", rows=60, seed=0):
 def test_the_command_prints_labels_harmlessly(labels):
     nasty_table("p.csv", labels)
     nasty_table("v.csv", labels, seed=1)
-    done = thresher("value", "p.csv", "--validation", "v.csv", "--method", "tknn", "--out", "o.parquet")
+    done = thresher(
+        "value", "p.csv", "--validation", "v.csv", "--method", "tknn", "--out", "o.parquet"
+    )
     assert done.returncode == 0, done.stderr[:1000]
     assert "lowest values:" in done.stderr
     check_plain(done.stderr)

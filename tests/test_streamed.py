@@ -89,7 +89,13 @@ def both(out="v.parquet", **about):
     [
         {"file": "points", "validation": "val.parquet", **ALL},
         {"file": "points.csv", "validation": "val.csv", **ALL, "mean": True},
-        {"file": "points", "validation": "val.csv", **PLAIN, "semivalue": "banzhaf", "method": "tknn"},
+        {
+            "file": "points",
+            "validation": "val.csv",
+            **PLAIN,
+            "semivalue": "banzhaf",
+            "method": "tknn",
+        },
         {"file": "points.csv", "validation": "val.parquet", **PLAIN, "metric": "euclidean"},
         {
             "file": "points/*.parquet",
