@@ -44,9 +44,8 @@ def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
 def test_the_page_of_findings_has_the_tables_that_were_measured():
     page = (ROOT / "docs" / "findings.md").read_text()
     summary = (RESULTS / "suggestions.md").read_text().split("\n## ")[1]
-    speed = (RESULTS / "forest-speed.md").read_text()
-    tables = [text for text in (summary + "\n\n" + speed).split("\n\n") if text.startswith("| ")]
-    assert len(tables) == 7
+    tables = [text for text in summary.split("\n\n") if text.startswith("| ")]
+    assert len(tables) == 4
     for table in tables:
         assert table.strip() in page
 
