@@ -46,7 +46,7 @@ from thresher.second_look import SecondLook, look_again
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 
-PARTS = 6  # besides the models that are trained
+PARTS, NEAR_PARTS = 4, 2  # besides the models that are trained; those about near pairs
 
 Result = TypeVar("Result")
 
@@ -180,7 +180,8 @@ def gather(
         valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
         seed=seed, findings=findings, checked=checked, copies=copies,
     )  # fmt: skip
-    steps = PARTS + count_models(subject)
+    near = 0 if subject.valuation.method == FOREST else NEAR_PARTS
+    steps = PARTS + near + count_models(subject)
     with progress_bar("report", steps, show=progress, unit="steps") as advance:
         found = _of_subject(subject, known, advance)
     return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
