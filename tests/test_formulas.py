@@ -74,7 +74,8 @@ def read(name, delimiter=","):
 
 def test_values_as_text_are_harmless_and_clean_acts_on_them_as_on_parquet(tables):
     for name in ("o.csv", "o.tsv", "o.parquet"):
-        done = thresher("value", "p.csv", "--validation", "v.csv", "--id", "who", "--out", name)
+        options = ("--validation", "v.csv", "--method", "tknn", "--id", "who", "--out", name)
+        done = thresher("value", "p.csv", *options)
         assert done.returncode == 0, done.stderr
     exact = pq.read_table("o.parquet")
     for name, delimiter in (("o.csv", ","), ("o.tsv", "\t")):
@@ -108,7 +109,17 @@ def test_printed_values_are_harmless_and_clean_reads_them_without_a_record(table
 
 
 def test_values_in_parts_are_the_same_text(tables):
-    options = ("value", "p.csv", "--validation", "v.csv", "--id", "who", "--out")
+    options = (
+        "value",
+        "p.csv",
+        "--validation",
+        "v.csv",
+        "--method",
+        "tknn",
+        "--id",
+        "who",
+        "--out",
+    )
     assert thresher(*options, "whole.csv").returncode == 0
     done = thresher(*options, "parts.csv", "--memory", "2GB")
     assert done.returncode == 0, done.stderr
