@@ -113,6 +113,14 @@ def test_the_page_of_the_command_has_what_suggested_radii_find():
         assert f"| {row} | {' | '.join(shown)} |" in page
 
 
+def test_the_page_of_the_command_has_what_each_scaling_finds():
+    page = (ROOT / "docs" / "command.md").read_text()
+    for sets, row in (("choosing", "used for choosing"), ("held out", "held out")):
+        told = _means("scaling")[f"{sets}, messy"]
+        assert f"| tables | {' | '.join(told)} |" in page
+        assert f"| {row} | {' | '.join(told.values())} |" in page
+
+
 def test_the_costs_on_the_page_of_scale_are_those_fitted():
     """`benchmarks/scale.py` writes both."""
     told = json.loads((RESULTS / "scale.json").read_text())["nanoseconds"]
