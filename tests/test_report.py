@@ -32,6 +32,7 @@ from thresher.report.private import Bought, rank_agreement
 from thresher.report.removal import CrossCheck
 from thresher.report.suggestions import FalseAlarms, Suggestions
 from thresher.report.verdict import judge
+from thresher.review import review_list
 from thresher.runs import Settings, value_files
 
 RADIUS = 1.8
@@ -66,7 +67,9 @@ def near_table(data=DATA, radius=RADIUS):
 def test_the_worst_rows_are_those_of_the_valuation_and_its_findings(evidence):
     found = explain(VALUATION, *DATA)
     rows = [dict(zip(evidence.lowest.columns, row, strict=True)) for row in evidence.lowest.rows]
-    assert [row["row"] for row in rows] == VALUATION.suspects(len(rows)).tolist()
+    assert [row["row"] for row in rows] == review_list(found).tolist()
+    marked = {"relabel", "drop", "inspect"}
+    assert {row["row"] for row in rows} == {i for i in range(300) if found.suggestion[i] in marked}
     for row in rows:
         i = row["row"]
         assert row["label"] == DATA[1][i]
@@ -776,14 +779,14 @@ def test_nothing_that_is_handed_in_becomes_markup():
     }
     text = render(gather(valuation, frame, y, frame_val, y_val, ids=[EVIL] * 300, record=record))
     page = Page(text)
-    assert sum(tag == "script" for tag, _ in page.tags) == 2
+    assert sum(tag == "script" for tag, _ in page.tags) == 3
     assert not any(tag in {"img", "th/"} or "onerror" in found for tag, found in page.tags)
     assert page.table("worst")[0][1] == EVIL
     document = json.loads("".join(page.words["evidence"]))
     assert document["record"][EVIL] == "</script><script>alert(2)</script>"
     assert document["record"]["number"] == "inf"
     assert document["params"]["classes"] == sorted(names.values())
-    assert text.lower().count("</script>") == 2
+    assert text.lower().count("</script>") == 3
 
 
 def test_the_page_is_one_file_with_sound_markup(page, evidence):
