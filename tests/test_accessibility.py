@@ -22,9 +22,7 @@ pytestmark = needed
 def by_radius():
     X, y, X_val, y_val, _ = blobs(300, 120, flipped=0.1)
     owners = [f"owner {i % 4}" for i in range(300)]
-    valuation = th.tknn_shapley(
-        X, y, X_val, y_val, radius=1.8, metric="euclidean", owners=owners
-    )
+    valuation = th.tknn_shapley(X, y, X_val, y_val, radius=1.8, metric="euclidean", owners=owners)
     record = {"command": "thresher value", "input_digest": "0" * 64}
     return gather(valuation, X, y, X_val, y_val, record=record, ids=np.arange(300))
 

@@ -352,11 +352,20 @@ def test_the_map_shows_the_worst_rows_and_says_who_they_are(evidence, page):
     assert re.search(rf"<title>row {worst} · label {DATA[1][worst]} · value -", page.text)
 
 
-def test_of_many_points_the_map_draws_the_worst_and_some():
+def test_of_many_points_the_map_draws_the_worst_and_how_dense_the_rest_lies():
     data = blobs(6000, 1500, flipped=0.02)[:4]
-    plane = gather(value(data), *data).map
-    assert len(plane.rows) == len(set(plane.rows)) == 4000
-    assert set(value(data).suspects(1000)) <= set(plane.rows)
+    evidence = gather(value(data), *data)
+    plane = evidence.map
+    assert set(value(data).suspects(1000)) == set(plane.rows)
+    assert len(plane.rows) == 1000
+    assert plane.density.sampled == 6000
+    cells = plane.density.cells
+    assert 5900 <= sum(cell.rows for cell in cells) <= 6000
+    mean = sum(cell.rows * cell.value for cell in cells) / sum(cell.rows for cell in cells)
+    assert mean == pytest.approx(value(data).values.mean(), abs=0.01)
+    assert plane.names == tuple(sorted({*data[1]}, key=lambda label: -(data[1] == label).sum()))
+    assert "by 6,000 of them drawn at random" in plane.text()
+    assert render(evidence).count('<rect class="cell') == len(cells)
     assert len(plane.x_val) == 1000
     assert (plane.points, plane.validation_points) == (6000, 1500)
 

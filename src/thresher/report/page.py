@@ -18,7 +18,7 @@ from thresher.report.terms import TERMS, term_id
 from thresher.version import __version__
 
 FORMAT = "thresher.report/1"
-STYLES = ("page.css", "review.css")
+STYLES = ("page.css", "review.css", "map.css")
 SCRIPTS = ("tools.js", "why.js", "rows.js", "review.js", "map.js")  # one script, in this order
 SETTINGS = (  # that the document inside the page repeats
     "method", "params", "points", "validation_points", "total", "utility_all", "utility_none",

@@ -60,3 +60,20 @@ addEventListener("beforeprint", () => {
   folded.forEach((part) => { part.open = true; });
 });
 addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
+
+// a table that is wider than its frame says so, and can be scrolled by keys
+function tellOfScrolling() {
+  for (const frame of document.querySelectorAll(".table")) {
+    const wide = frame.scrollWidth > frame.clientWidth + 1;
+    frame.classList.toggle("wide", wide);
+    if (wide && !frame.hasAttribute("tabindex")) {
+      Object.assign(frame, { tabIndex: 0, role: "region", ariaLabel: "A table that can be scrolled" });
+    }
+    const hint = frame.previousElementSibling?.matches(".scrolls") ? frame.previousElementSibling : null;
+    if (wide && !hint) frame.before(make("p", { className: "soft scrolls" }, "Scroll the table sideways to see all columns →"));
+    if (!wide) hint?.remove();
+  }
+}
+addEventListener("resize", tellOfScrolling);
+addEventListener("toggle", tellOfScrolling, { capture: true });
+addEventListener("DOMContentLoaded", tellOfScrolling);
