@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from browsers import needed, resize, show, start, visit
+from browsers import needed, resize, show, visit
 from pages import blobs
 from releases import release
 
@@ -54,17 +54,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser(folder):
-    driver = start(folder)
-    driver.set_script_timeout(120)
-    yield driver
-    driver.quit()
-
-
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_axe_finds_no_serious_fault(browser, folder, name, width, scheme):
+    browser.set_script_timeout(120)
     visit(browser, (folder / f"{name}.html").as_uri())
     resize(browser, width, 800)
     show(browser, scheme=scheme)

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from browsers import SIZES, cells, downloaded, needed, resize, show, start, visit
+from browsers import SIZES, cells, downloaded, needed, resize, show, visit
 from pages import EVIL, blobs
 
 import thresher as th
@@ -55,13 +55,6 @@ def evidence():
 def address(folder, evidence):
     write_report(folder / "report.html", evidence)
     return (folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser(folder):
-    driver = start(folder)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

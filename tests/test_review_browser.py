@@ -7,7 +7,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from browsers import cells, downloaded, needed, start, visit
+from browsers import cells, downloaded, needed, visit
 from tabular import thresher
 
 import thresher as th
@@ -46,13 +46,6 @@ def value(folder, table, out, report):
         "value", folder / table, "--label", "kind", "--id", "name", "--owner", "plot",
         "--trees", 40, "--out", folder / out, "--report", folder / report,
     )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser(folder):
-    driver = start(folder)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

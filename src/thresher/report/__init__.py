@@ -7,12 +7,14 @@ from typing import Any
 
 from thresher.report.evidence import Evidence, gather
 from thresher.report.page import check_target, render, write_report
+from thresher.report.pictures import Pictures
 from thresher.report.why import Details
 from thresher.valuation import Valuation
 
 __all__ = [
     "Details",
     "Evidence",
+    "Pictures",
     "check_target",
     "gather",
     "render",

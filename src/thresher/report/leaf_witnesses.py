@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.labels import Codes
 from thresher.neighbors.forests import Forest
 from thresher.progress import Advance
 from thresher.report.subject import Floats, Indices
@@ -25,7 +24,7 @@ ENTRIES = 1 << 22  # pairs of rows that are held before they are added up
 class SharedLeaves:
     """The weight of other rows for some rows that are asked about, added up tree after tree."""
 
-    def __init__(self, asked: Indices, codes: Codes, classes: int, seed: int) -> None:
+    def __init__(self, asked: Indices, codes: NDArray[Any], classes: int, seed: int) -> None:
         self.asked, self.classes, self.rows = asked, classes, len(codes)
         shuffled = np.random.default_rng([seed, len(codes)]).permutation(len(codes))
         self.order = shuffled[np.argsort(codes[shuffled], kind="stable")]  # by label, then by lot
@@ -78,7 +77,8 @@ class SharedLeaves:
     def _add_up(self) -> None:
         keys, inverse = np.unique(np.concatenate(self.keys), return_inverse=True)
         self.keys = [keys]
-        self.weights = [np.bincount(inverse, np.concatenate(self.weights))]
+        summed: Floats = np.bincount(inverse, np.concatenate(self.weights)).astype(np.float64)
+        self.weights = [summed]
 
     def ranked(self) -> list[Indices]:
         """For each asked row the others, those that share the most first; itself left out."""
@@ -97,8 +97,8 @@ class SharedLeaves:
 
 
 def shared_leaves(
-    forest: Forest, features: Any, features_val: Any, asked: Indices, codes: Codes, classes: int,
-    seed: int = 0, advance: Advance | None = None,
+    forest: Forest, features: Any, features_val: Any, asked: Indices, codes: NDArray[Any],
+    classes: int, seed: int = 0, advance: Advance | None = None,
 ) -> tuple[list[Indices], Floats]:  # fmt: skip
     """Who shares the most leaves with each asked row, and the share of each label among them.
 

@@ -40,6 +40,11 @@ class Review:
     command: str = ""
 
     @property
+    def pictured(self) -> bool:
+        """Whether there are pictures."""
+        return any("image" in row for row in self.rows)
+
+    @property
     def key(self) -> str:
         """Under which a browser keeps the answers."""
         about = json.dumps([self.labels, self.rows], default=str)

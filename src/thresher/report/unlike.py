@@ -48,7 +48,7 @@ def unlike_columns(
     own = codes[asked].astype(np.int64)
     for name, column in list(columns.items())[:MOST_COLUMNS]:
         numeric = isinstance(column, np.ndarray) and column.dtype.kind == "f"
-        measure = _of_numbers if numeric else _of_categories
+        measure: Callable[..., Usual] = _of_numbers if numeric else _of_categories
         cells = column if numeric else Coded.of([_category(cell) for cell in column])
         if isinstance(cells, Coded) and len(cells.distinct) > MOST_CATEGORIES:
             continue

@@ -21,6 +21,7 @@ from thresher.progress import Advance
 from thresher.report.leaf_witnesses import shared_leaves
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import brief
+from thresher.report.pictures import Pictures
 from thresher.report.subject import Floats, Indices, Subject
 from thresher.report.unlike import unlike_columns
 
@@ -46,17 +47,17 @@ class Details:
     text
         A text for each row, which is shown as such.
     images
-        A picture for listed rows, by row: an address that holds it.
+        The picture of each row.
     command
         The command that applies saved decisions.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
-    rows_val: Sequence[int] | None = None
+    rows_val: Sequence[int] | Indices | None = None
     ids_val: Sequence[Any] | None = None
     beside: bool = False
     text: Sequence[Any] | None = None
-    images: Any = None
+    images: Pictures | None = None
     command: str = ""
 
 
@@ -166,7 +167,7 @@ def _bars(subject: Subject, findings: Findings, row: int, numbers: Floats) -> li
 def _both(subject: Subject) -> Indices:
     """The codes of the points, and after them those of the validation points."""
     codes_val = () if subject.given is None else subject.given.codes_val
-    return np.concatenate([subject.codes, codes_val]).astype(np.int64)  # type: ignore[list-item]
+    return np.concatenate([subject.codes, codes_val]).astype(np.int64)
 
 
 def _named(subject: Subject, details: Details, rows: Indices, codes: Indices) -> list[Any]:
@@ -198,7 +199,7 @@ def _beside(subject: Subject, details: Details, row: int) -> Entry:
             found["copied"] = len(others)
     if details.text is not None and details.text[row] is not None:
         found["text"] = str(details.text[row])[:LONGEST]
-    image = None if details.images is None else details.images(row)
+    image = None if details.images is None else details.images.address(row)
     return found | ({"image": image} if image else {})
 
 

@@ -127,8 +127,11 @@ class MemoryRun:
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
         """Write the page that shows it."""
-        from thresher.report import Details, gather, write_report
+        from thresher.report import Details, Pictures, gather, write_report
 
+        images = None
+        if self.points.images is not None:
+            images = Pictures(Path(self.record["points"]["files"][0]).parent, self.points.images)
         features = self.points.features
         names = [name for name in features.column_names if name != self.points.text][:SHOWN]
         if self.points.text is not None:
@@ -143,7 +146,7 @@ class MemoryRun:
             details=Details(
                 self._feature_columns(), self.validation.rows, self.validation.ids,
                 "held_out" in self.record["validation"], self._texts(),
-                command=clean_command(self.settings, self.record, *DECIDED),
+                images, clean_command(self.settings, self.record, *DECIDED),
             ),
         )  # fmt: skip
         write_report(path, evidence, force=force)
