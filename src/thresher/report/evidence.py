@@ -192,7 +192,8 @@ def gather(
     )  # fmt: skip
     forest = subject.valuation.method == FOREST
     steps = PARTS + count_models(subject)
-    steps += int(subject.valuation.params["trees"]) if forest else NEAR_PARTS
+    steps += 0 if forest else NEAR_PARTS
+    steps += int(subject.valuation.params["trees"]) if forest and subject.given else 0
     with progress_bar("report", steps, show=progress, unit="steps") as advance:
         found = _of_subject(subject, known, details or Details(), advance)
     return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
@@ -237,10 +238,8 @@ def _of_subject(
     points_map = make("map", draw_map, subject, findings)
     owners = make("owners", share_payout, subject.valuation)
     distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
-    why = None
-    if findings is not None:
-        listed = np.array(lowest.places, np.int64)
-        why = make("why", explain_rows, subject, findings, listed, pairs, details, advance)
+    listed = np.array(lowest.places, np.int64)
+    why = make("why", explain_rows, subject, findings, listed, pairs, details, advance)
     checked = None if removal is None else removal.cross_check
     care = reasons_for_care(subject, coverage)
     verdict = judge(

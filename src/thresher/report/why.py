@@ -62,11 +62,11 @@ class Details:
 
 
 def explain_rows(
-    subject: Subject, findings: Findings, listed: Indices, pairs: NearPairs | None,
+    subject: Subject, findings: Findings | None, listed: Indices, pairs: NearPairs | None,
     details: Details, advance: Advance | None = None,
 ) -> list[Entry]:  # fmt: skip
     """What the page's script shows of each listed row."""
-    if subject.codes is None or not len(listed):
+    if findings is None or subject.codes is None or not len(listed):
         return []
     found: list[Entry] = [{} for _ in listed]
     try:
