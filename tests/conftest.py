@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browsers import start
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -17,6 +18,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("thresher")
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    """A browser for the tests of a module, with a fixture `folder` that it downloads to."""
+    driver = start(folder)
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture

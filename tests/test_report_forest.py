@@ -87,7 +87,7 @@ def test_the_review_list_is_of_a_length_that_a_person_reads():
     )  # fmt: skip
     evidence = gather(valuation, X, y, findings=marked)
     assert len(evidence.lowest.rows) == MOST
-    assert "1,300 more are marked" in evidence.lowest.text()
+    assert "1,000 more are marked" in evidence.lowest.text()
     kept = dataclasses.replace(
         findings, suggestion=dataclasses.replace(findings.suggestion, codes=everything, distinct=("keep",))
     )  # fmt: skip

@@ -24,6 +24,7 @@ from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
 from thresher.inputs import Points, Validation, check_mutual, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.forests import Forest
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
@@ -69,6 +70,8 @@ class Findings:
         By a forest: how much of this another draw of folds and trees would find again.
     forecast
         By a forest: how many labels are expected to be wrong.
+    forest
+        By a forest: its structure.
     """
 
     labels: Coded
@@ -85,6 +88,7 @@ class Findings:
     score: NDArray[np.float64] | None = None
     stability: Stability | None = None
     forecast: Forecast | None = None
+    forest: Forest | None = None
 
     def __len__(self) -> int:
         return len(self.values)

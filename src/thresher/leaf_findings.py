@@ -153,6 +153,7 @@ def _findings(
         shares.score,
         stability,
         forecast,
+        votes.forest,
     )
 
 

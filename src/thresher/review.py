@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.findings import Findings
 
-MOST = 200  # rows that a person would read
+MOST = 500  # rows that a person would read
 
 FIRST, TURNS = 1, {"relabel": 2, "drop": 2, "inspect": 3}
 

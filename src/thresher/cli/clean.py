@@ -24,6 +24,9 @@ def clean(
             "-o",
         ),
     ],
+    decisions: Annotated[
+        str | None, given("What was decided in the report: the decisions.csv that it saved.")
+    ] = None,
     values: Annotated[str | None, given("What thresher value wrote: .csv or .parquet.")] = None,
     drop: Annotated[
         str | None, given("Suggestions such as drop,outlier; or rows:3,17,20-29, ids:a7, @file.")
@@ -45,7 +48,9 @@ def clean(
     """Drop or relabel rows of a table, and leave everything else as it is.
 
     The file has the kind of the input; lines of text are copied byte for byte. Rows are those that
-    thresher value suggests, or are named outright.
+    were decided on in the report, those that thresher value suggests, or are named outright.
+
+    Example: thresher clean train.csv --decisions decisions.csv --label y --out cleaned.csv
 
     Example: thresher clean train.csv --values values.parquet --drop drop --relabel relabel
     --label y --out cleaned.csv --log changes.csv
@@ -58,26 +63,30 @@ def clean(
     from thresher.tables.changes import read_suggestions
     from thresher.tables.clean_copy import OldLabels, write_cleaned
     from thresher.tables.columns import check_ids
+    from thresher.tables.decisions import read_decisions
     from thresher.tables.reader import input_digest, read_table
 
-    if drop is None and relabel is None:
-        raise InputError("nothing to do: say which rows by --drop or --relabel")
+    _check_asked(decisions, values, drop, relabel)
     table = read_table(spooled(file), delimiter=delimiter)
     if printed := is_standard_output(out, json=json):
         out = _stand_in(table)
-    label = _label(table, label, needed=relabel is not None or values is not None)
-    _check_targets(table, label, out, log, values, force=force)
+    label = _label(table, label, needed=bool(relabel or values or decisions))
+    _check_targets(table, label, out, log, decisions or values, force=force)
     ids = None if id is None else check_ids(table, id)
     old = OldLabels.of(table, label)
     suggested = None
     if values is not None:
         suggested = read_suggestions(read_table(values), table, old.entries, ids, old.kind)
-    rows, labels = _changes(len(table), suggested, drop, relabel, ids)
+    if decisions is None:
+        decided, (rows, labels) = None, _changes(len(table), suggested, drop, relabel, ids)
+    else:
+        decided = read_decisions(read_table(decisions), table, old.entries, old.kind)
+        rows, labels = decided.drop, decided.relabel
     about = {
         "input": [str(path) for path in table.files],
         "input_digest": input_digest(table.files),
-        "values": values, "drop": drop, "relabel": relabel, "label": label, "id": id,
-        "thresher": __version__,
+        "decisions": decisions, "values": values, "drop": drop, "relabel": relabel,
+        "label": label, "id": id, "thresher": __version__,
     }  # fmt: skip
     changes = write_cleaned(table, out, drop=rows, relabel=labels, label=label, id=id, force=force)
     counts = _counts(len(table), changes)
@@ -85,10 +94,24 @@ def clean(
         put_out(out)
     if log is not None:
         write_change_log(log, changes, as_typed(about | counts), force=force)
+    if decided is not None:
+        say("decisions: " + ", ".join(f"{n} {word}" for word, n in decided.counts.items()))
     _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old.entries})
     if json:
         targets = {"out": str(out), "log": None if log is None else str(log)}
         show_json(as_typed(targets | counts | about))
+
+
+def _check_asked(
+    decisions: str | None, values: str | None, drop: str | None, relabel: str | None
+) -> None:
+    """Refuse to change anything that nobody asked for."""
+    if decisions is not None and (values or drop or relabel):
+        raise InputError(
+            "--decisions says what to do about each row: leave out --values, --drop and --relabel"
+        )
+    if decisions is None and drop is None and relabel is None:
+        raise InputError("nothing to do: say which rows by --decisions, --drop or --relabel")
 
 
 def _stand_in(table: Any) -> Path:

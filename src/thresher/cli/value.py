@@ -50,6 +50,9 @@ def value(
     text: Annotated[
         str | None, _column("The column of texts, to be embedded; needs sentence-transformers.")
     ] = None,
+    image: Annotated[
+        str | None, _column("The column of picture files, which the report shows; no feature.")
+    ] = None,
     model: Annotated[
         str | None, _column("The name or folder of the model that embeds texts.")
     ] = None,

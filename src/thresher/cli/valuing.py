@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from thresher.cli.streams import as_typed
 from thresher.cli.words import say
 from thresher.errors import InputError, in_options, shortened
 
+PAGES = {".html", ".htm"}
 LONGEST_CELL = 60  # characters of a label or an id in words
 
 
@@ -88,13 +88,11 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     for line in done.copies:
         say(f"copies: {line}")
     _say_suggestions(done)
+    _say_owners(done)
     if out is not None and out.is_dir():
         say(f"wrote {len(done.wrote)} file{'s' * (len(done.wrote) != 1)} to {out}")
     else:
-        for path in done.wrote:
-            say(f"wrote {path}")
-        if out is not None and done.suggestions is not None:
-            _say_next(done.suggestions, done.settings, done.record, out)
+        _say_next(done, out)
     return {
         "method": done.valuation.method,
         "params": dict(done.valuation.params),
@@ -131,6 +129,29 @@ def _say_suggestions(done: Any) -> None:
         what = f"label {label}, {advice}".rstrip(", ")
         number = f"score {found['score']:.2f}" if "score" in found else f"{found['value']:.4g}"
         say(f"  row {found['row']}{name}: {number}, {what}")
+
+
+def _say_owners(done: Any) -> None:
+    from thresher.runs.next_step import owner_lines
+
+    lines = owner_lines(done.by_owner)
+    if lines:
+        say("value of each owner:")
+    for line in lines:
+        say(f"  {shortened(line, LONGEST_CELL)}")
+
+
+def _say_next(done: Any, out: Path | None) -> None:
+    """The files that were written, and what to do with them."""
+    from thresher.runs.next_step import next_steps
+
+    for path in done.wrote:
+        say(f"wrote {path}")
+    page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
+    if done.suggestions is None or (out is None and page is None):
+        return
+    for line in next_steps(done.suggestions, done.settings, done.record, out, page):
+        say(line)
 
 
 def _counted(number: int, kind: str = "") -> str:
@@ -174,21 +195,6 @@ def _check_targets(settings: Any, out: Path | None, report: Path | None, *, forc
         check_apart(report, [*files, *([] if out is None else [out, record_path(out)])])
         check_free(report, force=force)
         check_target(report, force=force)
-
-
-def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
-    """The command that acts on suggestions, if there are any to act on."""
-    stream = as_typed(settings.file) != settings.file
-    if stream or not suggestions["relabel"] + suggestions["drop"]:
-        return
-    words = ["thresher", "clean", settings.file, "--values", str(out)]
-    for name in ("label", "id", "delimiter"):
-        if name in settings.given():
-            words += [f"--{name}", getattr(settings, name)]
-    first = Path(record["points"]["files"][0])
-    suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
-    words += ["--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"]
-    say(f"to act on it: {shlex.join(words)}")
 
 
 def _plain(entry: Any) -> Any:

@@ -7,9 +7,20 @@ from typing import Any
 
 from thresher.report.evidence import Evidence, gather
 from thresher.report.page import check_target, render, write_report
+from thresher.report.pictures import Pictures
+from thresher.report.why import Details
 from thresher.valuation import Valuation
 
-__all__ = ["Evidence", "check_target", "gather", "render", "report_valuation", "write_report"]
+__all__ = [
+    "Details",
+    "Evidence",
+    "Pictures",
+    "check_target",
+    "gather",
+    "render",
+    "report_valuation",
+    "write_report",
+]
 
 
 def report_valuation(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.findings import Findings
@@ -17,6 +19,7 @@ from thresher.report.about import About, about_release, about_subject, plain_rec
 from thresher.report.copies import CopiedRows, describe_copies
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
+from thresher.report.headline import Headline, describe_headline
 from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import walk_near_pairs
@@ -32,6 +35,7 @@ from thresher.report.removal import (
     removal_orders,
     step_of_each,
 )
+from thresher.report.review import Review, describe_review
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
 from thresher.report.verdict import (
@@ -41,12 +45,13 @@ from thresher.report.verdict import (
     nothing_stands_out,
     reasons_for_care,
 )
+from thresher.report.why import Details, explain_rows
 from thresher.retrain.running_means import agreement
 from thresher.second_look import SecondLook, look_again
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 
-PARTS, NEAR_PARTS = 4, 2  # besides the models that are trained; those about near pairs
+PARTS, NEAR_PARTS = 5, 2  # besides the models that are trained; those about near pairs
 
 Result = TypeVar("Result")
 
@@ -68,6 +73,8 @@ class Evidence:
     owners: Owners | None = None
     private: PrivateRelease | None = None
     copies: CopiedRows | None = None
+    review: Review | None = None
+    headline: Headline | None = None
 
     def sections(self) -> list[Section]:
         """The sections that are there, in the order of the page."""
@@ -102,6 +109,7 @@ def gather(
     checked: tuple[Points, Validation] | None = None,
     copies: Copies | None = None,
     cautions: Sequence[str] = (),
+    details: Details | None = None,
     progress: bool = False,
 ) -> Evidence:
     """Everything that a report of a valuation, or of a private release, shows.
@@ -139,6 +147,8 @@ def gather(
         Which rows are copies of others.
     cautions
         Sentences on what speaks against these data, which the page shows before its own.
+    details
+        What else is known of the rows, such as all of their columns.
     progress
         Show a progress bar on standard error.
 
@@ -180,10 +190,12 @@ def gather(
         valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
         seed=seed, findings=findings, checked=checked, copies=copies,
     )  # fmt: skip
-    near = 0 if subject.valuation.method == FOREST else NEAR_PARTS
-    steps = PARTS + near + count_models(subject)
+    forest = subject.valuation.method == FOREST
+    steps = PARTS + count_models(subject)
+    steps += 0 if forest else NEAR_PARTS
+    steps += int(subject.valuation.params["trees"]) if forest and subject.given else 0
     with progress_bar("report", steps, show=progress, unit="steps") as advance:
-        found = _of_subject(subject, known, advance)
+        found = _of_subject(subject, known, details or Details(), advance)
     return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
 
 
@@ -193,7 +205,9 @@ def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
     return Evidence(about, private.verdict(), private.cautions(), missing, private=private)
 
 
-def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | None) -> Evidence:
+def _of_subject(
+    subject: Subject, record: Mapping[str, Any], details: Details, advance: Advance | None
+) -> Evidence:
     missing: dict[str, str] = {}
 
     def make(name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
@@ -224,6 +238,8 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
     points_map = make("map", draw_map, subject, findings)
     owners = make("owners", share_payout, subject.valuation)
     distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
+    listed = np.array(lowest.places, np.int64)
+    why = make("why", explain_rows, subject, findings, listed, pairs, details, advance)
     checked = None if removal is None else removal.cross_check
     care = reasons_for_care(subject, coverage)
     verdict = judge(
@@ -235,6 +251,8 @@ def _of_subject(subject: Subject, record: Mapping[str, Any], advance: Advance | 
     return Evidence(
         about_subject(subject, record), verdict, cautions, missing, lowest, points_map, suggestions,
         distribution, removal, coverage, owners, copies=copies,
+        review=describe_review(subject, findings, lowest, record, details.command, why or []),
+        headline=describe_headline(distribution, suggestions, coverage, lowest),
     )  # fmt: skip
 
 

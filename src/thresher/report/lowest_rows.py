@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.findings import Findings
-from thresher.report.phrases import brief, percent, short
+from thresher.report.phrases import brief, short, whole_percent
 from thresher.report.subject import Indices, Subject
 from thresher.review import MOST, review_list
 
@@ -44,16 +44,13 @@ NEAR = {  # by a radius, by nearest neighbors, and by a forest
 KINDS = {"tknn-shapley": 0, "knn-shapley": 1}
 
 
-def _share(share: float | None) -> str:
-    return "" if share is None else percent(share)
-
-
 WRITTEN: dict[str, Callable[[Any], str]] = {
     "row": str,
-    "near": lambda count: f"{count:.1f}" if isinstance(count, float) else str(count),
-    "agree": _share,
-    "best share": _share,
-    "percentile": lambda part: f"{part:.2f}",
+    "score": lambda score: f"{score:.2f}",
+    "near": lambda count: f"{count:,.0f}",
+    "agree": whole_percent,
+    "best share": whole_percent,
+    "percentile": lambda part: f"{part:.0f}",
 }
 
 Cell = str | int | float | None
@@ -71,7 +68,7 @@ class Column:
 
 @dataclass(frozen=True)
 class LowestRows:
-    """A table: names of columns, and one row a point, that of lowest value first."""
+    """A table: names of columns, and one row a point, the one to look at first on top."""
 
     columns: tuple[str, ...]  # "row" and "value" always, others as far as they are known
     features: int  # how many of the last columns are columns of the data
@@ -79,6 +76,8 @@ class LowestRows:
     total: int  # points in all
     kind: int = 0  # by a radius, by nearest neighbors, or by a forest
     marked: int | None = None  # rows that are worth a look, if they are what is listed
+    places: tuple[int, ...] = ()  # of the listed rows among all points
+    scored: bool = False  # whether rows have scores
     name: ClassVar[str] = "rows"
 
     @property
@@ -102,7 +101,8 @@ class LowestRows:
                 "has all of them."
             )
         if not self.marked:
-            return f"No row is marked. These {shown} of {total} have the lowest scores."
+            lowest = "scores" if self.scored else "values"
+            return f"No row is marked. These {shown} of {total} have the lowest {lowest}."
         first = "copies with different labels come first, then what is called wrong, then doubts"
         rest = ""
         if self.marked > len(self.rows):
@@ -111,7 +111,7 @@ class LowestRows:
             )
         return (
             f"{shown} of {total} rows are listed, the most worthwhile first: {first}, each by "
-            f"score.{rest}"
+            f"{'score' if self.scored else 'value'}.{rest}"
         )
 
     def notes(self) -> list[str]:
@@ -135,9 +135,9 @@ class LowestRows:
 
 
 def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_ROWS) -> LowestRows:
-    """The rows to review, where findings have scores; else the `most` rows of lowest value."""
+    """The rows to review, where there are findings; else the `most` rows of lowest value."""
     rows, marked = subject.order[:most], None
-    if findings is not None and findings.score is not None:
+    if findings is not None:
         rows, marked = _reviewed(subject, findings)
     values = subject.values
     below = np.searchsorted(values[subject.order], values[rows], side="left")
@@ -159,7 +159,11 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     cells = tuple(zip(*columns.values(), *named.values(), strict=True))
     kind = KINDS.get(subject.valuation.method, 2)
-    return LowestRows((*columns, *taken), len(named), cells, len(values), kind, marked)
+    scored = findings is not None and findings.score is not None
+    return LowestRows(
+        (*columns, *taken), len(named), cells, len(values), kind, marked, tuple(rows.tolist()),
+        scored,
+    )  # fmt: skip
 
 
 def _found(
@@ -188,9 +192,10 @@ def _found(
 def _reviewed(subject: Subject, findings: Findings) -> tuple[Indices, int]:
     """The review list as far as a person would read it, and how long it is."""
     found = review_list(findings, [] if subject.copies is None else subject.copies.conflicts())
-    if len(found) or findings.score is None:
+    if len(found):
         return found[:MOST], len(found)
-    return np.argsort(findings.score, kind="stable")[:LEAST_ROWS], 0
+    doubt = findings.values if findings.score is None else findings.score
+    return np.argsort(doubt, kind="stable")[:LEAST_ROWS], 0
 
 
 def writer(cells: Sequence[Cell]) -> Callable[[Any], str]:

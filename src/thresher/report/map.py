@@ -11,8 +11,10 @@ import numpy as np
 from thresher.embed import project_on_components
 from thresher.errors import InputError
 from thresher.findings import Findings
+from thresher.labels import Codes
 from thresher.metrics import Rows
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
+from thresher.report.density import Density, measure_density
 from thresher.report.phrases import escape, percent, short
 from thresher.report.subject import Floats, Indices, Subject, sample
 from thresher.threads import cut
@@ -23,6 +25,7 @@ MOST_VALIDATION = 1000
 MOST_FITTED = 20_000  # points that decide where the components point
 WIDEST = 512  # wider rows are turned at random into so many features
 CHUNK = 1 << 24  # numbers read at a time
+COLORS = 8  # of labels
 PURPOSE = 1
 AXES, NARROW_AXES = ("first component", "second component"), ("the only feature", "value")
 HEIGHT = 330.0
@@ -47,6 +50,8 @@ class Places:
     spots_val: Floats
     variance: float | None  # the share that the places show; None for a single feature
     axes: tuple[str, str]  # what they are
+    sampled: Indices  # rows that decided where the components point, and where these lie
+    seen: Floats
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,9 @@ class Map:
     axes: tuple[str, str]
     directions: bool  # whether rows were scaled to length 1 before
     ranks: bool = False  # whether columns were turned into ranks before
+    kinds: tuple[int, ...] = ()  # the color of each point's label
+    names: tuple[str, ...] = ()  # of the colors
+    density: Density | None = None  # of all rows, where these are too many to be drawn
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "Map"
 
@@ -80,11 +88,11 @@ class Map:
                 "Rows that are alike lie close together, as far as two directions can show: they "
                 f"hold {percent(self.variance)} of the variance{scaled}."
             )
-        if len(self.rows) < self.points:
+        if self.density is not None:
             text += (
-                f" Drawn are the 1,000 rows of lowest value and {len(self.rows) - 1000:,} of the "
-                f"other {self.points - 1000:,} at random, so bad rows look more frequent than they "
-                "are."
+                " The squares show where rows lie, the darker the more, by "
+                f"{self.density.sampled:,} of them drawn at random. The marks are the "
+                f"{len(self.rows):,} of lowest value."
             )
         return f"{text} Point at a mark, or tap it, to see its row."
 
@@ -93,6 +101,12 @@ class Map:
         kinds = [*LEVELS.items()]
         kinds += [("val", ("validation point", "cross"))] if self.validation_points else []
         return [(swatch(name, shape, line=False), text) for name, (text, shape) in kinds]
+
+    def label_legend(self) -> list[tuple[str, str]]:
+        """A sample and a name for each color of a label."""
+        return [
+            (swatch(f"k{kind}", "dot", line=False), name) for kind, name in enumerate(self.names)
+        ]
 
     def chart(self) -> str:
         """The points and validation points as marks, each with its story."""
@@ -106,20 +120,24 @@ class Map:
             for a, b, label in zip(self.x_val, self.y_val, self.labels_val, strict=True)
         ]
         marks = []
-        for a, b, value, story in zip(self.x, self.y, self.values, self.stories, strict=True):
+        kinds = self.kinds or (0,) * len(self.x)
+        drawn = zip(self.x, self.y, self.values, self.stories, kinds, strict=True)
+        for a, b, value, story, kind in drawn:
             style, across, up = level(value, scale), x(a), y(b)
             marks.append(
-                f'<path class="spot {style}" data-x="{across:.1f}" data-y="{up:.1f}" '
+                f'<path class="spot {style} k{kind}" data-x="{across:.1f}" data-y="{up:.1f}" '
                 f'd="{mark(LEVELS[style][1], across, up, 1.9)}">'
                 f"<title>{escape(story)}</title></path>"
             )
         label = (
-            f"Map of {len(self.rows):,} of {self.points:,} rows"
+            f"Map of {self.points:,} rows"
             + (f" and {len(self.x_val):,} validation points" if self.x_val else "")
             + ", marked by value; the worst rows are listed in the table"
         )
         titles = frame(x, y, height=HEIGHT, bare=True)
-        return svg(titles + "".join(crosses + marks), label, height=HEIGHT, style="map")
+        squares = "" if self.density is None else self.density.chart(x, y)
+        plane = f'<g class="plane">{squares}{"".join(crosses + marks)}</g>'
+        return svg(plane + titles, label, height=HEIGHT, style="map")
 
 
 def draw_map(subject: Subject, findings: Findings | None) -> Map:
@@ -129,16 +147,35 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
     if len(data.rows) < needed:
         raise InputError(f"a map needs at least {needed} points")
     found = place_points(data.rows, subject.values, data.rows_val, cosine=cosine, seed=subject.seed)
-    rows, labels = found.chosen.tolist(), data.codes_val[found.chosen_val]
-    (x, y), (x_val, y_val) = (
-        map(tuple, each.T.tolist()) for each in (found.spots, found.spots_val)
-    )
+    kinds, names = _colors(data.codes, subject.classes)
+    density = None
+    chosen, spots = found.chosen, found.spots
+    if len(chosen) < len(subject):
+        chosen, spots = chosen[-MOST_LOWEST:], spots[-MOST_LOWEST:]
+        density = measure_density(
+            found.seen, subject.values[found.sampled], kinds[found.sampled], names
+        )
+    rows, labels = chosen.tolist(), data.codes_val[found.chosen_val]
+    (x, y), (x_val, y_val) = (map(tuple, each.T.tolist()) for each in (spots, found.spots_val))
     return Map(
-        x, y, tuple(map(subject.number, rows)), tuple(subject.values[found.chosen].tolist()),
+        x, y, tuple(map(subject.number, rows)), tuple(subject.values[chosen].tolist()),
         tuple(_story(subject, findings, row) for row in rows), x_val, y_val,
         tuple(subject.classes[code] for code in labels), len(subject), len(data.rows_val),
         found.variance, found.axes, cosine, data.splits[0] is not None,
+        tuple(kinds[chosen].tolist()), names, density,
     )  # fmt: skip
+
+
+def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Indices, tuple[str, ...]]:
+    """The color of each point: the most frequent labels have one each, the rest share the last."""
+    often = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
+    apart = often if len(often) <= COLORS else often[: COLORS - 1]
+    names = tuple(classes[code] for code in apart.tolist())
+    if len(apart) < len(often):
+        names = (*names, f"{len(often) - len(apart)} other labels")
+    kinds = np.full(len(classes), len(names) - 1)
+    kinds[apart] = np.arange(len(apart))
+    return kinds[codes], names
 
 
 def _story(subject: Subject, findings: Findings | None, row: int) -> str:
@@ -164,20 +201,23 @@ def place_points(
         rest = np.sort(random.choice(rest, MOST_POINTS - MOST_LOWEST, replace=False))
     chosen = np.concatenate([rest, worst[::-1]])  # the worst last: they are drawn on top
     chosen_val = sample(0 if rows_val is None else len(rows_val), MOST_VALIDATION, random)
-    fitted = read_rows(rows, sample(len(rows), MOST_FITTED, random), cosine=cosine, seed=seed)
+    sampled = sample(len(rows), MOST_FITTED, random)
+    fitted = read_rows(rows, sampled, cosine=cosine, seed=seed)
     drawn = read_rows(rows, chosen, cosine=cosine, seed=seed)
     if rows_val is not None:
         theirs = read_rows(rows_val, chosen_val, cosine=cosine, seed=seed)
         drawn = np.concatenate([drawn, theirs])
     spots, count = np.zeros((len(drawn), 2)), min(2, fitted.shape[1])
     seen, spots[:, :count] = project_on_components(fitted, drawn, count)
+    lying = np.zeros((len(seen), 2))
+    lying[:, :count] = seen
     total = float(fitted.var(axis=0).sum())
     share = float(seen.var(axis=0, dtype=np.float64).sum()) / total if total > 0 else 0.0
     both = spots[: len(chosen)], spots[len(chosen) :]
     if count > 1:
-        return Places(chosen, chosen_val, *both, min(share, 1.0), AXES)
-    both[0][:, 1] = values[chosen]
-    return Places(chosen, chosen_val, *both, None, NARROW_AXES)
+        return Places(chosen, chosen_val, *both, min(share, 1.0), AXES, sampled, lying)
+    both[0][:, 1], lying[:, 1] = values[chosen], values[sampled]
+    return Places(chosen, chosen_val, *both, None, NARROW_AXES, sampled, lying)
 
 
 def read_rows(table: Rows, which: Indices, *, cosine: bool = False, seed: int = 0) -> Floats:

@@ -33,6 +33,7 @@ class NearPairs:
     validation: NDArray[np.int64]  # how many are near each point
     right: Floats  # [order, step, validation point]: chance of the threshold classifier
     half_values: Floats  # [half, point]: values by one half of the validation points
+    counts: NDArray[np.int64]  # near each validation point: with its label, with another one
 
 
 def walk_near_pairs(
@@ -55,7 +56,7 @@ def walk_near_pairs(
     judges = np.zeros((2, cells))  # of each half, and nobody where there are none
     for half, chosen in enumerate(halves or ()):
         judges[half, chosen] = 1.0
-    near, right = np.zeros(cells, np.int64), np.zeros((len(orders), steps, cells))
+    both, right = np.zeros((2, cells), np.int64), np.zeros((len(orders), steps, cells))
     sums = np.zeros((3, len(data.codes)))
     for lo, hi in cut(0, cells, max(64, COUNTS // (steps * classes) // 64 * 64)):
         game = ClassGame(data.codes_val[lo:hi], classes, semivalue)
@@ -63,7 +64,7 @@ def walk_near_pairs(
         def measure(block: Any, first: int = lo, game: ClassGame = game) -> None:
             columns = slice(first + block.columns.start, first + block.columns.stop)
             found = game.sums(block, groups)
-            near[columns] = found.sum(axis=0)
+            both[:, columns] = found
             prices = game.prices(found, block.columns)
             for half in range(2 if halves else 0):
                 game.pay(block, groups, prices * judges[half, columns], sums[half])
@@ -77,7 +78,9 @@ def walk_near_pairs(
         ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
         visit(Points(data.rows, data.codes), ball, groups, measure)
     values = np.array([groups.in_input_order(each) for each in sums])
-    return NearPairs(near, values[2].astype(np.int64), right, values[:2])
+    return NearPairs(
+        both.sum(axis=0), values[2].astype(np.int64), right, values[:2], both
+    )  # fmt: skip
 
 
 def chance_right(votes: NDArray[np.int64], codes: Codes) -> Floats:

@@ -14,9 +14,12 @@ from thresher.errors import InputError, require
 from thresher.files import check_writable, write_whole
 from thresher.report.evidence import Evidence
 from thresher.report.phrases import fixed, percent, short, visible
+from thresher.report.terms import TERMS, term_id
 from thresher.version import __version__
 
 FORMAT = "thresher.report/1"
+STYLES = ("page.css", "review.css", "map.css")
+SCRIPTS = ("tools.js", "why.js", "rows.js", "review.js", "map.js")  # one script, in this order
 SETTINGS = (  # that the document inside the page repeats
     "method", "params", "points", "validation_points", "total", "utility_all", "utility_none",
     "record",
@@ -47,8 +50,9 @@ def render(evidence: Evidence) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize,
         loader=FunctionLoader(_file),
     )  # fmt: skip
-    page.filters |= {"short": short, "percent": percent, "fixed": fixed}
-    css, js = _file("page.css"), _file("page.js")
+    page.filters |= {"short": short, "percent": percent, "fixed": fixed, "term_id": term_id}
+    page.globals["terms"] = TERMS
+    css, js = ("".join(map(_file, names)) for names in (STYLES, SCRIPTS))
     return page.get_template("page.html.jinja").render(
         e=evidence, version=__version__, css=css, js=js, css_digest=_digest(css),
         js_digest=_digest(js), document=_document(evidence),
@@ -95,6 +99,7 @@ def _document(evidence: Evidence) -> Any:
     document = {
         "format": FORMAT,
         "version": __version__,
+        "headline": None if evidence.headline is None else evidence.headline.sentence,
         "verdict": evidence.verdict.sentence,
         "cautions": evidence.cautions,
         "suggestions": None if suggestions is None else suggestions.total,

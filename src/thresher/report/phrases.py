@@ -86,6 +86,33 @@ def percent(share: float) -> str:
     return f"{part:.2g}%"
 
 
+def whole_percent(share: float | None) -> str:
+    """A share in whole percents, as a reader needs it; nothing where it is not known.
+
+    Examples
+    --------
+    >>> whole_percent(0.123), whole_percent(0.0004), whole_percent(0.997), whole_percent(0.0)
+    ('12%', 'under 1%', 'over 99%', '0%')
+    """
+    if share is None:
+        return ""
+    if 0 < share < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{100 * share:.0f}%"
+
+
+def rough(number: float) -> str:
+    """A number that is not known exactly, with two digits.
+
+    Examples
+    --------
+    >>> rough(54.4), rough(1234), rough(0.3)
+    ('54', '1,200', '0')
+    """
+    whole = round(number)
+    return f"{round(whole, min(0, 2 - len(str(abs(whole))))):,}"
+
+
 def fixed(number: float) -> str:
     """An accuracy or agreement with three decimals.
 

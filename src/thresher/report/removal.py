@@ -35,7 +35,6 @@ STEPS = 11
 FRACTIONS = tuple(round(0.05 * step, 10) for step in range(STEPS))  # 0, 0.05, ..., 0.5
 DRAWS = 5
 LEAST_POINTS = 20  # fewer points have no twentieth
-DEEP = 0.15  # how far below the accuracy with all rows a chart goes
 HARDLY = 0.02  # accuracy over that of guessing
 SHARE = 0.1  # of the points that is removed
 LEAST_VALIDATION = 40  # validation points that can be parted
@@ -96,9 +95,8 @@ class Removal:
         ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
         label = f"Accuracy of the {model} as up to half of the rows are removed. {ends}"
         every = [number for line in drawn for number in line.y]
-        low = max(min(every), drawn[0].y[0] - DEEP)  # else small gains are not to be seen
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
-        return lines(drawn, label, x, upward(low, max(every), "accuracy"))
+        return lines(drawn, label, x, upward(min(every), max(every), "accuracy"))
 
     def legend(self) -> list[tuple[str, str]]:
         """A sample and a name for each line of a chart."""

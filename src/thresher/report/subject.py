@@ -67,6 +67,7 @@ class Subject:
     seed: int = 0
     findings: Findings | None = None  # where they are known already
     copies: Copies | None = None  # which rows are copies of others
+    labels: tuple[str, ...] = ()  # the classes as a file has them, whole
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -180,6 +181,7 @@ def check_subject(
     return Subject(
         valuation, () if classes is None else _texts(classes.labels), codes, codes_val, data, known,
         numbers, shown, held_out, seed, findings, copies,
+        () if classes is None else tuple(map(str, classes.labels)),
     )  # fmt: skip
 
 

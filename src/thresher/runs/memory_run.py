@@ -19,14 +19,16 @@ from thresher.review import review_list
 from thresher.runs.choice import as_asked
 from thresher.runs.hints import doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
+from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.tables.columns import Columns
-from thresher.tables.copies import Copies
+from thresher.tables.copies import Copies, column_numbers
 from thresher.tables.encoder import Encoder
 from thresher.tables.tree_encoder import TreeEncoder
 from thresher.valuation import Valuation
 
+MOST_FEATURES = 256  # columns that are compared one by one
 SHOWN = 4  # columns of the table that a report shows beside a row
 
 
@@ -125,8 +127,11 @@ class MemoryRun:
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
         """Write the page that shows it."""
-        from thresher.report import gather, write_report
+        from thresher.report import Details, Pictures, gather, write_report
 
+        images = None
+        if self.points.images is not None:
+            images = Pictures(Path(self.record["points"]["files"][0]).parent, self.points.images)
         features = self.points.features
         names = [name for name in features.column_names if name != self.points.text][:SHOWN]
         if self.points.text is not None:
@@ -138,8 +143,29 @@ class MemoryRun:
             held_out="held_out" in self.record["validation"], record=self.record,
             seed=self.settings.seed, findings=self.findings, copies=self.copies,
             cautions=self.cautions(), progress=progress,
+            details=Details(
+                self._feature_columns(), self.validation.rows, self.validation.ids,
+                "held_out" in self.record["validation"], self._texts(),
+                images, clean_command(self.settings, self.record, *DECIDED),
+            ),
         )  # fmt: skip
         write_report(path, evidence, force=force)
+
+    def _feature_columns(self) -> dict[str, Any]:
+        """Columns that mean something one by one: numbers as floats, others as they are."""
+        named = [name for name in self.points.names if name != self.points.text]
+        if self.settings.method == "tknn" or len(named) > MOST_FEATURES:
+            return {}
+        found: dict[str, Any] = {}
+        for name in named:
+            values = column_numbers(self.points, name)
+            column = self.points.features.column(name)
+            found[name] = column.to_pylist() if values is None else values
+        return found
+
+    def _texts(self) -> list[Any] | None:
+        text = self.points.text
+        return None if text is None else self.points.features.column(text).to_pylist()
 
 
 def value_files(

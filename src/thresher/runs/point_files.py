@@ -85,7 +85,8 @@ def open_points(settings: Settings) -> PointFiles:
         table = scan_table(settings.file, delimiter=settings.delimiter)
     columns = choose_columns(
         table, label=settings.label, features=settings.features or None, id=settings.id,
-        owner=settings.owner, categorical=settings.categorical, ignore=settings.ignore,
+        owner=settings.owner, categorical=settings.categorical, image=settings.image,
+        ignore=settings.ignore,
     )  # fmt: skip
     for role in ("id", "owner"):
         check_kept(table, getattr(settings, role), role)

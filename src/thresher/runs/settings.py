@@ -32,7 +32,7 @@ class Settings:
 
     Parameters
     ----------
-    file, label, features, ignore, id, owner, categorical, text, delimiter
+    file, label, features, ignore, id, owner, categorical, text, image, delimiter
         The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
     validation, validation_label
         The validation set, and its own column or file of labels where that has another name.
@@ -64,6 +64,7 @@ class Settings:
     owner: str | None = None
     categorical: tuple[str, ...] = ()
     text: str | None = None
+    image: str | None = None
     delimiter: str | None = None
     keep_na: bool = False
     validation: str | None = None

@@ -38,7 +38,7 @@ def read_sources(settings: Settings) -> Sources:
     points = choose_columns(
         table, label=settings.label, features=settings.features or None, id=settings.id,
         owner=settings.owner, categorical=settings.categorical, text=settings.text,
-        ignore=settings.ignore,
+        image=settings.image, ignore=settings.ignore,
     )  # fmt: skip
     settings, chosen = choose_method(settings, table, points)
     beside = _validation_table(settings, table)

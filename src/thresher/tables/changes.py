@@ -100,17 +100,14 @@ def read_suggestions(
     labels must agree, read as the `kind` of column that the table has them in.
     """
     columns = {
-        name: _column(findings, name) for name in ("row", "label", "suggestion", "best_label")
+        name: column_meant(findings, name) for name in ("row", "label", "suggestion", "best_label")
     }
     proven = _check_digest(findings, table)
     if ids is not None and "id" in findings.data.column_names:
         rows = _rows_of_ids(findings, ids)
     else:
-        rows = _row_numbers(findings, table, columns["row"], proven=proven)
-    row, times = Counter(rows).most_common(1)[0]
-    if times > 1:
-        raise InputError(f"{findings.name} has row {row} more than once")
-    _check_labels(findings, table, rows, _read_as(kind, columns["label"]), labels)
+        rows = row_numbers(findings, table, columns["row"], proven=proven)
+    check_rows(findings, table, rows, columns["label"], labels, kind)
     words = tuple(map(str, columns["suggestion"]))
     strange = [word for word in words if word not in SUGGESTIONS]
     if strange:
@@ -118,7 +115,18 @@ def read_suggestions(
     return Suggested(findings.name, rows, words, tuple(columns["best_label"]))
 
 
-def _column(findings: Table, name: str) -> list[Any]:
+def check_rows(
+    findings: Table, table: Table, rows: tuple[int, ...], found: list[Any], labels: Sequence[Any],
+    kind: Any = None,
+) -> None:  # fmt: skip
+    """Refuse rows that are named twice, or have other labels than the table."""
+    row, times = Counter(rows).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{findings.name} has row {row} more than once")
+    _check_labels(findings, table, rows, _read_as(kind, found), labels)
+
+
+def column_meant(findings: Table, name: str) -> list[Any]:
     """The entries of a column; in a file of text, as they were before it was made harmless."""
     entries = entries_of(findings, name, "values")
     return [meant(entry) for entry in entries] if findings.is_text else entries
@@ -138,16 +146,17 @@ def _check_digest(findings: Table, table: Table) -> bool:
 
 def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
     places = _places(ids) or {}
-    found = [str(entry) for entry in _column(findings, "id")]
+    found = [str(entry) for entry in column_meant(findings, "id")]
     strange = [entry for entry in found if entry not in places]
     if strange:
         raise InputError(f"{findings.name} has ids that the table has not, such as {strange[0]!r}")
     return tuple(places[entry] for entry in found)
 
 
-def _row_numbers(
+def row_numbers(
     findings: Table, table: Table, numbers: list[Any], *, proven: bool
 ) -> tuple[int, ...]:
+    """The rows of the table that findings number, where there are such rows."""
     if not proven and len(numbers) != len(table):
         raise InputError(
             f"{findings.name} has {len(numbers)} rows but {table.name} has {len(table)}: match "

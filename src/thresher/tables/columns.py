@@ -39,6 +39,7 @@ class Columns:
     owners: tuple[Hashable, ...] | None = None
     categorical: tuple[str, ...] = ()  # the features that are categories
     text: str | None = None  # the one that is text
+    images: tuple[Hashable, ...] | None = None  # names of picture files
     source: str = "the table"  # what messages call it
     written: bool = False  # whether labels are from text, so that integers are only how they look
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # their numbers
@@ -65,14 +66,16 @@ class Columns:
 
         return dataclasses.replace(
             self, labels=Coded.of(self.labels).take(where), features=self.features.take(where),
-            ids=some(self.ids), owners=some(self.owners), rows=self.rows[where],
+            ids=some(self.ids), owners=some(self.owners), images=some(self.images),
+            rows=self.rows[where],
         )  # fmt: skip
 
 
 def choose_columns(
     table: Table, *, label: str, features: Sequence[str] | None = None,
     id: str | None = None, owner: str | None = None,  # noqa: A002
-    categorical: Sequence[str] = (), text: str | None = None, ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (), text: str | None = None, image: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> Columns:  # fmt: skip
     """What the columns of a table are for.
 
@@ -86,8 +89,8 @@ def choose_columns(
     features
         Names of columns, or patterns such as "x*" and "sensor_??". If not given, all columns that
         are not named otherwise.
-    id, owner, text
-        The columns of ids, of owners, and of texts to embed.
+    id, owner, text, image
+        The columns of ids, of owners, of texts to embed, and of picture files to show.
     categorical, ignore
         Features that are categories, and columns to leave out: names or patterns.
 
@@ -112,7 +115,7 @@ def choose_columns(
     """
     labels, written = _labels(table, label)
     roles = {} if table.kind == "npy" else {label: "label"}
-    for role, name in (("id", id), ("owner", owner), ("text", text)):
+    for role, name in (("id", id), ("owner", owner), ("text", text), ("image", image)):
         if name is not None:
             column_of(table, name, role)
             _add_role(roles, name, role)
@@ -135,6 +138,7 @@ def choose_columns(
         owners=None if owner is None else tuple(_present(table, owner, "owners")),
         categorical=tuple(kinds),
         text=text,
+        images=None if image is None else tuple(entries_of(table, image, "image")),
         source=table.name,
         written=written,
     )

@@ -70,7 +70,7 @@ class Copies:
         random, rows = np.random.default_rng(0), len(columns)
         same, cells, shuffled = Mix(rows), [Mix(rows), Mix(rows)], [Mix(rows), Mix(rows)]
         for name in columns.names:
-            values, order = _numbers(columns, name), random.permutation(rows)
+            values, order = column_numbers(columns, name), random.permutation(rows)
             same.add(column := _marks(columns, name, values))
             width = 0.0 if values is None else _cell_width(values)
             for shift, cell, chance in zip((0.0, 0.5), cells, shuffled, strict=True):
@@ -130,7 +130,7 @@ def row_marks(columns: Columns) -> Marks:
     """
     found = Mix(len(columns))
     for name in columns.names:
-        found.add(_marks(columns, name, _numbers(columns, name)))
+        found.add(_marks(columns, name, column_numbers(columns, name)))
     return found.marks
 
 
@@ -185,7 +185,7 @@ def _marks(columns: Columns, name: str, values: NDArray[np.float64] | None) -> M
     return _text_marks(columns, name) if values is None else _number_marks(values)
 
 
-def _numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
+def column_numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
     """A column as numbers; None where it holds categories or text."""
     if name in columns.categorical or name == columns.text:
         return None

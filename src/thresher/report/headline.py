@@ -1,0 +1,111 @@
+"""The headline: what it comes to, for somebody who reads one line, and three numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thresher.report.coverage import Coverage
+from thresher.report.distribution import Distribution
+from thresher.report.lowest_rows import LowestRows
+from thresher.report.phrases import count_of, percent, rough, short
+from thresher.report.suggestions import Suggestions
+from thresher.report.verdict import nothing_stands_out
+
+MANY = 0.05  # share of wrong labels from which on they are many
+STATES = {  # a mark and words, so that the color is not all there is
+    "good": ("●", "Looks good"),
+    "look": ("▲", "Some labels are wrong"),
+    "bad": ("■", "Many labels are wrong"),
+    "unsure": ("◆", "Cannot be told for sure"),
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One or two sentences, a state, and the numbers that matter: name, number, what else."""
+
+    sentence: str
+    state: str
+    numbers: tuple[tuple[str, str, str], ...]
+
+    @property
+    def mark(self) -> str:
+        """The state as a shape."""
+        return STATES[self.state][0]
+
+    @property
+    def words(self) -> str:
+        """The state in words."""
+        return STATES[self.state][1]
+
+
+def describe_headline(
+    distribution: Distribution, suggestions: Suggestions | None, coverage: Coverage | None,
+    lowest: LowestRows,
+) -> Headline:  # fmt: skip
+    """The headline on exact values."""
+    rows, listed = distribution.whole.points, lowest.marked or 0
+    review = ("rows to review", short(listed), "")
+    if coverage is not None and coverage.share == 0:
+        sentence = "Nothing can be said yet: the radius is too small for these rows."
+        return Headline(sentence, "unsure", (("rows", short(rows), ""),))
+    if suggestions is None:
+        return _by_values(distribution)
+    if nothing_stands_out(suggestions):
+        sentence = f"Nothing stands out among {count_of(rows, 'label')}. {_look(lowest)}".rstrip()
+        return Headline(sentence, "good", (("labels", short(rows), ""), review))
+    wrong, sure = _wrong(suggestions)
+    number = ("probably wrong" if sure else "look wrong", _about(wrong), _share(wrong, rows))
+    numbers = (("labels", short(rows), ""), number, review)
+    if not wrong:
+        return Headline(f"No label is clearly wrong. {_look(lowest)}", "good", numbers)
+    are = "is" if wrong == 1 else "are"
+    if sure:
+        sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {are} wrong."
+        state = "bad" if wrong >= MANY * rows else "look"
+        return Headline(f"{sentence} {_look(lowest)}", state, numbers)
+    why = "nobody checked the rows that judge them"
+    if suggestions.forecast is not None:
+        why = "the classes overlap, so many of them are right"
+    look = "looks" if wrong == 1 else "look"
+    sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {look} wrong, but {why}."
+    return Headline(f"{sentence} {_look(lowest)}", "unsure", numbers)
+
+
+def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
+    """How many labels are wrong, and whether that can be told."""
+    forecast, alarms = suggestions.forecast, suggestions.false_alarms
+    if forecast is not None:
+        return round(forecast.wrong), not forecast.poor
+    return suggestions.flagged - suggestions.count_right(), alarms is not None and alarms.trusted
+
+
+def _about(number: int) -> str:
+    return f"about {rough(number)}" if number else "0"
+
+
+def _share(wrong: int, rows: int) -> str:
+    return f"{percent(wrong / rows)} of all" if wrong else ""
+
+
+def _look(lowest: LowestRows) -> str:
+    """How many rows are worth a look; the list says which."""
+    marked, shown = lowest.marked or 0, len(lowest.rows)
+    if not marked:
+        return ""
+    if marked > shown:
+        return f"{marked:,} rows are worth a look, these {shown:,} first."
+    return "This row is worth a look." if shown == 1 else f"These {shown:,} rows are worth a look."
+
+
+def _by_values(distribution: Distribution) -> Headline:
+    whole = distribution.whole
+    negative = count_of(whole.negative, "row makes", "rows make")
+    sentence = f"{negative} the model worse. Look at the lowest values first."
+    if not whole.negative:
+        sentence = f"None of {count_of(whole.points, 'row')} makes the model worse."
+    numbers = (
+        ("rows", short(whole.points), ""),
+        ("negative values", short(whole.negative), percent(whole.negative / whole.points)),
+    )
+    return Headline(sentence, "unsure" if whole.negative else "good", numbers)

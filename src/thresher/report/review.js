@@ -1,0 +1,199 @@
+// The review: a decision about each listed row, kept in this browser and saved as decisions.csv.
+(() => {
+  const source = byId("review-data");
+  if (!source) return;
+  const review = JSON.parse(source.textContent);
+  const body = byId("worst").tBodies[0];
+  const lines = [...body.rows];
+  const rows = review.rows.map((row, i) => ({ ...row, line: lines[i] }));
+  const rowOf = new Map(rows.map((row) => [row.line, row]));
+  const columns = ["row", "id", "label", "decision", "new_label", "input_digest"];
+  const words = { relabel: "relabel to", drop: "drop", keep: "keep", skip: "skipped" };
+  let decisions = load();
+  let current = null;
+
+  // what was decided: row number -> { id, label, decision, new_label }
+
+  function load() {
+    try { return JSON.parse(localStorage.getItem(review.key)) ?? {}; } catch { return {}; }
+  }
+
+  function store() {
+    try {
+      localStorage.setItem(review.key, JSON.stringify(decisions));
+      byId("kept").textContent = "Kept in this browser until you save them.";
+    } catch {
+      byId("kept").textContent = "This browser keeps nothing: save before you close the page.";
+    }
+  }
+
+  /** The decision about a row; one about another label of its is none. */
+  function decided(row) {
+    const found = decisions[row.row];
+    return found && found.label === review.labels[row.label] ? found : null;
+  }
+
+  function decide(decision, label = "") {
+    const row = current;
+    if (!row) return;
+    const own = review.labels[row.label];
+    if (decision === "relabel" && label === own) decision = "keep";
+    decisions[row.row] = { id: row.id ?? "", label: own, decision, new_label: decision === "relabel" ? label : "" };
+    store();
+    mark(row);
+    progress();
+    step(1);
+  }
+
+  function undo() {
+    delete decisions[current.row];
+    store();
+    mark(current);
+    progress();
+    show(current);
+  }
+
+  // what is shown
+
+  function told(row) {
+    const found = decided(row);
+    if (!found) return "";
+    return found.decision === "relabel" ? `${words.relabel} ${found.new_label}` : words[found.decision];
+  }
+
+  function mark(row) {
+    const text = told(row);
+    row.line.dataset.decision = text && decided(row).decision;
+    row.line.querySelector(".decided")?.remove();
+    if (text) row.line.querySelector(".badge").parentElement.append(make("span", { className: "decided" }, `✓ ${text}`));
+  }
+
+  function progress() {
+    const done = rows.filter(decided).length;
+    Object.assign(byId("done"), { max: rows.length, value: done });
+    byId("done-text").textContent = `${done.toLocaleString("en")} of ${countOf(rows.length, "row")} decided`;
+    byId("save").disabled = !Object.keys(decisions).length;
+  }
+
+  function shown() { return [...body.rows].filter((line) => !line.hidden).map((line) => rowOf.get(line)); }
+
+  function step(by) {
+    const list = shown();
+    const place = list.indexOf(current);
+    const next = list[Math.min(Math.max(place + by, 0), list.length - 1)];
+    if (next) show(next);
+  }
+
+  function show(row) {
+    current?.line.removeAttribute("aria-current");
+    current = row;
+    row.line.setAttribute("aria-current", "true");
+    const list = shown();
+    const [own, best] = [review.names[row.label], review.names[row.best]];
+    byId("card-row").textContent = `Row ${row.row}${row.id === undefined ? "" : ` · ${row.id}`}`;
+    byId("card-place").textContent = `${list.indexOf(row) + 1} of ${list.length}`;
+    byId("card-label").textContent = own;
+    byId("card-best").textContent = best ?? "no other label";
+    byId("card-word").textContent = row.suggestion;
+    byId("card-word").className = `badge ${row.suggestion}`;
+    const drops = row.suggestion === "drop";
+    byId("yes-text").textContent = drops ? "Yes, drop it" : `Yes, it is ${best}`;
+    byId("yes").disabled = best === undefined && !drops;
+    byId("no-text").textContent = `No, keep ${own}`;
+    const text = told(row);
+    byId("card-told").textContent = text && `Decided: ${text}`;
+    byId("undo").disabled = !text;
+    byId("other").value = "";
+    byId("why").replaceChildren(...explained(row, review));
+    scroll(row.line);
+    byId("announce").textContent =
+      `Row ${row.row}, labeled ${own}, suggestion ${row.suggestion}${best ? `, best other label ${best}` : ""}. ${text}`;
+  }
+
+  /** Bring a line into view inside the list, and leave the page where it is. */
+  function scroll(line) {
+    const box = line.closest(".table");
+    const head = box.querySelector("thead").offsetHeight;
+    if (line.offsetTop - head < box.scrollTop) box.scrollTop = line.offsetTop - head;
+    const end = line.offsetTop + line.offsetHeight - box.clientHeight;
+    if (end > box.scrollTop) box.scrollTop = end;
+  }
+
+  // answers
+
+  const answers = {
+    y: () => current.suggestion === "drop" ? decide("drop")
+      : current.best !== undefined && decide("relabel", review.labels[current.best]),
+    n: () => decide("keep"),
+    d: () => decide("drop"),
+    s: () => decide("skip"),
+    u: undo,
+    j: () => step(1),
+    k: () => step(-1),
+    o: () => byId("other").focus(),
+  };
+
+  for (const [key, id] of Object.entries({ y: "yes", n: "no", d: "drop", s: "skip", u: "undo", j: "next", k: "previous" })) {
+    byId(id).addEventListener("click", answers[key]);
+  }
+
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !byId("keys").checked) return;
+    const answer = answers[event.key.toLowerCase()];
+    if (!answer || !current) return;
+    event.preventDefault();
+    answer();
+  });
+
+  byId("other-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = byId("other").value.trim();
+    const place = review.names.indexOf(text);
+    if (text) decide("relabel", place < 0 ? text : review.labels[place]);
+    byId("other").blur();
+  });
+
+  body.addEventListener("click", (event) => {
+    const row = rowOf.get(event.target.closest("tr"));
+    if (row) show(row);
+  });
+
+  document.addEventListener("filtered", () => {
+    if (!current?.line.hidden) step(0); else if (shown().length) show(shown()[0]);
+  });
+
+  // files
+
+  byId("save").addEventListener("click", () => {
+    const found = Object.entries(decisions).sort(([a], [b]) => a - b);
+    download("decisions.csv", csv([columns, ...found.map(([row, each]) =>
+      [row, harmless(each.id), harmless(each.label), each.decision, harmless(each.new_label), review.digest])]));
+    byId("kept").textContent = `Saved ${countOf(found.length, "decision")} as decisions.csv.`;
+  });
+
+  byId("load").addEventListener("change", async (event) => {
+    const [names, ...found] = readCsv(await event.target.files[0].text());
+    event.target.value = "";
+    const entries = found.map((line) => Object.fromEntries(names.map((name, i) => [name, meant(line[i] ?? "")])));
+    const ours = entries.filter((each) => each.input_digest === review.digest && each.decision in words);
+    if (!ours.length || ours.length < entries.length) {
+      byId("kept").textContent = "Not loaded: these decisions are about another table.";
+      return;
+    }
+    for (const { row, id, label, decision, new_label } of ours) decisions[row] = { id, label, decision, new_label };
+    store();
+    rows.forEach(mark);
+    progress();
+    show(current);
+    byId("kept").textContent = `Loaded ${countOf(ours.length, "decision")}.`;
+  });
+
+  byId("labels").append(...review.names.map((name) => new Option(name)));
+  rows.forEach(mark);
+  progress();
+  byId("review").hidden = false;
+  byId("pick-decision").parentElement.hidden = false;
+  const first = rows.find((row) => !decided(row)) ?? rows[0];
+  if (first) show(first);
+})();

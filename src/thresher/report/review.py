@@ -1,0 +1,85 @@
+"""The review: what the page's script needs to ask about each listed row, and to save the answers.
+
+Answers are kept in the browser under the digest of the table, and saved as a decisions.csv that
+`thresher clean --decisions` applies to this table and no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.findings import Findings
+from thresher.report.lowest_rows import LowestRows
+from thresher.report.subject import Subject
+
+
+@dataclass(frozen=True)
+class Review:
+    """The rows under review, in the order of the list.
+
+    Parameters
+    ----------
+    digest
+        Of the table's files; empty where it is not known.
+    labels, names
+        The classes as the table has them, and as the page shows them.
+    rows
+        Of each row its number, id, label, suggestion, and best other label. Labels are numbers.
+    command
+        The command that applies what was decided; empty where it is not known.
+    """
+
+    digest: str
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    command: str = ""
+
+    @property
+    def pictured(self) -> bool:
+        """Whether there are pictures."""
+        return any("image" in row for row in self.rows)
+
+    @property
+    def key(self) -> str:
+        """Under which a browser keeps the answers."""
+        about = json.dumps([self.labels, self.rows], default=str)
+        known = self.digest or hashlib.sha256(about.encode()).hexdigest()
+        return f"thresher:{known}"
+
+    def document(self) -> dict[str, Any]:
+        """For the script of the page."""
+        return {
+            "digest": self.digest,
+            "key": self.key,
+            "labels": self.labels,
+            "names": self.names,
+            "rows": self.rows,
+        }
+
+
+def describe_review(
+    subject: Subject, findings: Findings | None, lowest: LowestRows, record: Mapping[str, Any],
+    command: str = "", why: Sequence[Mapping[str, Any]] = (),
+) -> Review | None:  # fmt: skip
+    """The review of the listed rows; None where nothing is suggested."""
+    if findings is None or subject.codes is None or len(subject.classes) < 2:
+        return None
+    rows = []
+    for listed, place in enumerate(lowest.places):
+        about: dict[str, Any] = {
+            "row": subject.number(place),
+            "label": int(subject.codes[place]),
+            "suggestion": findings.suggestion[place],
+        }
+        if findings.near[place]:
+            about["best"] = int(findings.best_codes[place])
+        if subject.ids is not None:
+            about["id"] = str(subject.ids[place])
+        rows.append(about | dict(why[listed] if why else {}))
+    digest = str(record.get("input_digest", ""))
+    return Review(digest, subject.labels, subject.classes, tuple(rows), command)

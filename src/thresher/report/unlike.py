@@ -1,0 +1,114 @@
+"""The columns in which a row is unlike the others of its label, and like those of another one.
+
+How usual a cell is among the rows of a label: of a number, the smaller share of them on either
+side of it; of a category, the share of them whose category is not more frequent. A column tells
+something if the cell is much less usual under the row's label than under the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.coded import Coded
+from thresher.labels import Codes
+from thresher.report.phrases import brief, short, whole_percent
+from thresher.report.subject import Floats, Indices
+
+MOST_TOLD = 3  # columns of a row
+MOST_COLUMNS = 256
+MOST_CATEGORIES = 1000  # of a column; more are names rather than categories
+TELLING = 0.4  # how usual under the one label, as a share of how usual under the other, at most
+LEAST = 0.005  # what is less usual than that is all the same
+EDGE = 0.1  # share of rows on one side of a number that is called low or high
+
+Sentence = tuple[str, str]  # the cell, and what it is like
+
+
+@dataclass(frozen=True)
+class Usual:
+    """How usual some cells are among the rows of their label, and what to say of each."""
+
+    usual: Floats
+    said: Callable[[int, str], str]
+
+
+def unlike_columns(
+    columns: Mapping[str, Any], codes: Codes, names: tuple[str, ...], asked: Indices, best: Indices
+) -> list[list[Sentence]]:
+    """For each asked row, the most telling columns: the cell, and what it is like.
+
+    `best` are the other labels that the rows are compared with; columns are numbers (floats) or
+    anything else, which are categories.
+    """
+    found: list[list[tuple[float, Sentence]]] = [[] for _ in asked]
+    own = codes[asked].astype(np.int64)
+    for name, column in list(columns.items())[:MOST_COLUMNS]:
+        numeric = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+        measure: Callable[..., Usual] = _of_numbers if numeric else _of_categories
+        cells = column if numeric else Coded.of([_category(cell) for cell in column])
+        if isinstance(cells, Coded) and len(cells.distinct) > MOST_CATEGORIES:
+            continue
+        mine, theirs = (measure(cells, codes, asked, labels) for labels in (own, best))
+        for place, row in enumerate(asked.tolist()):
+            ratio = (mine.usual[place] + LEAST) / (theirs.usual[place] + LEAST)
+            if not ratio < TELLING:
+                continue
+            cell = f"{name}: {_written(column[row])}"
+            both = (
+                mine.said(place, names[own[place]]),
+                theirs.said(place, names[best[place]]),
+            )
+            found[place].append((float(ratio), (cell, ", ".join(both))))
+    return [[said for _, said in sorted(each)[:MOST_TOLD]] for each in found]
+
+
+def _of_numbers(column: Floats, codes: Codes, asked: Indices, labels: Indices) -> Usual:
+    """Numbers; a missing one is neither usual nor unusual."""
+    cells = column[asked]
+    below, above = np.full(len(asked), np.nan), np.full(len(asked), np.nan)
+    for label in np.unique(labels).tolist():
+        members = column[codes == label]
+        ordered = np.sort(members[~np.isnan(members)])
+        some = np.flatnonzero((labels == label) & ~np.isnan(cells))
+        if len(ordered):
+            below[some] = np.searchsorted(ordered, cells[some], side="left") / len(ordered)
+            above[some] = 1 - np.searchsorted(ordered, cells[some], side="right") / len(ordered)
+
+    def said(place: int, label: str) -> str:
+        if below[place] >= 1 - EDGE:
+            return f"higher than {whole_percent(below[place])} of {label} rows"
+        if above[place] >= 1 - EDGE:
+            return f"lower than {whole_percent(above[place])} of {label} rows"
+        return f"usual for {label}"
+
+    return Usual(1 - np.fmax(below, above), said)
+
+
+def _of_categories(column: Coded, codes: Codes, asked: Indices, labels: Indices) -> Usual:
+    cells = column.codes[asked]
+    shares, usual = np.zeros(len(asked)), np.zeros(len(asked))
+    for label in np.unique(labels).tolist():
+        members = column.codes[codes == label]
+        counts = np.bincount(members, minlength=len(column.distinct)) / max(len(members), 1)
+        some = np.flatnonzero(labels == label)
+        shares[some] = counts[cells[some]]
+        usual[some] = (counts[None] * (counts[None] <= shares[some, None])).sum(axis=1)
+
+    def said(place: int, label: str) -> str:
+        return f"so are {whole_percent(shares[place])} of {label} rows"
+
+    return Usual(usual, said)
+
+
+def _category(cell: Any) -> str:
+    return "missing" if cell is None or cell != cell else str(cell)  # noqa: PLR0124
+
+
+def _written(cell: Any) -> str:
+    if isinstance(cell, float | np.floating):
+        return "missing" if np.isnan(cell) else short(float(cell))
+    return brief(_category(cell))

@@ -1,0 +1,71 @@
+"""What to do after a run: the commands that act on it, and what to say where none does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from thresher.runs.settings import Settings
+
+DECIDED = ("--decisions", "decisions.csv")
+SUGGESTED = ("--drop", "drop", "--relabel", "relabel")
+MOST_OWNERS = 5  # that are told at each end
+
+
+def clean_command(settings: Settings, record: Mapping[str, Any], *changes: str) -> str:
+    """The command that cleans the table of a run; empty where that came from a stream.
+
+    Examples
+    --------
+    >>> settings = Settings("a.csv", label="kind")
+    >>> record = settings.record() | {"points": {"files": ["a.csv"]}}
+    >>> clean_command(settings, record, "--decisions", "decisions.csv")
+    'thresher clean a.csv --decisions decisions.csv --label kind --out clean.csv'
+    """
+    if record["settings"]["file"] != settings.file:  # which stood for a stream
+        return ""
+    words, asked = ["thresher", "clean", settings.file, *changes[:2]], settings.given()
+    for name in ("label", "id", "delimiter"):
+        if name in asked:
+            words += [f"--{name}", asked[name]]
+    first = Path(record["points"]["files"][0])
+    suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
+    return shlex.join([*words, *changes[2:], "--out", f"clean{suffix}"])
+
+
+def next_steps(
+    suggestions: Mapping[str, int], settings: Settings, record: Mapping[str, Any],
+    out: Path | None, report: Path | None,
+) -> list[str]:  # fmt: skip
+    """What to do next, line by line."""
+    decided = clean_command(settings, record, *DECIDED)
+    act = clean_command(settings, record, "--values", str(out), *SUGGESTED)
+    found = []
+    if report is not None and decided:
+        found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
+    if suggestions["relabel"] + suggestions["drop"]:
+        return [*found, f"to act on it: {act}"] if out is not None and act else found
+    if suggestions["inspect"]:
+        where = f"in {report}" if report is not None else f"in {out}" if out is not None else ""
+        are = "row is" if suggestions["inspect"] == 1 else "rows are"
+        told = f"no label is clearly wrong, but {suggestions['inspect']} {are} worth a look {where}"
+        return [told.rstrip(), *found]
+    return ["no label stands out as wrong: nothing needs to be changed"]
+
+
+def owner_lines(by_owner: Mapping[Any, float] | None) -> list[str]:
+    """What owners are worth, the most first; of many, those at both ends.
+
+    Examples
+    --------
+    >>> owner_lines({"north": 1.5, "south": -0.25})
+    ['north: 1.5', 'south: -0.25']
+    """
+    worth = sorted((by_owner or {}).items(), key=lambda pair: -pair[1])
+    lines = [f"{owner}: {value:.4g}" for owner, value in worth]
+    if len(lines) <= 2 * MOST_OWNERS:
+        return lines
+    between = f"... {len(lines) - 2 * MOST_OWNERS} more ..."
+    return [*lines[:MOST_OWNERS], between, *lines[-MOST_OWNERS:]]
