@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from thresher.owner_valuation import OwnerValuation
 from thresher.report.evidence import Evidence, gather
 from thresher.report.page import check_target, render, write_report
+from thresher.report.statement import owner_page
 from thresher.valuation import Valuation
 
 __all__ = ["Evidence", "check_target", "gather", "render", "report_valuation", "write_report"]
@@ -31,4 +33,7 @@ def report_valuation(
     '<!doctype html>'
     """
     check_target(path, force=force)  # before the work, not after it
+    if isinstance(valuation, OwnerValuation):
+        owner_page(valuation).write(path, force=force)
+        return
     write_report(path, gather(valuation, *data, **options), force=force)
