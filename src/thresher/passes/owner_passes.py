@@ -26,7 +26,7 @@ from thresher.passes.memory import check_memory
 from thresher.passes.on_dask import FAN, read_partition
 from thresher.passes.owner_sums import METHOD, TABLE, OwnedPoints, OwnerNames, OwnerSum, cell_ranges
 from thresher.passes.partitions import Partition, outcomes, partitions
-from thresher.passes.parts import Part, Place, PlainLabels
+from thresher.passes.parts import Labels, Part, Place, PlainLabels
 from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.tally import Tally
 from thresher.passes.walk import count
@@ -151,12 +151,20 @@ def owners_on_dask(
 ) -> OwnerValuation:
     """`owner_shapley` of Dask arrays and frames; `owners` may be a Dask collection, too."""
     require("dask", purpose="owner_shapley on Dask collections", extra="dask")
-    import dask
-
     parts, theirs = partitions(X, y), [each.y for each in partitions(X, owners)]
     names = None if hasattr(X, "chunks") else column_names(X._meta)
     problem = replace(problem, side=problem.side.named(names), neighbors=neighbors)
-    labels = PlainLabels()
+    return run_owners_on_dask(problem, parts, theirs, progress=progress)
+
+
+def run_owners_on_dask(
+    problem: Problem, parts: list[Partition], theirs: list[Any], labels: Labels | None = None, *,
+    progress: bool = False,
+) -> OwnerValuation:  # fmt: skip
+    """The values of the owners of partitions, whose labels mean what they do in a source."""
+    import dask
+
+    labels, neighbors = labels or PlainLabels(), problem.neighbors
     public = dask.delayed(problem.as_read(labels), pure=True, traverse=False)
     read = dask.delayed(partial(_read_owners, strangers=problem.classes is None), pure=True)
     tasks = [
@@ -172,7 +180,7 @@ def owners_on_dask(
     if not tally.points:
         raise InputError("X is empty: at least one row is needed")
     side, meaning = problem.settle(labels, tally)
-    known.warn(side, stacklevel=4)
+    known.warn(side, stacklevel=5)
     total = OwnerSum(len(known), problem.semivalue)
     for block in cell_ranges(side, len(known)):
         some = side.some(block)
