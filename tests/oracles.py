@@ -131,3 +131,43 @@ def discrete_gaussian_delta(epsilon, sigma, shift):
     total = np.concatenate([np.arange(size // 2), np.arange(-size // 2, 0)])
     loss = (total + sum(u * u for u in shift) / 2) / sigma**2
     return float((probability * np.where(loss > epsilon, -np.expm1(epsilon - loss), 0)).sum())
+
+
+def owner_values(near, same, empty, semivalue="shapley"):
+    """One judge, owners as players: rational dynamic programming over (size, mass) of coalitions.
+
+    F[z, m] counts the coalitions of z owners with m points near, G[z, m] adds up how many of those
+    points carry the label. Both are whole numbers; an owner is taken out by dividing.
+    """
+    players = [o for o, count in enumerate(near) if count]
+    n, most = len(players), sum(near)
+    F, G = np.zeros((n + 1, most + 1), object), np.zeros((n + 1, most + 1), object)
+    F[0, 0] = 1
+    for o in players:
+        c = near[o]
+        G[1:, c:] += G[:-1, : most + 1 - c] + same[o] * F[:-1, : most + 1 - c]
+        F[1:, c:] += F[:-1, : most + 1 - c]
+    found = np.zeros(len(near))
+    for o in players:
+        c, total = near[o], 0
+        without, gains = F.copy(), G.copy()
+        for z in range(1, n + 1):
+            without[z, c:] -= without[z - 1, : most + 1 - c]
+            gains[z, c:] -= gains[z - 1, : most + 1 - c] + same[o] * without[z - 1, : most + 1 - c]
+        for z in range(n):
+            inner = sum(
+                Fraction(int(gains[z, m] + without[z, m] * same[o]), m + c)
+                - (Fraction(int(gains[z, m]), m) if m else int(without[z, m]) * empty)
+                for m in np.flatnonzero(without[z]).tolist()
+            )
+            total += coalition_weight(semivalue, n, z) * (
+                inner if isinstance(semivalue, str) else mpf_of(Fraction(inner))
+            )
+        found[o] = float(total)
+    return found
+
+
+def owner_utility(coalition, near, same, empty):
+    """The share of the coalition's near points that carry the label; `empty` if there is none."""
+    points = sum(near[o] for o in coalition)
+    return Fraction(sum(same[o] for o in coalition), points) if points else empty

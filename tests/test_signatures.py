@@ -28,7 +28,7 @@ DIFFERENT = {
     },
     "metric": {"TKNNClassifier"},
     "mechanism": {"audit_mechanism"},
-    "owners": {"dp_tknn_shapley"},
+    "owners": {"dp_tknn_shapley", "owner_shapley"},
     "points": {"plan_release"},
     "points_per_owner": {"plan_release"},
     "seed": {
@@ -45,6 +45,7 @@ DEFAULTS = {
             "forest_findings",
             "forest_shapley",
             "knn_shapley",
+            "owner_shapley",
             "tknn_shapley",
         }
     },
@@ -56,6 +57,7 @@ DEFAULTS = {
             "forest_shapley",
             "knn_shapley",
             "leaf_shapley",
+            "owner_shapley",
             "tknn_shapley",
         }
     },

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from thresher.leaf_findings import forest_findings
     from thresher.live.store import LiveCounts
     from thresher.neighbors.forests import Forest
+    from thresher.owner_valuation import OwnerValuation
+    from thresher.owners import owner_shapley
     from thresher.passes.dask_valuation import DaskValuation
     from thresher.price_list import PriceList
     from thresher.privacy.dp_knn import KNNRelease, SeededKNNRelease, dp_knn_shapley
@@ -69,6 +71,7 @@ __all__ = [
     "Ledger",
     "LiveCounts",
     "NeighborCounts",
+    "OwnerValuation",
     "Plan",
     "PriceList",
     "RadiusSuggestion",
@@ -100,6 +103,7 @@ __all__ = [
     "leaf_shapley",
     "leave_one_out",
     "membership_attack",
+    "owner_shapley",
     "plan_release",
     "suggest_radius",
     "tknn_shapley",
@@ -118,6 +122,7 @@ _LATER = {
     "Ledger": "thresher.privacy.ledger",
     "LiveCounts": "thresher.live.store",
     "NeighborCounts": "thresher.counts",
+    "OwnerValuation": "thresher.owner_valuation",
     "Plan": "thresher.privacy.plan",
     "PriceList": "thresher.price_list",
     "RadiusSuggestion": "thresher.radius",
@@ -144,6 +149,7 @@ _LATER = {
     "leaf_shapley": "thresher.forest",
     "leave_one_out": "thresher.retrain.methods",
     "membership_attack": "thresher.attack.membership",
+    "owner_shapley": "thresher.owners",
     "plan_release": "thresher.privacy.plan",
     "suggest_radius": "thresher.radius",
     "tknn_shapley": "thresher.tknn",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from thresher.files import (
 )
 from thresher.hooks import write_page
 
-FORMAT = "thresher.valuation/1"
 OTHER_KINDS = (".csv", ".tsv", ".json", ".xlsx", ".npz", ".html")  # names of what is not Parquet
 
 
@@ -69,6 +68,8 @@ class Valuation:
     owners: tuple[Hashable, ...] | None = None
     standard_errors: NDArray[np.float64] | None = None
     ids: tuple[Hashable, ...] | None = None
+    file_format: ClassVar[str] = "thresher.valuation/1"
+    players: ClassVar[str] = "points"
 
     def __post_init__(self) -> None:
         values = _frozen("values", self.values)
@@ -93,11 +94,12 @@ class Valuation:
 
     def __repr__(self) -> str:
         return plain_text(
-            f"Valuation({self.method}, {len(self)} points, sum={self.values.sum():.4g})"
+            f"{type(self).__name__}({self.method}, {len(self)} {self.players}, "
+            f"sum={self.values.sum():.4g})"
         )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Valuation):
+        if not isinstance(other, type(self)):
             return NotImplemented
         ends = (self.utility_all, self.utility_none), (other.utility_all, other.utility_none)
         return (
@@ -113,7 +115,7 @@ class Valuation:
     def __reduce__(self) -> tuple[Any, ...]:
         ends = self.utility_all, self.utility_none
         rest = self.owners, self.standard_errors, self.ids
-        return Valuation, (self.values, self.method, dict(self.params), *ends, *rest)
+        return type(self), (self.values, self.method, dict(self.params), *ends, *rest)
 
     def efficiency_gap(self) -> float:
         """Sum of the values minus the gain in utility: rounding error for Shapley values.
@@ -222,7 +224,7 @@ class Valuation:
         """What the metadata of a file say, without the seal."""
         return {
             **record,
-            "format": FORMAT,
+            "format": self.file_format,
             "method": self.method,
             "params": dict(self.params),
             "utility_all": self.utility_all,
@@ -230,7 +232,7 @@ class Valuation:
         }
 
     @classmethod
-    def load(cls, path: str | Path) -> Valuation:
+    def load(cls, path: str | Path) -> Self:
         """The valuation that `save` wrote, equal to the last bit."""
         with reading(path, "valuation") as file:
             columns, about = read_table(file)
@@ -240,7 +242,9 @@ class Valuation:
             ends = about["utility_all"], about["utility_none"]
             ids = tuple(columns["id"].to_pylist()) if about.get("ids") else None
             found = cls(values, about["method"], about["params"], *ends, owners, errors, ids)
-            check_sealed(about, FORMAT, *_parts(found.values, owners, found.standard_errors, ids))
+            check_sealed(
+                about, cls.file_format, *_parts(found.values, owners, found.standard_errors, ids)
+            )
             return found
 
     def ranks(self) -> NDArray[np.int64]:
@@ -316,7 +320,7 @@ class Valuation:
         )
         settings = plain_text(", ".join(f"{key}={entry}" for key, entry in self.params.items()))
         return (
-            f"<div><b>{html.escape(plain_text(self.method))}</b>: {len(self)} points, "
+            f"<div><b>{html.escape(plain_text(self.method))}</b>: {len(self)} {self.players}, "
             f"sum {self.values.sum():.4g}, utility {self.utility_none:.4g} without and "
             f"{self.utility_all:.4g} with all of them<br><small>{html.escape(settings)}</small>"
             f"<table>{rows}</table></div>"

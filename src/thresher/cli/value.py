@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from thresher.cli.options import argument, panel
+from thresher.cli.owners import value_players
 from thresher.cli.streams import is_standard_output, spooled
 from thresher.cli.valuing import value_in_memory, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
@@ -123,6 +124,10 @@ def value(
     evaluations: Annotated[
         int | None, _method("Models to train, for the last three methods.")
     ] = None,
+    players: Annotated[
+        Literal["points", "owners"],
+        _method("owners: one value for each owner, by the game among owners; needs --owner."),
+    ] = "points",
     mean: Annotated[bool, _method("Means over the validation set, not sums.", "--mean")] = False,
     memory: Annotated[
         str | None,
@@ -177,6 +182,9 @@ def value(
     Example: thresher value 'parts/*.parquet' --id name --owner clinic --categorical sex,city
     --fill median --out values.parquet
 
+    Example: thresher value train.csv --validation val.csv --owner clinic --players owners
+    --out owners.parquet
+
     Example: thresher value features.npy --label labels.npy --method knn --k 5 --out values.csv
 
     Example: zcat train.csv.gz | thresher value - --validation val.csv -o - > values.csv
@@ -196,7 +204,11 @@ def value(
         raise InputError("--checkpoint goes with --memory: points are read in parts then")
     if engine == "local" and scheduler is not None:
         raise InputError("--scheduler goes with --engine dask")
-    if engine == "dask":
+    if players == "owners":
+        if checkpoint is not None:
+            raise InputError("--checkpoint goes without --players owners")
+        done = value_players(settings, out, report, scheduler, force=force, json=json)
+    elif engine == "dask":
         done = value_on_cluster(settings, out, report, scheduler, force=force)
     elif memory is not None:
         done = value_in_parts(settings, out, report, checkpoint, force=force)

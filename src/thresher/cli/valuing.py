@@ -22,7 +22,7 @@ def value_in_memory(
     """Value points that fit in memory; the outcome for programs."""
     from thresher.runs import Summary, check_columns, value_files, write_results
 
-    _check_targets(settings, out, report, force=force)
+    check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
     check = partial(check_columns, path=out, json=json)
     valued = value_files(settings, progress=show, check=check)
@@ -47,7 +47,7 @@ def value_in_parts(
     """Value points that are read in parts; the outcome for programs."""
     from thresher.runs import value_to_file
 
-    _check_targets(settings, out, report, force=force)
+    check_targets(settings, out, report, force=force)
     if report is not None:
         raise InputError(
             "--report shows all rows, which --memory does not keep: leave it out, or make a report "
@@ -154,7 +154,8 @@ def _say_next(done: Any, out: Path | None) -> None:
         say(line)
 
 
-def _counted(number: int, kind: str = "") -> str:
+def counted(number: int, kind: str = "") -> str:
+    """So many points."""
     return f"{number} {kind}point{'' if number == 1 else 's'}"
 
 
@@ -165,15 +166,19 @@ def _headline(done: Any) -> str:
     beside = "" if held is None else ", held out of the table"
     judges = "each other"
     if done.validation_points:
-        judges = f"{_counted(done.validation_points, 'validation ')}{beside}"
+        judges = f"{counted(done.validation_points, 'validation ')}{beside}"
+    return f"valued {counted(done.rows)} by {judges}: {done.valuation.method}{by_what(about)}"
+
+
+def by_what(about: Any) -> str:
+    """The semivalue, if it is not Shapley's, and what near means."""
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
     within = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
-    within += f", {about['trees']} trees" if "trees" in about else ""
-    return f"valued {_counted(done.rows)} by {judges}: {done.valuation.method}{kind}{within}"
+    return f"{kind}{within}" + (f", {about['trees']} trees" if "trees" in about else "")
 
 
-def _check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
+def check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
     """Refuse files that cannot be written, and packages that are not there, before the work."""
     from thresher.errors import require
     from thresher.files import check_apart, check_free

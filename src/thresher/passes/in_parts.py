@@ -136,20 +136,20 @@ class Run:
             place, prints = Place(*entry["after"]), entry["prints"]
         if advance is not None:
             advance(place.row)
-        with closing(self._parts(place, advance, work=row_bytes, rows=priced.rows)) as parts:
+        with closing(self.parts(place, advance, work=row_bytes, rows=priced.rows)) as parts:
             for part, way in parts:
                 as_class = named(part, priced.meaning)
                 points = as_class.points(priced.side, strangers=False)
                 found_print = part_print(part, points, priced.side)
                 place, prints = part.after, add_prints(prints, found_print)
                 if place.row > priced.rows:
-                    raise _points_changed()
+                    raise points_changed()
                 made = work(as_class, points, way)
                 entry = {"after": list(place), "prints": prints}
                 self.checkpoint.save(f"values-{part.first}", entry, made)
                 yield part.first, made
         if (place.row, prints) != (priced.rows, priced.print):
-            raise _points_changed()
+            raise points_changed()
 
     def _tally(
         self, advance: Advance | None, name: str, public: PublicSide, meaning: Meaning
@@ -160,7 +160,7 @@ class Run:
         if state.whole:
             return state
         strangers = self.problem.classes is None
-        with closing(self._parts(state.place, advance)) as parts:
+        with closing(self.parts(state.place, advance)) as parts:
             for part, way in parts:
                 points = named(part, meaning).points(public, strangers=strangers)
                 state.merge(Tally.of_part(part, points, public, way))
@@ -169,7 +169,7 @@ class Run:
         state.save(self.checkpoint, name)
         return state
 
-    def _parts(
+    def parts(
         self, start: Place, advance: Advance | None, *, work: int = 0, rows: int | None = None
     ) -> Generator[tuple[Part, Neighbors], None, None]:
         """The parts, and how near pairs are to be found in them.
@@ -222,7 +222,7 @@ class Run:
         return size
 
 
-def _points_changed() -> InputError:
+def points_changed() -> InputError:
     """What to say when both passes did not see the same."""
     return InputError(
         "the points changed while they were valued: leave the files alone, remove the checkpoint "

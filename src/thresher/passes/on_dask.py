@@ -178,7 +178,7 @@ def _count(
     if not len(X):
         nothing = Tally.of_nothing(side)
         return dataclasses.replace(nothing, rows={number: 0}, prints={number: 0})
-    part, points = _read(number, X, y, meaning, side, strangers=strangers)
+    part, points = read_partition(number, X, y, meaning, side, strangers=strangers)
     return Tally.of_part(part, points, side, neighbors)
 
 
@@ -196,7 +196,7 @@ def _add_block(
     """What `add` makes of a partition, if its points are those that were counted."""
     if not len(X):
         return None
-    part, points = _read(number, X, y, meaning, prices.side, strangers=False)
+    part, points = read_partition(number, X, y, meaning, prices.side, strangers=False)
     if before is None and part_print(part, points, prices.side) != wanted:
         raise InputError(
             f"partition {number} changed after it was counted: leave its source alone, and value "
@@ -205,7 +205,7 @@ def _add_block(
     return add(prices, points, before, last)
 
 
-def _read(
+def read_partition(
     number: int, X: Any, y: Any, meaning: Meaning, side: PublicSide, *, strangers: bool
 ) -> tuple[Part, SidePoints]:
     """A partition, and its points, checked."""

@@ -104,16 +104,20 @@ class Problem:
         tally = count(FIRST, public, {})
         if not tally.points:
             raise InputError("X is empty: at least one row is needed")
-        given = self._given()
-        meaning, labels = source.settle(tally.first_rows(), [*self.labels, *given], tally.points)
-        labels, given = labels[: len(self.labels)], labels[len(self.labels) :]
-        classes = class_list(given or None, list(meaning.values()), labels)
-        final = self.side.with_classes(classes, labels)
+        final, meaning = self.settle(source, tally)
         counts = final.settled(tally.counts, public, meaning)
         again = counts is None
         tally = count(AGAIN, final, meaning) if again else dataclasses.replace(tally, counts=counts)
         prices = PriceList.over(final, tally.counts, self.semivalue)
         return Priced(self, prices, tally, meaning, again)
+
+    def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
+        """The public side with all classes, and what the labels that were read are as classes."""
+        given = self._given()
+        meaning, labels = source.settle(tally.first_rows(), [*self.labels, *given], tally.points)
+        labels, given = labels[: len(self.labels)], labels[len(self.labels) :]
+        classes = class_list(given or None, list(meaning.values()), labels)
+        return self.side.with_classes(classes, labels), meaning
 
     def as_read(self, source: Labels) -> PublicSide:
         """The public side as the first pass sees it, with classes as the source writes them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
@@ -58,7 +58,12 @@ class Tally:
     ) -> Tally:  # fmt: skip
         """The tally of one part, which are these points."""
         counts = count(points, side.near(neighbors), side.counting(), dtype=side.dtype)
-        piece = part.after.file
+        return replace(cls.of_rows(part, points, side), counts=counts)
+
+    @classmethod
+    def of_rows(cls, part: Part, points: SidePoints, side: PublicSide) -> Tally:
+        """The tally of one part, with its points not counted in."""
+        counts, piece = np.zeros(side.shape, side.dtype), part.after.file
         labels = {label: (piece, row) for label, row in _first_rows(part.y, part.inside)}
         rows, prints = {piece: len(part)}, {piece: part_print(part, points, side)}
         return cls(counts, side.twins(points), rows, prints, labels, part.after)

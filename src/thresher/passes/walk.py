@@ -90,14 +90,26 @@ def count(
     dtype: Any = np.int64,
 ) -> Integers:  # fmt: skip
     """What the points add to all cells: one row for each entry."""
-    groups = game.groups(part.codes)
     table = np.zeros((game.entries, near.cells), dtype)
 
+    def keep(columns: slice, found: Integers) -> None:
+        table[:, columns] = found
+
+    show_sums(part, near, game, keep, advance)
+    return table
+
+
+def show_sums(
+    part: Part, near: Neighborhood, game: Sums, see: Callable[[slice, Integers], None],
+    advance: Advance | None = None,
+) -> None:  # fmt: skip
+    """Count what the points add, and show it to `see`: the sums of one block of cells at a time."""
+    groups = game.groups(part.codes)
+
     def add(block: Block) -> None:
-        table[:, block.columns] = game.sums(block, groups)
+        see(block.columns, game.sums(block, groups))
 
     visit(part, near, groups, add, advance)
-    return table
 
 
 def value(

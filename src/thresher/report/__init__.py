@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from thresher.owner_valuation import OwnerValuation
 from thresher.report.evidence import Evidence, gather
 from thresher.report.page import check_target, render, write_report
 from thresher.report.pictures import Pictures
 from thresher.report.why import Details
+from thresher.report.statement import owner_page
 from thresher.valuation import Valuation
 
 __all__ = [
@@ -42,4 +44,7 @@ def report_valuation(
     '<!doctype html>'
     """
     check_target(path, force=force)  # before the work, not after it
+    if isinstance(valuation, OwnerValuation):
+        owner_page(valuation).write(path, force=force)
+        return
     write_report(path, gather(valuation, *data, **options), force=force)

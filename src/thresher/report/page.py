@@ -43,20 +43,25 @@ def render(evidence: Evidence) -> str:
     >>> "1 of 2 rows has a negative value" in page
     True
     """
+    css, js = ("".join(map(asset, names)) for names in (STYLES, SCRIPTS))
+    return environment().get_template("page.html.jinja").render(
+        e=evidence, version=__version__, css=css, js=js, css_digest=asset_digest(css),
+        js_digest=asset_digest(js), document=_document(evidence),
+    )  # fmt: skip
+
+
+def environment() -> Any:
+    """What renders the templates of this package."""
     require("jinja2", purpose="the HTML report", extra="report")
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    page = Environment(
+    found = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize,
-        loader=FunctionLoader(_file),
+        loader=FunctionLoader(asset),
     )  # fmt: skip
-    page.filters |= {"short": short, "percent": percent, "fixed": fixed, "term_id": term_id}
-    page.globals["terms"] = TERMS
-    css, js = ("".join(map(_file, names)) for names in (STYLES, SCRIPTS))
-    return page.get_template("page.html.jinja").render(
-        e=evidence, version=__version__, css=css, js=js, css_digest=_digest(css),
-        js_digest=_digest(js), document=_document(evidence),
-    )  # fmt: skip
+    found.filters |= {"short": short, "percent": percent, "fixed": fixed, "term_id": term_id}
+    found.globals["terms"] = TERMS
+    return found
 
 
 def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -> None:
@@ -116,10 +121,11 @@ def _finite(entry: Any) -> Any:
     return str(entry) if isinstance(entry, float) and not math.isfinite(entry) else entry
 
 
-def _file(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a template, style or script of this package."""
     return resources.files("thresher.report").joinpath(name).read_text("utf-8")
 
 
-def _digest(text: str) -> str:
+def asset_digest(text: str) -> str:
     """The digest by which a page allows this style or script, and no other."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -5,13 +5,14 @@ validation set, `methods` calls the valuation, `memory_run` puts it together, an
 table that tells how it was made. For points that may exceed memory, `point_files` names their files
 and columns, `file_run` is the run, and the table of results is one file (`table_file`) or a folder
 that a cluster writes (`table_folder`). `hints` and `summary` are what any of them says in the end.
-`appraisal` values points by a price list.
+`appraisal` values points by a price list, and `owner_run` values owners, wherever points are.
 """
 
 from __future__ import annotations
 
 from thresher.runs.appraisal import Appraisal, appraise_files
 from thresher.runs.memory_run import MemoryRun, value_files
+from thresher.runs.owner_run import OwnersValued, value_owners
 from thresher.runs.results import check_columns, check_results, write_results
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Summary
@@ -19,6 +20,7 @@ from thresher.runs.table_file import value_to_file
 from thresher.runs.table_folder import value_to_folder
 
 __all__ = [
-    "Appraisal", "MemoryRun", "Settings", "Summary", "appraise_files", "check_columns",
-    "check_results", "value_files", "value_to_file", "value_to_folder", "write_results",
+    "Appraisal", "MemoryRun", "OwnersValued", "Settings", "Summary", "appraise_files",
+    "check_columns", "check_results", "value_files", "value_owners", "value_to_file",
+    "value_to_folder", "write_results",
 ]  # fmt: skip

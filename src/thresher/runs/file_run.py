@@ -115,13 +115,13 @@ class FileRun:
         )
         priced.warn(labels=False)
 
-    def record(self, priced: Priced, how: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, rows: int, how: Mapping[str, Any]) -> dict[str, Any]:
         """From what, how and by which version, as in memory."""
         table = self.points.table
         points = describe_files(Table(pa.table({}), table.files, table.kind), self.settings.label)
-        points["rows"] = priced.rows
+        points["rows"] = rows
         encoder = self.encoder.describe()
-        encoder["fitted_on"]["rows"] = priced.rows
+        encoder["fitted_on"]["rows"] = rows
         return {
             **as_asked(self.settings, self.chosen).record(),
             "input_digest": points["digest"],

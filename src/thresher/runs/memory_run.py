@@ -202,7 +202,7 @@ def value_files(
     if check is not None:
         check(points)
     settings = sources.settings
-    encoder, data = _encoded(settings, points, validation, progress=progress)
+    encoder, data = encoded(settings, points, validation, progress=progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
         valuation, findings, checked = value_data(
@@ -215,7 +215,7 @@ def value_files(
     )
 
 
-def _encoded(
+def encoded(
     settings: Settings, points: Columns, validation: Columns, *, progress: bool
 ) -> tuple[Encoder | TreeEncoder, Data]:
     """How features become numbers, and both sides as the method wants them."""

@@ -24,6 +24,7 @@ METHODS = (AUTO, "forest", "tknn", "knn", "zero-budget", *RETRAINING)
 UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
 ENGINES = ("local", "dask")
+PLAYERS = ("points", "owners")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Settings:
     method, trees, folds, radius, metric, semivalue, mean, k, utility, error, evaluations
         How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
         "auto" is the one that `suggest_radius` suggests.
+    players
+        "points", or "owners": then each owner has one value, by the game among owners.
     memory
         The most bytes to use, such as "2GB": the points are read in parts then.
     engine
@@ -88,8 +91,13 @@ class Settings:
     evaluations: int | None = None
     memory: str | None = None
     engine: str = "local"
+    players: str = "points"
 
     def __post_init__(self) -> None:
+        if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
+            raise InputError(
+                f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
+            )
         check_choice(option("method"), self.method, METHODS)
         check_choice(option("utility"), self.utility, UTILITIES)
         check_choice(option("scaling"), self.scaling, SCALINGS)
@@ -171,6 +179,7 @@ class Settings:
             "folds": ("forest",),
             "radius": ("tknn", "zero-budget"),
             "semivalue": ("forest", "tknn"),
+            "players": ("forest", "tknn"),
             "metric": ("tknn", "knn", "zero-budget"),
             "k": ("knn",),
             "utility": ("knn",),

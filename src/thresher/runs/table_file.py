@@ -95,7 +95,7 @@ def value_to_file(
         for _ in pieces:
             pass
         how = {"streamed": {"memory": memory, "passes": passes + int(priced.again)}}
-        record = run.record(priced, how)
+        record = run.record(priced.rows, how)
         room = max(0, (memory or 4 << 30) - in_use()) // 2
         table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
         wrote = table.write(out, priced.valuation(), record, force=force)

@@ -73,10 +73,10 @@ def value_to_folder(
     run = run.fit(Checkpoint(None, {}), None)
     problem = run.problem
     with cluster(scheduler):
-        parts = DaskRun(problem, _partitions(run.source), run.source, progress)
+        parts = DaskRun(problem, file_partitions(run.source), run.source, progress)
         priced = parts.count()
         run.check(priced)
-        record = run.record(priced, {"engine": "dask"})
+        record = run.record(priced.rows, {"engine": "dask"})
         names = free_parts(out, len(parts.parts))
         told = _write_all(parts, priced, names, record)
     text = json.dumps(record, indent=1, default=str) + "\n"
@@ -102,7 +102,7 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
         yield client
 
 
-def _partitions(source: FileParts) -> list[Partition]:
+def file_partitions(source: FileParts) -> list[Partition]:
     """A partition for each file, read by whoever works on it."""
     import dask
 

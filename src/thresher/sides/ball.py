@@ -16,6 +16,8 @@ from thresher.errors import InputError, ReachWarning, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassGame, RelabelGame
 from thresher.games.label_sums import LabelGame
+from thresher.games.owner_counts import OwnerAgreement
+from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, prices_between, rest_prices
 from thresher.inputs import Points, Validation, check_points, find_twins, point_prints
 from thresher.labels import Classes, Codes, RawLabels
@@ -23,6 +25,7 @@ from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.panels import Panels, plain_row
 from thresher.sides.protocol import Footprint, Who
+from thresher.threads import cut
 
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
 GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
@@ -122,6 +125,19 @@ class BallSide:
     def counting(self) -> ClassGame:
         """A point is one more with the label of a validation point, or with another one."""
         return ClassGame.of(self.validation)
+
+    def owner_counting(self, owners: int) -> OwnerAgreement:
+        """A point is one more of its owner, and of those that agree with a validation point."""
+        return OwnerAgreement(self.codes, len(self.classes) + 1, owners)
+
+    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
+        """One game for each validation point."""
+        del columns
+        return [self.owner_counting(owners).games(sums, 1 / len(self.classes))]
+
+    def owner_cells(self) -> list[slice]:
+        """Groups of 64 validation points."""
+        return [slice(*piece) for piece in cut(0, len(self), LANES)]
 
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""

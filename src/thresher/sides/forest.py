@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -22,6 +22,8 @@ from thresher.files import portable
 from thresher.games.classes import ClassCounts
 from thresher.games.forest_vote import Floats, ForestVote, judge_weights
 from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
+from thresher.games.owner_counts import leaf_games, mutual_leaf_games
+from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.neighbors.ball import Neighbors
@@ -151,6 +153,21 @@ class ForestSide:
     def counting(self) -> ClassCounts:
         """A point is one more of its class."""
         return ClassCounts(self.shape[0])
+
+    def owner_counting(self, owners: int) -> ClassCounts:
+        """A point is one more of its owner and class."""
+        return ClassCounts(owners * (len(self.classes) + 1))
+
+    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterator[OwnerGames]:
+        """One game for each leaf of a tree, or several where points judge each other."""
+        counts = sums.reshape(owners, len(self.classes) + 1, -1)[:, :-1].astype(np.int64)
+        if self.holds_points:
+            return mutual_leaf_games(counts, 1 / self.forest.trees_each)
+        return leaf_games(counts, self._judges(columns, counts.sum(axis=0)))
+
+    def owner_cells(self) -> list[slice]:
+        """The leaves of each tree."""
+        return self._trees()
 
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""

@@ -8,13 +8,14 @@ or formulas.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.labels import Classes, Codes, RawLabels
 from thresher.neighbors.ball import Neighbors
@@ -151,6 +152,15 @@ class PublicSide(Protocol):
 
     def counting(self) -> Sums:
         """What a point adds to its cells."""
+
+    def owner_counting(self, owners: int) -> Sums:
+        """What a point adds where so many owners are the players; see `games.owner_counts`."""
+
+    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
+        """The games among owners that these cells play when they have these sums."""
+
+    def owner_cells(self) -> list[slice]:
+        """The cells, cut so that what owners are paid does not depend on who cuts."""
 
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""

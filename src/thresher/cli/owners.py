@@ -1,0 +1,57 @@
+"""`thresher value --players owners`: a value for each owner, and what is said about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+from thresher.cli.streams import as_typed
+from thresher.cli.valuing import by_what, check_targets, counted
+from thresher.cli.words import say
+from thresher.errors import shortened
+
+SHOWN = 10  # owners that are told in words
+
+
+def value_players(
+    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool,
+    json: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Value owners, wherever their points are; the outcome for programs."""
+    from thresher.runs import value_owners
+
+    check_targets(settings, out, report, force=force)
+    valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())
+    valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
+    found = valued.valuation
+    wrote = [] if out is None else valued.write(out, force=force)
+    if report is not None:
+        found.report(report, force=force)
+        wrote.append(report)
+    if out is None and not json:
+        valued.write(None)
+    about = found.params
+    judges = about["validation_points"]
+    by = counted(judges, "validation ") if judges else "each other"
+    say(
+        f"valued {len(found)} owners of {counted(about['points'])} by {by}: "
+        f"{found.method}{by_what(about)}"
+    )
+    worth = sorted(found.by_owner().items(), key=lambda entry: -entry[1])
+    for owner, value in worth[:SHOWN]:
+        say(f"  {shortened(str(owner), 60)}: {value:.4g}")
+    if len(worth) > SHOWN:
+        say(f"  and {len(worth) - SHOWN} more")
+    for path in wrote:
+        say(f"wrote {path}")
+    return {
+        "method": found.method,
+        "params": dict(about),
+        "owners": {str(owner): value for owner, value in found.by_owner().items()},
+        "utility_all": found.utility_all,
+        "utility_none": found.utility_none,
+        "wrote": [str(path) for path in wrote],
+        "record": dict(valued.record),
+    }

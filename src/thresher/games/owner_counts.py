@@ -1,0 +1,107 @@
+"""What is counted where owners are the players: the near points of each owner, by what they are.
+
+The code of a point says both whose it is and what it is: owner x kinds + class, where the last kind
+may be that of labels which are no class. Points of one owner lie together then, and sums over parts
+of the points add up as all sums do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.games.owner_values import OwnerGames
+from thresher.labels import Codes
+from thresher.neighbors.groups import Block, Groups
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NUMBERS = 1 << 22  # of a table of games that is held at a time
+
+
+def owned_codes(owners: Codes, codes: Codes, kinds: int) -> Codes:
+    """Codes that say whose a point is, and what it is."""
+    if len(owners) and (int(owners.max()) + 1) * kinds >= 1 << 31:
+        raise InputError(
+            f"owners has {int(owners.max()) + 1} owners, too many for {kinds} classes: owners "
+            "times classes must stay below 2^31"
+        )
+    return (owners * np.int32(kinds) + codes).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class OwnerAgreement:
+    """Near points of each owner that carry the label of a validation point, then all near ones.
+
+    Parameters
+    ----------
+    judges
+        The class of each validation point.
+    kinds
+        How many different codes the points of an owner may have.
+    owners
+        How many owners there are.
+    """
+
+    judges: Codes
+    kinds: int
+    owners: int
+
+    @property
+    def entries(self) -> int:
+        """Two numbers for each owner."""
+        return 2 * self.owners
+
+    def groups(self, codes: Codes) -> Groups:
+        """Points sorted by owner, and by class."""
+        return Groups.of(codes, self.owners * self.kinds)
+
+    def sums(self, block: Block, groups: Groups) -> Integers:
+        """What all points add to the cells of a block: a row for each owner, twice."""
+        present = np.flatnonzero(np.diff(groups.starts))
+        counts = block.count(groups.segments(present))
+        owner, kind = present // self.kinds, present % self.kinds
+        same = np.where(kind[:, None] == self.judges[block.columns], counts, 0)
+        found = np.zeros((2, self.owners, counts.shape[1]), np.int64)
+        if len(present):
+            who, starts = np.unique(owner, return_index=True)
+            found[0, who] = np.add.reduceat(same, starts, axis=0)
+            found[1, who] = np.add.reduceat(counts, starts, axis=0)
+        return found.reshape(self.entries, -1)
+
+    def games(self, sums: Integers, empty: float) -> OwnerGames:
+        """One game for each cell."""
+        same, near = sums.reshape(2, self.owners, -1)
+        carry = np.ascontiguousarray(same.T, np.float64)
+        return OwnerGames(np.ascontiguousarray(near.T, np.int64), carry, np.ones(len(carry)), empty)
+
+
+def leaf_games(counts: Integers, judges: Floats) -> Iterator[OwnerGames]:
+    """One game for each leaf, from counts[owner, class, leaf] and the weight of judges by class."""
+    near = np.ascontiguousarray(counts.sum(axis=1).T)
+    carry = np.ascontiguousarray(np.einsum("oct,ct->to", counts, judges))
+    yield OwnerGames(near, carry, judges.sum(axis=0), 1 / len(judges))
+
+
+def mutual_leaf_games(counts: Integers, weight: float) -> Iterator[OwnerGames]:
+    """Games of leaves where points judge each other: one for each leaf and owner of judges.
+
+    A judge is taken out of its own game. So the judges of owner o with class c, counts[o, c] of
+    them, see one point less of o, and one less that carries their label.
+    """
+    near = counts.sum(axis=1)
+    leaves, owners = np.nonzero(near.T)
+    step = max(1, NUMBERS // max(1, len(near)))
+    for lo in range(0, len(leaves), step):
+        leaf, owner = leaves[lo : lo + step], owners[lo : lo + step]
+        rows, mine = np.arange(len(leaf)), near[owner, leaf]
+        beside = near.T[leaf].copy()
+        beside[rows, owner] -= 1
+        carry = np.einsum("gc,ocg->go", counts[owner, :, leaf], counts[:, :, leaf]).astype(float)
+        carry[rows, owner] -= mine
+        yield OwnerGames(beside, carry * weight, mine * weight, 1 / counts.shape[1])

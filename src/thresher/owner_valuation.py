@@ -1,0 +1,58 @@
+"""The result where owners are the players: one value an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from thresher.errors import InputError
+from thresher.hooks import write_page
+from thresher.valuation import Valuation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnerValuation(Valuation):
+    """What each owner is worth, where coalitions are made of owners and not of points.
+
+    It is a `Valuation` with owners in place of points: `owners` has their names in order of first
+    appearance, and `values` one number for each. Files, frames and `efficiency_gap` are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = OwnerValuation(np.array([0.5, 0.25]), "example", {}, 1.25, 0.5, ("ann", "bob"))
+    >>> found
+    OwnerValuation(example, 2 owners, sum=0.75)
+    >>> found.by_owner()
+    {'ann': 0.5, 'bob': 0.25}
+    """
+
+    file_format: ClassVar[str] = "thresher.owner-valuation/1"
+    players: ClassVar[str] = "owners"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.owners is None or len(set(self.owners)) != len(self.values):
+            raise InputError("an OwnerValuation has one value for each of its owners")
+
+    def by_owner(self) -> dict[Hashable, float]:
+        """The value of each owner in the game among owners, in order of appearance.
+
+        It is not the sum of the values of the owner's points, which `Valuation.by_owner` gives.
+        """
+        assert self.owners is not None  # noqa: S101 - checked above
+        return dict(zip(self.owners, self.values.tolist(), strict=True))
+
+    def report(self, path: str | Path, *_: Any, force: bool = False, **__: Any) -> None:
+        """Write a page with the value of each owner: one HTML file, for any browser.
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        force
+            Replace a file that is there.
+        """
+        write_page(self, path, force=force)

@@ -1,0 +1,244 @@
+"""owner_shapley of points in parts or on Dask: an owner's sums add up over parts as all sums do.
+
+The first pass reads labels and owners. The second counts, part by part; where the sums of all
+owners do not fit, it counts some cells at a time, and goes over the points again for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import column_names
+from thresher.errors import InputError, require
+from thresher.labels import Codes, check_owners
+from thresher.neighbors.ball import Neighbors
+from thresher.owner_valuation import OwnerValuation
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.in_parts import Run, points_changed, source_of
+from thresher.passes.memory import check_memory
+from thresher.passes.on_dask import FAN, read_partition
+from thresher.passes.owner_sums import METHOD, TABLE, OwnedPoints, OwnerNames, OwnerSum, cell_ranges
+from thresher.passes.partitions import Partition, outcomes, partitions
+from thresher.passes.parts import Labels, Part, Place, PlainLabels
+from thresher.passes.problem import Meaning, Priced, Problem, named
+from thresher.passes.tally import Tally
+from thresher.passes.walk import count
+from thresher.progress import Advance, progress_bar
+from thresher.sides.protocol import PublicSide
+
+OWNER = 12  # bytes of the owner of a row, as a code, twice
+
+
+def owners_in_parts(
+    X: Any, y: Any, problem: Problem, owners: Any, neighbors: Neighbors,
+    memory: int | str | None, *, progress: bool, threaded: bool = True,
+) -> OwnerValuation:  # fmt: skip
+    """`owner_shapley` of an array, a memmap or a `Scan`, read in parts."""
+    leaves = problem.side.kind == "forest"
+    precomputed = not leaves and problem.validation.rows is None
+    source = source_of(X, y, precomputed=precomputed, missing=leaves)
+    problem.side.named(X.names if hasattr(X, "names") else column_names(X))
+    most = None if memory is None else check_memory(memory)
+    problem = replace(problem, neighbors=neighbors)
+    run = Run(problem, source, Checkpoint(None, {}), most, held=OWNER, threaded=threaded)
+    known = None if source.count is None else check_owners(owners, source.count)
+    return OwnerRun(run, known or check_owners(owners, len(owners)), progress=progress).valuation()
+
+
+@dataclass(frozen=True)
+class OwnerRun:
+    """All passes over the parts of a source, in this process.
+
+    Parameters
+    ----------
+    run
+        How parts are read.
+    owners
+        The owner of each row; None where parts have a column of them.
+    progress
+        Whether a bar is shown.
+    """
+
+    run: Run
+    owners: tuple[Hashable, ...] | None = None
+    progress: bool = False
+
+    def valuation(self) -> OwnerValuation:
+        """The values of all owners."""
+        problem = self.run.problem
+        with progress_bar(METHOD, 0, show=self.progress, unit="rows") as advance:
+            names, tally = self._read(advance)
+            side, meaning = problem.settle(self.run.source, tally)
+            names.warn(side, stacklevel=6)
+            total = OwnerSum(len(names), problem.semivalue)
+            for block in cell_ranges(side, len(names), self._room()):
+                some = side.some(block)
+                sums = self._count(some, names, meaning, tally, advance)
+                total.add(some, slice(0, sums.shape[1]), sums)
+        warn_of_points(problem, side, tally, meaning, reached=total.reached)
+        return total.valuation(side, names.known, tally.points, mean=problem.mean)
+
+    def _room(self) -> int:
+        """The most bytes that the sums of owners may take."""
+        return TABLE if self.run.memory is None else max(1 << 20, self.run.memory // 8)
+
+    def _read(self, advance: Advance | None) -> tuple[OwnerNames, Tally]:
+        """The first pass: owners and labels."""
+        problem, names = self.run.problem, OwnerNames()
+        public, strangers = problem.as_read(self.run.source), problem.classes is None
+        tally = Tally.of_nothing(public)
+        with closing(self.run.parts(Place(), advance)) as parts:
+            for part, _ in parts:
+                names.codes(self._owners(part))
+                tally.merge(Tally.of_rows(part, part.points(public, strangers=strangers), public))
+        if not tally.points:
+            raise InputError("X is empty: at least one row is needed")
+        if self.owners is not None:
+            check_owners(self.owners, tally.points)
+        return names, tally
+
+    def _count(
+        self, side: PublicSide, names: OwnerNames, meaning: Meaning, seen: Tally,
+        advance: Advance | None,
+    ) -> NDArray[np.int64]:  # fmt: skip
+        """What all points add to the cells of a side, by owner."""
+        game = side.owner_counting(len(names))
+        sums = np.zeros((game.entries, side.shape[1]), np.int64)
+        rows = 0
+        with closing(self.run.parts(Place(), advance)) as parts:
+            for part, way in parts:
+                points = named(part, meaning).points(side, strangers=False)
+                codes = names.codes(self._owners(part))
+                sums += count(OwnedPoints.of(points, codes, side), side.near(way), game)
+                rows += len(part)
+        if rows != seen.points:
+            raise points_changed()
+        return sums
+
+    def _owners(self, part: Part) -> tuple[Hashable, ...]:
+        """The owners of the rows of a part."""
+        if self.owners is not None:
+            return self.owners[part.first : part.first + len(part)]
+        found: Any = check_owners(part.beside["owner"], len(part))
+        return tuple(found)
+
+
+def warn_of_points(
+    problem: Problem, side: PublicSide, tally: Tally, meaning: Meaning, *, reached: bool
+) -> None:
+    """The warnings about points that were read in parts."""
+    seen = replace(tally, counts=np.full((1, 1), int(reached)))
+    prices: Any = _Seen(side)
+    Priced(problem, prices, seen, meaning, again=False).warn()
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A side in the place of its prices."""
+
+    side: PublicSide
+
+
+def owners_on_dask(
+    X: Any, y: Any, problem: Problem, owners: Any, neighbors: Neighbors, *, progress: bool
+) -> OwnerValuation:
+    """`owner_shapley` of Dask arrays and frames; `owners` may be a Dask collection, too."""
+    require("dask", purpose="owner_shapley on Dask collections", extra="dask")
+    parts, theirs = partitions(X, y), [each.y for each in partitions(X, owners)]
+    names = None if hasattr(X, "chunks") else column_names(X._meta)
+    problem = replace(problem, side=problem.side.named(names), neighbors=neighbors)
+    return run_owners_on_dask(problem, parts, theirs, progress=progress)
+
+
+def run_owners_on_dask(
+    problem: Problem, parts: list[Partition], theirs: list[Any], labels: Labels | None = None, *,
+    progress: bool = False,
+) -> OwnerValuation:  # fmt: skip
+    """The values of the owners of partitions, whose labels mean what they do in a source."""
+    import dask
+
+    labels, neighbors = labels or PlainLabels(), problem.neighbors
+    public = dask.delayed(problem.as_read(labels), pure=True, traverse=False)
+    read = dask.delayed(partial(_read_owners, strangers=problem.classes is None), pure=True)
+    tasks = [
+        read(part.number, part.X, part.y, each, public)
+        for part, each in zip(parts, theirs, strict=True)
+    ]
+    found = outcomes(tasks, tasks, title="read", progress=progress)
+    known = OwnerNames()
+    for names_of_part, _ in found:
+        known.codes(names_of_part)
+    nothing = Tally.of_nothing(problem.as_read(labels))
+    tally = reduce(Tally.merge, (each for _, each in found), nothing)
+    if not tally.points:
+        raise InputError("X is empty: at least one row is needed")
+    side, meaning = problem.settle(labels, tally)
+    known.warn(side, stacklevel=5)
+    total = OwnerSum(len(known), problem.semivalue)
+    for block in cell_ranges(side, len(known)):
+        some = side.some(block)
+        sums = _summed(parts, theirs, some, known, meaning, neighbors, progress=progress)
+        total.add(some, slice(0, sums.shape[1]), sums)
+    warn_of_points(problem, side, tally, meaning, reached=total.reached)
+    return total.valuation(side, known.known, tally.points, mean=problem.mean)
+
+
+def _summed(
+    parts: list[Partition], owners: list[Any], side: PublicSide, names: OwnerNames,
+    meaning: Meaning, neighbors: Neighbors, *, progress: bool,
+) -> NDArray[np.int64]:  # fmt: skip
+    """What all partitions add to the cells of a side, added up in a tree."""
+    import dask
+
+    shared = [
+        dask.delayed(each, pure=True, traverse=False)
+        for each in (side, list(names.known), dict(meaning))
+    ]
+    add = dask.delayed(partial(_count_owners, neighbors=neighbors), pure=True)
+    merge = dask.delayed(_merge, pure=True)
+    tasks = [
+        add(part.number, part.X, part.y, each, *shared)
+        for part, each in zip(parts, owners, strict=True)
+    ]
+    level = tasks
+    while len(level) > 1:
+        level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
+    found: NDArray[np.int64] = outcomes(level, tasks, title="count", progress=progress)[0]
+    return found
+
+
+def _read_owners(
+    number: int, X: Any, y: Any, owners: Any, side: PublicSide, *, strangers: bool
+) -> tuple[list[Hashable], Tally]:
+    """The owners and the labels of a partition."""
+    if not len(X):
+        nothing = Tally.of_nothing(side)
+        return [], replace(nothing, rows={number: 0}, prints={number: 0})
+    part, points = read_partition(number, X, y, {}, side, strangers=strangers)
+    known: Any = check_owners(owners, len(points))
+    return list(dict.fromkeys(known)), Tally.of_rows(part, points, side)
+
+
+def _count_owners(
+    number: int, X: Any, y: Any, owners: Any, side: PublicSide, names: Iterable[Hashable],
+    meaning: Meaning, *, neighbors: Neighbors,
+) -> NDArray[np.int64]:  # fmt: skip
+    """What a partition adds to the cells of a side, by owner."""
+    known = OwnerNames(names)
+    game = side.owner_counting(len(known))
+    if not len(X):
+        return np.zeros((game.entries, side.shape[1]), np.int64)
+    _, points = read_partition(number, X, y, meaning, side, strangers=False)
+    codes: Codes = known.codes(check_owners(owners, len(points)) or ())
+    return count(OwnedPoints.of(points, codes, side), side.near(neighbors), game)
+
+
+def _merge(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.sum(tables, axis=0)

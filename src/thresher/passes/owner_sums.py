@@ -1,0 +1,148 @@
+"""Owners as players on the walk: their names, and what the sums of cells are worth to them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import LabelWarning, ThresherWarning
+from thresher.games.owner_counts import owned_codes
+from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.labels import Codes
+from thresher.neighbors.ball import Neighbors
+from thresher.owner_valuation import OwnerValuation
+from thresher.passes.walk import Advance, show_sums
+from thresher.sides.protocol import PublicSide, SidePoints
+from thresher.spelling import NAMES, look_alikes, named
+
+METHOD = "owner-shapley"
+GROUP = 64  # cells that ranges hold a multiple of
+TABLE = 256 << 20  # bytes of the sums of some cells
+MANY = 100_000  # owners of whom the cost is told before
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OwnedPoints:
+    """Points with codes that say whose each is, and what it is."""
+
+    rows: Any
+    codes: Codes
+
+    @classmethod
+    def of(cls, points: SidePoints, owners: Codes, side: PublicSide) -> OwnedPoints:
+        """These points, of these owners."""
+        return cls(points.rows, owned_codes(owners, points.codes, len(side.classes) + 1))
+
+
+class OwnerNames:
+    """Owners in order of first appearance.
+
+    Examples
+    --------
+    >>> names = OwnerNames()
+    >>> names.codes(["bob", "ann", "bob"]).tolist(), list(names.known)
+    ([0, 1, 0], ['bob', 'ann'])
+    """
+
+    def __init__(self, known: Iterable[Hashable] = ()) -> None:
+        self.known: dict[Hashable, int] = {owner: code for code, owner in enumerate(known)}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def codes(self, owners: Sequence[Hashable]) -> Codes:
+        """The number of each owner; new ones get the next."""
+        known = self.known
+        found = (known.setdefault(owner, len(known)) for owner in owners)
+        return np.fromiter(found, np.int32, len(owners))
+
+    def warn(self, side: PublicSide, *, stacklevel: int) -> None:
+        """Warn of names that look alike, and of what very many owners cost."""
+        if alike := look_alikes(self.known):
+            shown = "; ".join(named(names) for names in alike[:NAMES])
+            warnings.warn(
+                f"owners has names that differ only by case, spaces or type ({shown}): they are "
+                "different owners here. Give each owner one name, if that is not meant",
+                LabelWarning,
+                stacklevel=stacklevel,
+            )
+        if len(self) > MANY:
+            size = GROUP * cell_bytes(side, len(self))
+            passes = len(cell_ranges(side, len(self)))
+            warnings.warn(
+                f"owners has {len(self):,} owners, whose sums take about {size / 1e9:.1f} GB at a "
+                f"time and {passes} walks over the points; sums of points' values, "
+                "Valuation.by_owner, take neither",
+                ThresherWarning,
+                stacklevel=stacklevel,
+            )
+
+
+def cell_bytes(side: PublicSide, owners: int) -> int:
+    """What one cell takes while owners are counted: counts by class, twice, and sums."""
+    return 8 * owners * (2 * (len(side.classes) + 1) + 4)
+
+
+def cell_ranges(side: PublicSide, owners: int, most: int = TABLE) -> list[slice]:
+    """Ranges of cells whose sums fit, each made of whole pieces of `side.owner_cells`."""
+    found: list[slice] = []
+    for piece in side.owner_cells():
+        size = (piece.stop - (found[-1].start if found else 0)) * cell_bytes(side, owners)
+        if found and size <= most:
+            found[-1] = slice(found[-1].start, piece.stop)
+        else:
+            found.append(piece)
+    return found
+
+
+@dataclass
+class OwnerSum:
+    """What owners are worth to the cells that were seen up to now."""
+
+    owners: int
+    semivalue: Semivalue
+    values: Floats = field(init=False)
+    utility: float = 0.0
+    reached: bool = False  # whether any point is near anybody
+
+    def __post_init__(self) -> None:
+        self.values = np.zeros(self.owners)
+
+    def add(self, side: PublicSide, columns: slice, sums: NDArray[Any]) -> None:
+        """Add what some cells of a side pay, which have these sums."""
+        self.reached |= bool(sums.any())
+        for piece in side.owner_cells():
+            if columns.start <= piece.start < columns.stop:
+                some = sums[:, piece.start - columns.start : piece.stop - columns.start]
+                for games in side.owner_games(some, piece, self.owners):
+                    games.add_values(self.semivalue, self.values)
+                    self.utility += games.utility()
+
+    def count(
+        self, points: OwnedPoints, side: PublicSide, neighbors: Neighbors,
+        advance: Advance | None = None,
+    ) -> None:  # fmt: skip
+        """Count all points and add what follows, a block of cells at a time."""
+        see: Callable[..., None] = lambda columns, sums: self.add(side, columns, sums)  # noqa: E731
+        show_sums(points, side.near(neighbors), side.owner_counting(self.owners), see, advance)
+
+    def valuation(
+        self, side: PublicSide, names: Iterable[Hashable], points: int, *, mean: bool
+    ) -> OwnerValuation:
+        """The result, where there are so many points."""
+        judges = side.judges(points)
+        divisor = max(judges, 1) if mean else 1
+        params = {
+            **side.params(semivalue_name(self.semivalue), mean=mean),
+            "players": "owners",
+            "points": points,
+        }
+        ends = self.utility / divisor, judges / len(side.classes) / divisor
+        return OwnerValuation(self.values / divisor, METHOD, params, *ends, tuple(names))

@@ -1,0 +1,111 @@
+"""A run whose players are owners: from files to a value for each owner."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import LabelWarning
+from thresher.games.semivalues import check_semivalue
+from thresher.growth import grow_forest
+from thresher.owner_valuation import OwnerValuation
+from thresher.owners import owner_shapley
+from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.in_parts import Run
+from thresher.passes.memory import check_memory
+from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
+from thresher.radius import suggest_radius
+from thresher.runs.choice import as_asked
+from thresher.runs.file_run import FileRun
+from thresher.runs.memory_run import encoded
+from thresher.runs.methods import Data, radius_of
+from thresher.runs.point_files import open_points
+from thresher.runs.results import about_cells, write_columns
+from thresher.runs.settings import Settings
+from thresher.runs.sources import read_sources
+from thresher.runs.table_folder import cluster, file_partitions
+
+
+@dataclass(frozen=True, eq=False)
+class OwnersValued:
+    """What came out of a run.
+
+    Parameters
+    ----------
+    valuation
+        The values of owners.
+    record
+        From what, how and by which version.
+    points
+        How many points each owner has; None where they were not counted.
+    """
+
+    valuation: OwnerValuation
+    record: Mapping[str, Any]
+    points: tuple[int, ...] | None = None
+
+    def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
+        """Write the table, as .csv to standard output without a path; the files written.
+
+        A .parquet file is also one that `OwnerValuation.load` reads.
+        """
+        columns: dict[str, Any] = {"rank": self.valuation.ranks()}
+        if self.points is not None:
+            columns["points"] = np.array(self.points, np.int64)
+        found, about = self.valuation.stored(columns, {**self.record, **about_cells(path)})
+        return write_columns(path, {"owner": found.pop("owner"), **found}, about, force=force)
+
+
+def value_owners(
+    settings: Settings, *, scheduler: str | None = None, progress: bool = False
+) -> OwnersValued:
+    """Value the owners of the points of files: in memory, in parts, or on a cluster."""
+    if settings.memory is None and settings.engine == "local":
+        return _in_memory(settings, progress=progress)
+    run = FileRun.of(settings, open_points(settings)).fit(Checkpoint(None, {}), None)
+    if settings.engine == "dask":
+        with cluster(scheduler):
+            parts = file_partitions(run.source)
+            owners = [part.beside["owner"] for part in parts]
+            found = run_owners_on_dask(run.problem, parts, owners, run.source, progress=progress)
+        how: dict[str, Any] = {"engine": "dask"}
+    else:
+        memory = check_memory(settings.memory)
+        reading = Run(run.problem, run.source, Checkpoint(None, {}), memory, held=OWNER)
+        found = OwnerRun(reading, progress=progress).valuation()
+        how = {"streamed": {"memory": memory}}
+    record = run.record(found.params["points"], how)
+    return OwnersValued(found, record)
+
+
+def _in_memory(settings: Settings, *, progress: bool) -> OwnersValued:
+    sources = read_sources(settings)
+    settings, points = sources.settings, sources.points
+    encoder, data = encoded(settings, points, sources.validation, progress=progress)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "y and y_val", LabelWarning)  # hints say it
+        found = _valued(settings, data, points.owners, progress=progress)
+    counts = Counter(points.owners)
+    asked = as_asked(settings, sources.about["chosen"])
+    record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
+    return OwnersValued(found, record, tuple(counts[owner] for owner in found.owners or ()))
+
+
+def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> OwnerValuation:
+    common: dict[str, Any] = {
+        "owners": owners, "semivalue": check_semivalue(settings.semivalue), "mean": settings.mean,
+        "progress": progress,
+    }  # fmt: skip
+    if settings.method == "forest":
+        growth = {name: getattr(settings, name) for name in ("trees", "folds", "seed")}
+        return owner_shapley(*data, forest=grow_forest(*data[:2], **growth), **common)
+    radius = radius_of(
+        settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
+    )
+    return owner_shapley(*data, radius=radius, metric=settings.metric, **common)
