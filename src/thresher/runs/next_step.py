@@ -10,6 +10,7 @@ from typing import Any
 from thresher.runs.settings import Settings
 
 DECIDED = {"decisions": "decisions.csv"}
+COLUMNS: tuple[str, ...] = ("label", "id", "delimiter")
 SUGGESTED = {"drop": "drop", "relabel": "relabel"}
 MOST_OWNERS = 5  # that are told at each end
 
