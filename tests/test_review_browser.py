@@ -38,6 +38,8 @@ def folder(tmp_path_factory):
             table.writerow([f"t{i}", *cells, f"plot {i % 3}", y[i]])
     done = value(folder, "trees.csv", "values.csv", "report.html")
     assert done.returncode == 0, done.stderr
+    assert "value of each owner:\n  plot " in done.stderr
+    assert "to decide row by row: open " in done.stderr
     return folder
 
 
