@@ -322,7 +322,7 @@ def test_printing_shows_everything(page, evidence):
     assert len(cells(page, "row")) == len(evidence.lowest.rows)
     hidden = page.execute_script("""
       return [...document.querySelectorAll("section, table, td, th, figure, dd, li, pre")]
-        .filter((e) => !e.closest("nav, .tools, .review") && (!e.checkVisibility({contentVisibilityAuto: true})
+        .filter((e) => !e.closest("nav, .tools, .review, [hidden]") && (!e.checkVisibility({contentVisibilityAuto: true})
           || (e.textContent.trim() && !e.getClientRects().length))).map((e) => e.outerHTML.slice(0, 80));
     """)
     assert hidden == []

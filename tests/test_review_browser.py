@@ -38,6 +38,8 @@ def folder(tmp_path_factory):
             table.writerow([f"t{i}", *cells, f"plot {i % 3}", y[i]])
     done = value(folder, "trees.csv", "values.csv", "report.html")
     assert done.returncode == 0, done.stderr
+    assert "value of each owner:\n  plot " in done.stderr
+    assert "to decide row by row: open " in done.stderr
     return folder
 
 
@@ -174,6 +176,9 @@ def test_filters_choose_what_is_reviewed(page):
     assert cells(page, "row") == rows[1:]
     Select(page.find_element(By.ID, "pick-decision")).select_by_visible_text("decided")
     assert cells(page, "row") == rows[:1]
+    press(page, "s")  # what is skipped stays open
+    Select(page.find_element(By.ID, "pick-decision")).select_by_visible_text("open")
+    assert cells(page, "row") == rows
 
 
 def test_a_click_on_a_row_puts_it_under_review(page):

@@ -51,8 +51,8 @@ class Density:
         story = f"{count_of(cell.rows, 'row')}{mostly} · mean value {short(cell.value)}"
         return (
             f'<rect class="cell d{dark} {sign} k{cell.kind}" x="{x - wide / 2:.1f}" '
-            f'y="{y - high / 2:.1f}" width="{wide:.1f}" height="{high:.1f}">'
-            f"<title>{escape(story)}</title></rect>"
+            f'y="{y - high / 2:.1f}" width="{wide:.1f}" height="{high:.1f}" '
+            f'data-story="{escape(story)}"/>'
         )
 
 

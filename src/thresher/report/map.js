@@ -5,7 +5,6 @@
   const plane = svg.querySelector(".plane");
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
   const spots = [...svg.querySelectorAll("[data-x]")].map((mark) => ({ mark, text: story(mark), x: +mark.dataset.x, y: +mark.dataset.y }));
-  const squares = new Map([...svg.querySelectorAll(".cell")].map((cell) => [cell, story(cell)]));
   const tip = make("div", { className: "tip", id: "tip", role: "status", hidden: true });
   document.body.append(tip);
   let on = null, scale = 1, left = 0, top = 0, held = null;
@@ -33,7 +32,7 @@
       if (far <= least) { best = spot; least = far; }
     }
     const cell = event.target.closest?.(".cell");
-    return best ?? (cell && { mark: cell, text: squares.get(cell) });
+    return best ?? (cell && { mark: cell, text: cell.dataset.story.replaceAll(" · ", "\n") });
   }
 
   function show(event) {

@@ -22,6 +22,7 @@ from thresher.threads import cut
 MOST_POINTS = 4000
 MOST_LOWEST = 1000
 MOST_VALIDATION = 1000
+MOST_MARKS = 300  # on top of a density, where validation points would be too many
 MOST_FITTED = 20_000  # points that decide where the components point
 WIDEST = 512  # wider rows are turned at random into so many features
 CHUNK = 1 << 24  # numbers read at a time
@@ -151,16 +152,19 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
     density = None
     chosen, spots = found.chosen, found.spots
     if len(chosen) < len(subject):
-        chosen, spots = chosen[-MOST_LOWEST:], spots[-MOST_LOWEST:]
+        chosen, spots = chosen[-MOST_MARKS:], spots[-MOST_MARKS:]
         density = measure_density(
             found.seen, subject.values[found.sampled], kinds[found.sampled], names
         )
-    rows, labels = chosen.tolist(), data.codes_val[found.chosen_val]
-    (x, y), (x_val, y_val) = (map(tuple, each.T.tolist()) for each in (spots, found.spots_val))
+    crosses = found.chosen_val[: None if density is None else 0]
+    rows, labels = chosen.tolist(), data.codes_val[crosses]
+    judges = len(data.rows_val) if len(crosses) else 0
+    both = spots, found.spots_val[: len(crosses)]
+    (x, y), (x_val, y_val) = (map(tuple, each.T.tolist()) for each in both)
     return Map(
         x, y, tuple(map(subject.number, rows)), tuple(subject.values[chosen].tolist()),
         tuple(_story(subject, findings, row) for row in rows), x_val, y_val,
-        tuple(subject.classes[code] for code in labels), len(subject), len(data.rows_val),
+        tuple(subject.classes[code] for code in labels), len(subject), judges,
         found.variance, found.axes, cosine, data.splits[0] is not None,
         tuple(kinds[chosen].tolist()), names, density,
     )  # fmt: skip

@@ -43,7 +43,7 @@
   }
 
   function fits(row) {
-    const open = !row.dataset.decision;
+    const open = ["", "skip", undefined].includes(row.dataset.decision);
     return (decision.value === "all" || (decision.value === "open") === open) &&
       picks.every(({ place, select }) => select.selectedIndex === 0 || content(row.cells[place]) === select.value);
   }

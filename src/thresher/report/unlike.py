@@ -7,6 +7,7 @@ something if the cell is much less usual under the row's label than under the ot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,9 +81,9 @@ def _of_numbers(column: Floats, codes: Codes, asked: Indices, labels: Indices) -
 
     def said(place: int, label: str) -> str:
         if below[place] >= 1 - EDGE:
-            return f"higher than {whole_percent(below[place])} of {label} rows"
+            return f"higher than {_most(below[place])} {label} rows"
         if above[place] >= 1 - EDGE:
-            return f"lower than {whole_percent(above[place])} of {label} rows"
+            return f"lower than {_most(above[place])} {label} rows"
         return f"usual for {label}"
 
     return Usual(1 - np.fmax(below, above), said)
@@ -99,9 +100,13 @@ def _of_categories(column: Coded, codes: Codes, asked: Indices, labels: Indices)
         usual[some] = (counts[None] * (counts[None] <= shares[some, None])).sum(axis=1)
 
     def said(place: int, label: str) -> str:
-        return f"so are {whole_percent(shares[place])} of {label} rows"
+        return f"in {whole_percent(shares[place])} of {label} rows"
 
     return Usual(usual, said)
+
+
+def _most(share: float) -> str:
+    return "all other" if share == 1 else f"{math.floor(100 * share)}% of"
 
 
 def _category(cell: Any) -> str:

@@ -146,7 +146,7 @@ class MemoryRun:
             details=Details(
                 self._feature_columns(), self.validation.rows, self.validation.ids,
                 "held_out" in self.record["validation"], self._texts(),
-                images, clean_command(self.settings, self.record, *DECIDED),
+                images, clean_command(self.settings, self.record, DECIDED),
             ),
         )  # fmt: skip
         write_report(path, evidence, force=force)

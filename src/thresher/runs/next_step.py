@@ -9,30 +9,36 @@ from typing import Any
 
 from thresher.runs.settings import Settings
 
-DECIDED = ("--decisions", "decisions.csv")
-SUGGESTED = ("--drop", "drop", "--relabel", "relabel")
+DECIDED = {"decisions": "decisions.csv"}
+COLUMNS: tuple[str, ...] = ("label", "id", "delimiter")
+SUGGESTED = {"drop": "drop", "relabel": "relabel"}
 MOST_OWNERS = 5  # that are told at each end
 
 
-def clean_command(settings: Settings, record: Mapping[str, Any], *changes: str) -> str:
+def clean_command(
+    settings: Settings, record: Mapping[str, Any], source: Mapping[str, str],
+    changes: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
     """The command that cleans the table of a run; empty where that came from a stream.
 
     Examples
     --------
     >>> settings = Settings("a.csv", label="kind")
     >>> record = settings.record() | {"points": {"files": ["a.csv"]}}
-    >>> clean_command(settings, record, "--decisions", "decisions.csv")
+    >>> clean_command(settings, record, {"decisions": "decisions.csv"})
     'thresher clean a.csv --decisions decisions.csv --label kind --out clean.csv'
     """
     if record["settings"]["file"] != settings.file:  # which stood for a stream
         return ""
-    words, asked = ["thresher", "clean", settings.file, *changes[:2]], settings.given()
-    for name in ("label", "id", "delimiter"):
-        if name in asked:
-            words += [f"--{name}", asked[name]]
+    asked = settings.given()
+    columns: dict[str, str] = {
+        name: asked[name] for name in ("label", "id", "delimiter") if name in asked
+    }
     first = Path(record["points"]["files"][0])
     suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
-    return shlex.join([*words, *changes[2:], "--out", f"clean{suffix}"])
+    options = {**source, **columns, **(changes or {}), "out": f"clean{suffix}"}
+    pairs = [word for name, entry in options.items() for word in (f"--{name}", entry)]
+    return shlex.join(["thresher", "clean", settings.file, *pairs])
 
 
 def next_steps(
@@ -40,8 +46,8 @@ def next_steps(
     out: Path | None, report: Path | None,
 ) -> list[str]:  # fmt: skip
     """What to do next, line by line."""
-    decided = clean_command(settings, record, *DECIDED)
-    act = clean_command(settings, record, "--values", str(out), *SUGGESTED)
+    decided = clean_command(settings, record, DECIDED)
+    act = clean_command(settings, record, {"values": str(out)}, SUGGESTED)
     found = []
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
