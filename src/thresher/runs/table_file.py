@@ -74,8 +74,9 @@ def value_to_file(
             "is removed at the end: choose another name"
         )
     points = open_points(settings)
+    settings = points.settings
     check_kept(points.table, settings.label, "label", f", or leave out {option('memory')}")
-    run = FileRun.of(settings, points)
+    run = FileRun.of(points)
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))

@@ -60,7 +60,7 @@ def value_to_folder(
     progress
         Show progress bars on standard error.
     """
-    run = FileRun.of(settings, open_points(settings))
+    run = FileRun.of(open_points(settings))
     if out.suffix:
         raise InputError(
             f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
