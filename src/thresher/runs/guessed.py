@@ -24,7 +24,7 @@ from thresher.tables.guesses import (
 )
 from thresher.tables.reader import Table
 
-LOOKED = 10_000  # rows that are looked at
+LOOKED = 2_000  # rows that guesses are made by
 USUAL = "y"  # the column of labels, where there is one of that name
 NAMING = ("features", "ignore", "categorical", "date")
 
@@ -37,7 +37,7 @@ def guess_roles(settings: Settings, table: Table) -> tuple[Settings, Guesses]:
     settings = dataclasses.replace(settings, guess=())
     if not wanted or table.kind in ARRAYS:
         return settings, {}
-    known = look_at(settings, table)
+    known = look_at(settings, table, LOOKED)
     found = find_roles(settings, known, wanted)
     if "id" in found and not _are_distinct(table, found["id"].column):
         del found["id"]
@@ -47,9 +47,9 @@ def guess_roles(settings: Settings, table: Table) -> tuple[Settings, Guesses]:
     return dataclasses.replace(settings, **columns), found
 
 
-def look_at(settings: Settings, table: Table) -> list[Profile]:
-    """What the columns are, by the first rows."""
-    some = table.data.slice(0, LOOKED)
+def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[Profile]:
+    """What the columns are, by so many rows, or by all."""
+    some = table.data.slice(0, rows)
     cells = settings.cells()
     dates = {name: form for name, form in cells.dates.items() if name in some.column_names}
     cells = cells.with_dates(dates)
@@ -75,7 +75,7 @@ def find_roles(
         if guess is not None:
             found[role] = guess
             free = [each for each in free if each.name != guess.column]
-    return found
+    return {role: found[role] for role in ("label", "id", "owner") if role in found}
 
 
 def told_guesses(

@@ -195,11 +195,13 @@ class ProblemSearch:
 
     def _check_validation(self, table: Table, points: Columns) -> None:
         """Look for the features in the validation set."""
-        beside = validation_table(self.settings, table)
+        beside = None
+        with self.checking() as wrong:
+            beside = validation_table(self.settings, table)
+            if beside is not None:
+                like_points(self.settings, points, beside)
         if beside is None:
             return
-        with self.checking() as wrong:
-            like_points(self.settings, points, beside)
         lacking = [name for name in points.names if name not in beside.data.column_names]
         for name in lacking if wrong else ():
             role = role_of(points, name)

@@ -24,17 +24,16 @@ def read(path: Path) -> pa.Table:
 
 
 def write(
-    path: Path, drop: set[int], label: str | None, labels: Mapping[int, Any], out: Any
+    path: Path, drop: set[int], label: str | None, labels: Mapping[int, Any], temporary: Path
 ) -> None:
     """Write a file without some rows and with other labels; other lines stay byte for byte."""
-    for row, (number, line) in enumerate(_lines(path)):
-        if row in drop:
-            continue
-        if row in labels:
-            changed = _row(path, number, line) | {str(label): labels[row]}
-            out.write(json.dumps(changed, ensure_ascii=False).encode() + b"\n")
-        else:
-            out.write(line if line.endswith(b"\n") else line + b"\n")
+    with temporary.open("wb") as out:
+        for row, (number, line) in enumerate(_lines(path)):
+            if row in labels:
+                changed = _row(path, number, line) | {str(label): labels[row]}
+                out.write(json.dumps(changed, ensure_ascii=False).encode() + b"\n")
+            elif row not in drop:
+                out.write(line if line.endswith(b"\n") else line + b"\n")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
