@@ -43,12 +43,22 @@ with tempfile.TemporaryDirectory() as folder:
 """,
     "pandas": "import pandas as pd; assert len(th.tknn_shapley(pd.DataFrame(X), y, pd.DataFrame(V), y_val).to_frame()) == 60",
     "polars": "import polars as pl; assert (th.tknn_shapley(pl.DataFrame(X), y, pl.DataFrame(V), y_val).values == valuation.values).all()",
+    "excel": """
+import openpyxl, pathlib, tempfile
+from thresher.tables import read_table
+book = openpyxl.Workbook()
+for row in [["x", "y"], [1.5, "cat"]]:
+    book.active.append(row)
+path = pathlib.Path(tempfile.mkdtemp(), "a.xlsx")
+book.save(path)
+assert read_table(path).data.to_pydict() == {"x": [1.5], "y": ["cat"]}
+""",
     "plot": "import matplotlib; matplotlib.use('Agg'); from thresher import plots; plots.plot_values(valuation)",
     "private": "assert th.dp_tknn_shapley(X, y, V, y_val, epsilon=1, delta=1e-5).values.shape == (60,)",
     "dask": "import dask.array as da; assert (th.tknn_shapley(da.from_array(X, chunks=(20, 3)), y, V, y_val).compute().values == valuation.values).all()",
     "report": "import tempfile; valuation.report(tempfile.mkdtemp() + '/report.html', X, y, V, y_val)",
     "paper": "from thresher.paper import EXPERIMENTS; assert EXPERIMENTS",
-    "all": "import dask, jinja2, matplotlib, opendp, pandas, polars",
+    "all": "import dask, jinja2, matplotlib, opendp, openpyxl, pandas, polars",
 }
 
 

@@ -85,22 +85,22 @@ def test_features_are_not_taken_for_ids(kind):
 
 
 def test_where_ids_leave_nobody_near_the_command_and_the_report_say_why():
-    write("p.csv", **{"row id": list(range(ROWS))})
-    write("v.csv", seed=1, **{"row id": list(range(5000, 5000 + ROWS))})
+    write("p.csv", visit=list(range(ROWS)))
+    write("v.csv", seed=1, visit=list(range(5000, 5000 + ROWS)))
     run = ("value", "p.csv", "--validation", "v.csv", "--method", "tknn")
     done = thresher(*run, "--out", "o.csv", "--report", "r.html")
     assert done.returncode == 0, done.stderr
     assert f"{ROWS} outlier" in done.stderr
     assert re.search(r"makes up [89]\d % of the distances", done.stderr)
-    assert "name it by --id 'row id', or leave it out by --ignore 'row id'" in done.stderr
+    assert "name it by --id visit, or leave it out by --ignore visit" in done.stderr
     assert "or auto" not in done.stderr  # it was auto
     assert "larger --radius" not in done.stderr
     cautions = Page(Path("r.html").read_text()).said("cautions")
-    assert "Column 'row id' looks like an id" in cautions
-    better = thresher(*run, "--id", "row id", "--out", "better.csv")
+    assert "Column 'visit' looks like an id" in cautions
+    better = thresher(*run, "--id", "visit", "--out", "better.csv")
     assert " 0 outlier" in better.stderr
     parts = thresher(*run, "--memory", "2GB", "--out", "parts.csv")
-    assert "column 'row id' looks like an id" in parts.stderr
+    assert "column 'visit' looks like an id" in parts.stderr
 
 
 def test_a_radius_that_reaches_nobody_is_told_by_what_was_given():

@@ -22,6 +22,7 @@ Features = NDArray[Any]  # two-dimensional; float16, float32 or float64; any str
 
 MAX_MAGNITUDE = 2.0**240  # squares of such numbers, and products of two squares, stay finite
 SMALLEST_RADIUS = 1e-150  # shorter distances have squares that float64 cannot hold
+MOST_FILLED = 8 << 30  # bytes of a sparse matrix with its zeros
 MAX_INTEGER = 2**53  # integers up to here are float64 numbers exactly
 
 
@@ -127,7 +128,8 @@ def check_no_limits(memory: object, checkpoint: object) -> None:
 def check_features(name: str, table: object, *, exact: bool = True) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 
-    NumPy arrays and memmaps, pandas and polars frames, Arrow tables and nested lists are taken.
+    NumPy arrays and memmaps, sparse matrices of SciPy, pandas and polars frames, Arrow tables and
+    nested lists are taken.
     float16, float32 and float64 stay what they are; booleans and short integers become float32,
     long integers float64, always exactly. NaN and infinity are found later, in the one pass over
     the rows that computes their norms (`metrics.measure`).
@@ -208,7 +210,7 @@ def _plain_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         raise InputError(f"{name} is a masked array with masked entries: fill or drop them first")
     if type(table).__module__.startswith("scipy.sparse"):
-        raise InputError(f"{name} is a sparse matrix, which is not supported: use {name}.toarray()")
+        table = _filled(name, table)
     try:
         array = np.asarray(table)
     except ValueError as ragged:
@@ -216,6 +218,18 @@ def _plain_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     if exact:
         _check_mixed(name, table, array)
     return array
+
+
+def _filled(name: str, table: Any) -> NDArray[Any]:
+    """A sparse matrix with its zeros; one that would not fit is refused, with the way out."""
+    size = math.prod(table.shape) * table.dtype.itemsize
+    if size > MOST_FILLED:
+        raise InputError(
+            f"{name} is a sparse matrix that takes {size / 1e9:.0f} GB with its zeros, at most "
+            f"{MOST_FILLED / 1e9:.0f} are possible: use fewer columns, such as the 256 of "
+            f"sklearn.decomposition.TruncatedSVD(256).fit_transform({name})"
+        )
+    return np.asarray(table.toarray())
 
 
 def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:

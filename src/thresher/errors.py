@@ -2,6 +2,7 @@
 
 ThresherError
 ├── InputError   (also a ValueError)    what was handed in cannot be used
+│   └── UndecidedError                  it can be used in two ways: an argument has to say which
 ├── BudgetError                         a private release does not fit its ledger
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
@@ -149,6 +150,10 @@ class ThresherError(_OneLine):
 
 class InputError(ThresherError, ValueError):
     """An argument cannot be used; the message says which, why, and the way out."""
+
+
+class UndecidedError(InputError):
+    """What is wanted cannot be told from the input; the message names the argument that says it."""
 
 
 class BudgetError(ThresherError):

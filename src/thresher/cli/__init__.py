@@ -20,15 +20,18 @@ from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
 from thresher.cli.demo import demo
 from thresher.cli.embed import embed
+from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
-from thresher.cli.words import flushed, in_words, say, say_warning
-from thresher.errors import BudgetError, ThresherError
+from thresher.cli.words import flushed, in_words, say, say_warning, say_whole
+from thresher.errors import BudgetError, ThresherError, UndecidedError, in_options
 
 HELP = """What each training point is worth: exactly, fast, and privately.
+
+What is in a table, and how to value it: **thresher inspect train.csv**
 
 Which rows of a table hurt, and why: **thresher value train.csv --label y
 --out values.parquet --report report.html**
@@ -48,7 +51,7 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
-for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):
+for verb in (demo, inspect, value, clean, release, appraise, attack, audit, embed, reproduce):
     app.command()(verb)
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -90,4 +93,6 @@ def main() -> None:
         sys.exit(1)
     except (ThresherError, OSError, MemoryError) as refused:
         say(f"thresher: {in_words(refused)}")
-        sys.exit(1)
+        for note in getattr(refused, "__notes__", ()):
+            say_whole(in_options(note))
+        sys.exit(2 if isinstance(refused, UndecidedError) else 1)

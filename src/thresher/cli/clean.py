@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from thresher.cli.options import Delimiter, Force, Id, Json, argument, given
+from thresher.cli.options import Delimiter, Encoding, Force, Id, Json, argument, given
 from thresher.cli.streams import as_typed, is_standard_output, put_out, spooled, stand_in
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
@@ -42,6 +42,7 @@ def clean(
         Path | None, given("Where the changes are listed: .csv, or .json to keep how.")
     ] = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
     json: Json = False,
     force: Force = False,
 ) -> None:
@@ -67,7 +68,7 @@ def clean(
     from thresher.tables.reader import input_digest, read_table
 
     _check_asked(decisions, values, drop, relabel)
-    table = read_table(spooled(file), delimiter=delimiter)
+    table = read_table(spooled(file), delimiter=delimiter, encoding=encoding)
     if printed := is_standard_output(out, json=json):
         out = _stand_in(table)
     label = _label(table, label, needed=bool(relabel or values or decisions))

@@ -8,6 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ STANDARD = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 MAGIC = {  # how files of other kinds than .csv begin
     b"PAR1": ".parquet",
     b"ARROW1": ".arrow",
-    b"PK\x03\x04": ".npz",
+    b"PK\x03\x04": ".zip",
     b"\x93NUMPY": ".npy",
     b"\x1f\x8b": ".csv.gz",
+    b"{": ".jsonl",
 }
 _typed: dict[str, str] = {}  # what was typed, by the name of the file that stands for it
 _called: dict[str, str] = {}  # what messages call it
@@ -52,10 +54,23 @@ def spooled(spec: str, *, allowed: bool = True) -> str:
     except OSError as refused:
         raise InputError(f"cannot read {spec}: {refused.strerror}") from None
     suffix = next((kind for mark, kind in MAGIC.items() if first.startswith(mark)), ".csv")
+    suffix = _archive_kind(whole) if suffix == ".zip" else suffix
     found = str(whole.rename(whole.with_name(f"stream{suffix}")))
     _typed[found] = spec
     _called[found] = "standard input" if spec == STREAM else spec
     return found
+
+
+def _archive_kind(path: Path) -> str:
+    """What an archive is: arrays of NumPy, a workbook of Excel, or some file, packed."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        return ".zip"
+    if all(name.endswith(".npy") for name in names):
+        return ".npz"
+    return ".xlsx" if "xl/workbook.xml" in names else ".zip"
 
 
 def is_standard_output(out: Path | None, *, json: bool) -> bool:

@@ -12,7 +12,7 @@ from thresher.cli.valuing import value_in_memory, value_in_parts, value_on_clust
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError
 
-_column, _validation = panel("Columns"), panel("Validation set")
+_column, _text, _validation = panel("Columns"), panel("Text files"), panel("Validation set")
 _method, _output = panel("Method"), panel("Output")
 
 Method = Literal[
@@ -32,19 +32,27 @@ def value(
     file: Annotated[
         str,
         argument(
-            "The points: .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy; a file, a "
-            "folder, a pattern in quotes, or - for standard input."
+            "The points: .csv, .tsv, .txt, .parquet, .arrow, .feather, .xlsx, .jsonl, .npz or "
+            ".npy, also as .gz or .zip; a file, a folder, a pattern in quotes, or - for standard "
+            "input."
         ),
     ],
     label: Annotated[
-        str, _column("The column of labels; for an .npy file, the file of them.")
-    ] = "y",
+        str | None,
+        _column("The column of labels; guessed if not given. For an .npy file, the file of them."),
+    ] = None,
+    task: Annotated[
+        Literal["classification", "regression"] | None,
+        _column("What labels are; classification if they are text, or few different numbers."),
+    ] = None,
     features: Annotated[
         str | None, _column("Names or patterns, such as age,x*; all other columns if not given.")
     ] = None,
     ignore: Annotated[str | None, _column("Columns to leave out.")] = None,
-    id: Annotated[str | None, _column("The column of ids.")] = None,  # noqa: A002
-    owner: Annotated[str | None, _column("The column of owners.")] = None,
+    id: Annotated[  # noqa: A002
+        str | None, _column("The column of ids; guessed if not given.")
+    ] = None,
+    owner: Annotated[str | None, _column("The column of owners; guessed if not given.")] = None,
     categorical: Annotated[
         str | None, _column("Columns of categories: a column of 0 and 1 for each.")
     ] = None,
@@ -70,8 +78,26 @@ def value(
             "(robust) or with them (plain), or ranks."
         ),
     ] = "robust",
+    date: Annotated[
+        str | None,
+        _column("Columns of dates, to be used as numbers; with a format: born=%d/%m/%Y."),
+    ] = None,
+    unlabeled: Annotated[
+        Literal["skip"] | None,
+        _column("Rows without a label get a suggested one, and no value, by skip."),
+    ] = None,
     delimiter: Annotated[
-        str | None, _column("Between cells of text: a comma or a tab if not given.")
+        str | None, _text("Between cells of text: a comma or a tab if not given.")
+    ] = None,
+    encoding: Annotated[
+        str | None, _text("Of text, such as latin-1 or utf-16; UTF-8 if not given.")
+    ] = None,
+    na: Annotated[
+        str | None, _text("Words that say that a cell is missing, such as ?,-999.")
+    ] = None,
+    decimal: Annotated[Literal[".", ","], _text("The mark before decimals.")] = ".",
+    thousands: Annotated[
+        str | None, _text("The mark between thousands: a comma, a point, ' or space.")
     ] = None,
     keep_na: Annotated[
         bool,
@@ -175,6 +201,8 @@ def value(
     leaves, and there is a list of rows to review; by distances, they are validation points. What
     was computed, and from which files, is kept with it.
 
+    Example: thresher value train.csv
+
     Example: thresher value train.csv --label species --out values.parquet --report report.html
 
     Example: thresher value train.csv --validation val.csv --label y --radius 0.5 --out values.csv
@@ -225,11 +253,12 @@ def _settings(given: dict[str, Any]) -> Any:
     for name in ("file", "validation"):
         if given[name] is not None:
             given[name] = spooled(given[name], allowed=at_once)
-    for name in ("features", "ignore", "categorical"):
+    for name in ("features", "ignore", "categorical", "na", "date"):
         given[name] = split_names(given[name])
+    given["guess"] = tuple(role for role in ("label", "id", "owner") if given[role] is None)
     if given["method"] == "auto" and (given["radius"] or given["metric"]):
         given["method"] = "tknn"  # also where the default is asked for
-    for name in ("model", "radius", "metric"):
+    for name in ("label", "model", "radius", "metric"):
         if given[name] is None:
             del given[name]
     return Settings(**given)

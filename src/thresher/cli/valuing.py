@@ -20,14 +20,16 @@ def value_in_memory(
     settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
 ) -> dict[str, Any]:
     """Value points that fit in memory; the outcome for programs."""
-    from thresher.runs import Summary, check_columns, value_files, write_results
+    from thresher.runs import Summary, check_columns, explained, value_files, write_results
 
     check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
     check = partial(check_columns, path=out, json=json)
-    valued = value_files(settings, progress=show, check=check)
+    with explained(settings):
+        valued = value_files(settings, progress=show, check=check)
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     wrote = [] if out is None else write_results(out, valued, force=force)
+    wrote += _suggested(valued, out, force=force)
     if report is not None:
         valued.report(report, force=force, progress=show)
         wrote.append(report)
@@ -36,9 +38,29 @@ def value_in_memory(
         columns, _ = valued.valuation.stored(valued.columns(), {})
         lists = [list(map(_plain, entries)) for entries in columns.values()]
         found["rows"] = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        if valued.suggested is not None:
+            found["unlabeled"] = {key: list(map(_plain, x)) for key, x in valued.suggested.items()}
     elif out is None:
         write_results(None, valued)
     return found
+
+
+def _suggested(valued: Any, out: Path | None, *, force: bool) -> list[Path]:
+    """Write the labels that rows without one should have, or say the first; the files written."""
+    from thresher.runs.results import write_columns
+    from thresher.runs.unlabeled import unlabeled_path
+
+    if valued.suggested is None:
+        return []
+    rows, labels = valued.suggested["row"], valued.suggested["best_label"]
+    pairs = list(zip(rows, labels, strict=True))
+    shown = ", ".join(f"row {row} {label}" for row, label in pairs[:5])
+    more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+    say(f"rows without a label: {len(pairs)}, not valued; suggested labels: {shown}{more}")
+    if out is None:
+        return []
+    path = unlabeled_path(out)
+    return write_columns(path, valued.suggested, dict(valued.record), force=force)
 
 
 def value_in_parts(
@@ -78,10 +100,14 @@ def value_on_cluster(
 
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
     """Say what came out of a run in words; returns it for programs."""
+    from thresher.runs.guessed import guesses_in_words
+
     say(_headline(done))
     chosen = done.record["chosen"]
     if "why" in chosen:
         say(f"method {chosen['method']}: {chosen['why']}")
+    if guessed := guesses_in_words(done.record["guessed"]):
+        say(f"guessed: {guessed}")
     hints = [in_options(hint) for hint in done.hints]
     for hint in hints:
         say(f"hint: {hint}")
@@ -183,6 +209,7 @@ def check_targets(settings: Any, out: Path | None, report: Path | None, *, force
     from thresher.errors import require
     from thresher.files import check_apart, check_free
     from thresher.runs import check_results
+    from thresher.runs.unlabeled import unlabeled_path
     from thresher.tables.paths import find_files
     from thresher.tables.reader import record_path
 
@@ -193,6 +220,8 @@ def check_targets(settings: Any, out: Path | None, report: Path | None, *, force
     files += [Path(name) for name in named if name is not None and Path(name).is_file()]
     if out is not None:
         check_results(out, files, force=force)
+        if settings.unlabeled is not None:
+            check_results(unlabeled_path(out), files, force=force)
     if report is not None:
         from thresher.report import check_target
 

@@ -20,6 +20,12 @@ def say(line: str) -> None:
     sys.stderr.write(f"{plain_text(as_given(line))}\n")
 
 
+def say_whole(line: str) -> None:
+    """Print a line that is not to be cut, such as a command; what cannot be printed is escaped."""
+    given = as_given(line)
+    sys.stderr.write("".join(x if x.isprintable() else ascii(x)[1:-1] for x in given) + "\n")
+
+
 @contextlib.contextmanager
 def flushed() -> Iterator[None]:
     """See that all data has reached standard output in the end; raise where it did not.

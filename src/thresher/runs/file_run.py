@@ -29,6 +29,7 @@ from thresher.passes.problem import Priced, Problem
 from thresher.progress import Advance
 from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked, choose_method
+from thresher.runs.guessed import told_guesses
 from thresher.runs.hints import run_hints
 from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
@@ -69,9 +70,9 @@ class FileRun:
     chosen: Mapping[str, Any]
 
     @classmethod
-    def of(cls, settings: Settings, points: PointFiles) -> FileRun:
+    def of(cls, points: PointFiles) -> FileRun:
         """With the validation set that the settings name."""
-        settings, chosen = choose_method(settings, None, points.columns)
+        settings, chosen = choose_method(points.settings, None, points.columns)
         public = read_validation(settings, points.columns)
         return cls(settings, points, *public, Encoder(()), chosen)
 
@@ -113,9 +114,18 @@ class FileRun:
             Columns(ours, pa.table({}), source=self.points.table.name),
             Columns(theirs, pa.table({}), source=self.validation.source),
         )
+        self.guessed(priced)  # raises where labels may be amounts
         priced.warn(labels=False)
 
-    def record(self, rows: int, how: Mapping[str, Any]) -> dict[str, Any]:
+    def guessed(self, priced: Priced) -> dict[str, Any]:
+        """What was guessed, for the record."""
+        what = f"{self.points.table.name} column {self.settings.label!r}"
+        labels = list(priced.meaning.values())
+        return told_guesses(self.settings, self.points.guesses, labels, what, priced.rows)
+
+    def record(
+        self, rows: int, guessed: Mapping[str, Any], how: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """From what, how and by which version, as in memory."""
         table = self.points.table
         points = describe_files(Table(pa.table({}), table.files, table.kind), self.settings.label)
@@ -127,6 +137,7 @@ class FileRun:
             "input_digest": points["digest"],
             "points": points,
             "chosen": dict(self.chosen),
+            "guessed": dict(guessed),
             "validation": dict(self.validation_files),
             "encoder": encoder,
             **how,

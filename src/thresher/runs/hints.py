@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,19 +15,13 @@ from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
+from thresher.tables.ids import why_ids
 from thresher.tables.tree_encoder import TreeEncoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 LOOKED = 1 << 16  # rows that ids are looked for in
-LEAST_IDS = 20  # rows; fewer may well have different numbers
-DISTINCT = 0.95  # share of ids that are different, though rows may have copies
-DENSE = 2.0  # ids of n rows are numbers from a range of at most so many times n
-OWNERS_OF_IDS = "case|client|customer|item|order|patient|person|record|sample|user|[cgpsu]?"
-ID_NAME = re.compile(
-    rf"(?i:(?:.*[\W_])?(?:(?:{OWNERS_OF_IDS})id|ids|uuid|key|idx|index|row))|.*[a-z](?:Id|ID)", re.S
-)
 
 Numbers = NDArray[np.float64]
 AnyEncoder = Encoder | TreeEncoder
@@ -165,7 +158,7 @@ def id_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> dict[int, s
     features: Sequence[Any] = encoder.features
     for feature, share in zip(features, shares, strict=True):
         if feature.kind == "number" and (
-            why := _why_ids(feature.name, feature.unscaled(X[:, place]))
+            why := why_ids(feature.name, feature.unscaled(X[:, place]))
         ):
             found[place] = _id_hint(feature.name, why, share, settings)
         place += feature.width
@@ -179,21 +172,6 @@ def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
         f"column {name!r} looks like an id ({why}), yet it is a feature{most}: {named_so}leave it "
         f"out by {option('ignore', [name])}"
     )
-
-
-def _why_ids(name: str, column: Numbers) -> str:
-    """Why a column of numbers looks like ids; empty where it does not."""
-    rows, whole = len(column), np.rint(column)
-    if rows < LEAST_IDS or not np.allclose(column, whole, rtol=1e-13, atol=1e-6):
-        return ""
-    distinct = len(np.unique(whole))
-    if distinct < DISTINCT * rows:
-        return ""
-    different = f"{'all' if distinct == rows else 'nearly all'} of them different"
-    if (np.diff(whole) >= 0).all() or (np.diff(whole) <= 0).all():
-        return f"whole numbers in order, {different}"
-    dense = float(np.ptp(whole)) < DENSE * rows
-    return f"whole numbers, {different}" if dense or ID_NAME.fullmatch(name) else ""
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:

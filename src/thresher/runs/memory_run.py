@@ -22,6 +22,7 @@ from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
+from thresher.runs.unlabeled import suggest_labels
 from thresher.tables.columns import Columns
 from thresher.tables.copies import Copies, column_numbers
 from thresher.tables.encoder import Encoder
@@ -55,6 +56,8 @@ class MemoryRun:
         `data` as the method checked them; None where it does not hand them on.
     record
         From what, how and by which version; enough to make the same run again.
+    suggested
+        Columns with a label for each row that has none, if there are such rows.
     """
 
     settings: Settings
@@ -66,6 +69,7 @@ class MemoryRun:
     findings: Findings | None
     checked: Checked | None
     record: Mapping[str, Any]
+    suggested: Mapping[str, Any] | None = None
 
     def columns(self) -> dict[str, Any]:
         """The table of results: one row a point, in the order of the input."""
@@ -210,8 +214,11 @@ def value_files(
         )
     asked = as_asked(settings, sources.about["chosen"])
     record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
+    blank, suggested = sources.unlabeled, None
+    if blank is not None:
+        suggested = suggest_labels(settings, blank, encoder.transform(blank), *data[:2])
     return MemoryRun(
-        settings, points, validation, data, encoder, valuation, findings, checked, record
+        settings, points, validation, data, encoder, valuation, findings, checked, record, suggested
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from thresher.runs.settings import Settings
 
 DECIDED = {"decisions": "decisions.csv"}
-COLUMNS: tuple[str, ...] = ("label", "id", "delimiter")
+COLUMNS: tuple[str, ...] = ("label", "id", "delimiter", "encoding")
 SUGGESTED = {"drop": "drop", "relabel": "relabel"}
 MOST_OWNERS = 5  # that are told at each end
 
@@ -31,9 +31,7 @@ def clean_command(
     if record["settings"]["file"] != settings.file:  # which stood for a stream
         return ""
     asked = settings.given()
-    columns: dict[str, str] = {
-        name: asked[name] for name in ("label", "id", "delimiter") if name in asked
-    }
+    columns: dict[str, str] = {name: asked[name] for name in COLUMNS if name in asked}
     first = Path(record["points"]["files"][0])
     suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
     options = {**source, **columns, **(changes or {}), "out": f"clean{suffix}"}

@@ -23,6 +23,7 @@ from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
 from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked
 from thresher.runs.file_run import FileRun
+from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
 from thresher.runs.methods import Data, radius_of
 from thresher.runs.point_files import open_points
@@ -68,7 +69,7 @@ def value_owners(
     """Value the owners of the points of files: in memory, in parts, or on a cluster."""
     if settings.memory is None and settings.engine == "local":
         return _in_memory(settings, progress=progress)
-    run = FileRun.of(settings, open_points(settings)).fit(Checkpoint(None, {}), None)
+    run = FileRun.of(open_points(settings)).fit(Checkpoint(None, {}), None)
     if settings.engine == "dask":
         with cluster(scheduler):
             parts = file_partitions(run.source)
@@ -80,7 +81,7 @@ def value_owners(
         reading = Run(run.problem, run.source, Checkpoint(None, {}), memory, held=OWNER)
         found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}
-    record = run.record(found.params["points"], how)
+    record = run.record(found.params["points"], told_roles(run.points.guesses), how)
     return OwnersValued(found, record)
 
 

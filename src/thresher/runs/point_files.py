@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from thresher.errors import InputError
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
+from thresher.runs.guessed import Guesses, guess_roles
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
@@ -32,6 +33,7 @@ class PointFiles:
     settings: Settings
     entries: Any = None  # labels that have a file of their own
     text: bool = False  # which may be one of text
+    guesses: Guesses = field(default_factory=dict)  # what columns were taken for, unasked
 
     def source(self, encoder: Encoder, *, written: bool) -> FileParts:
         """The rows as numbers; `written` says whether labels of the validation set are text."""
@@ -42,7 +44,8 @@ class PointFiles:
             plain=all(each.kind == "number" and not each.means for each in encoder.features),
             categorical=self.columns.categorical,
             beside={role: name for role, name in beside.items() if name is not None},
-            written=written, entries=self.entries, text=self.text,
+            written=written, entries=self.entries, text=self.text, task=self.settings.task,
+            cells=self.columns.cells,
         )  # fmt: skip
 
     def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> Encoder:
@@ -70,6 +73,7 @@ class PointFiles:
                 yield Columns(
                     tuple(range(some.num_rows)), some, categorical=self.columns.categorical,
                     source=str(path), rows=np.arange(first, first + some.num_rows),
+                    cells=self.columns.cells,
                 )  # fmt: skip
                 if advance is not None and self.fits:
                     advance(some.num_rows)
@@ -79,20 +83,30 @@ def open_points(settings: Settings) -> PointFiles:
     """The points that the settings name."""
     files = find_files(settings.file)
     entries, text = None, False
+    guesses: Guesses = {}
     if kind_of(files[0]) == "npy":
         table, entries, text = _open_arrays(files, settings.label)
     else:
-        table = scan_table(settings.file, delimiter=settings.delimiter)
+        table = scan_table(settings.file, **settings.reading())
+        settings, guesses = guess_roles(settings, _with_first_rows(settings, table))
     columns = choose_columns(
         table, label=settings.label, features=settings.features or None, id=settings.id,
         owner=settings.owner, categorical=settings.categorical, image=settings.image,
-        ignore=settings.ignore,
+        ignore=settings.ignore, cells=settings.cells(), task=settings.task,
     )  # fmt: skip
     for role in ("id", "owner"):
         check_kept(table, getattr(settings, role), role)
     if entries is not None:
         table = dataclasses.replace(table, kind="npy")
-    return PointFiles(table, columns, settings, entries, text)
+    return PointFiles(table, columns, settings, entries, text, guesses)
+
+
+def _with_first_rows(settings: Settings, table: Table) -> Table:
+    """The table with some rows to guess by, where anything is to be guessed."""
+    if not settings.guess:
+        return table
+    _, some = next(read_batches(table, table.files[0], table.data.column_names))
+    return dataclasses.replace(table, data=some)
 
 
 def check_kept(table: Table, name: str | None, role: str, way_out: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
 from thresher.passes.memory import check_memory
+from thresher.tables.cell_format import CellFormat, named_formats
 from thresher.tables.feature import check_streaming_fill
 from thresher.tables.scaling import SCALINGS
 from thresher.version import __version__
@@ -25,6 +26,8 @@ UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
 ENGINES = ("local", "dask")
 PLAYERS = ("points", "owners")
+TASKS = ("classification", "regression")
+UNLABELED = ("skip",)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,14 @@ class Settings:
         The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
     validation, validation_label
         The validation set, and its own column or file of labels where that has another name.
+    encoding, na
+        How text is read; see `thresher.tables.reader.read_table`.
+    decimal, thousands, date
+        How cells say numbers and dates; see `thresher.tables.cell_format.CellFormat`.
+    task
+        What labels are, where they could be either: "classification" or "regression".
+    unlabeled
+        "skip" where rows without a label get a suggested one and no value.
     keep_na
         Labels such as NA and null are classes, and no hint says that they may be missing.
     holdout, seed
@@ -52,6 +63,9 @@ class Settings:
         The most bytes to use, such as "2GB": the points are read in parts then.
     engine
         "local", or "dask": a cluster.
+    guess
+        Those of label, id and owner that may be guessed from the table; see
+        `thresher.runs.guessed`. It is in no record: what was guessed is.
 
     Examples
     --------
@@ -69,6 +83,13 @@ class Settings:
     text: str | None = None
     image: str | None = None
     delimiter: str | None = None
+    encoding: str | None = None
+    na: tuple[str, ...] = ()
+    decimal: str = "."
+    thousands: str | None = None
+    date: tuple[str, ...] = ()
+    task: str | None = None
+    unlabeled: str | None = None
     keep_na: bool = False
     validation: str | None = None
     validation_label: str | None = None
@@ -92,6 +113,7 @@ class Settings:
     memory: str | None = None
     engine: str = "local"
     players: str = "points"
+    guess: tuple[str, ...] = field(default=(), metadata={"kept": False})  # roles to be guessed
 
     def __post_init__(self) -> None:
         if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
@@ -100,6 +122,8 @@ class Settings:
             )
         check_choice(option("method"), self.method, METHODS)
         check_choice(option("utility"), self.utility, UTILITIES)
+        self.cells()  # raises where marks do not fit
+        self._check_task()
         check_choice(option("scaling"), self.scaling, SCALINGS)
         if "scaling" in self.given() and not self.standardize:
             raise InputError(f"{option('scaling')} goes with {option('standardize', value=True)}")
@@ -123,6 +147,14 @@ class Settings:
         self._check_fitting()
         self._check_engine()
 
+    def _check_task(self) -> None:
+        if self.task is not None:
+            check_choice(option("task"), self.task, TASKS)
+        if self.task == "regression":
+            raise InputError(f"{option('task', 'regression')} cannot be valued yet")
+        if self.unlabeled is not None:
+            check_choice(option("unlabeled"), self.unlabeled, UNLABELED)
+
     def _check_engine(self) -> None:
         if check_choice(option("engine"), self.engine, ENGINES) == "dask":
             cluster = option("engine", "dask")
@@ -138,6 +170,10 @@ class Settings:
     def _check_streaming(self, wanted: str) -> None:
         """Refuse what needs the whole table."""
         check_streaming_fill(self.fill)
+        if self.unlabeled is not None:
+            raise InputError(
+                f"{wanted} goes without {option('unlabeled')}: drop the rows without a label first"
+            )
         if self.method not in {AUTO, "tknn"}:
             raise InputError(
                 f"{wanted} goes with {option('method', 'tknn')}, and the method is {self.method}"
@@ -197,15 +233,24 @@ class Settings:
                     f"{self.method}"
                 )
 
+    def cells(self) -> CellFormat:
+        """How cells say numbers and dates."""
+        return CellFormat(self.decimal, self.thousands, named_formats(self.date))
+
+    def reading(self) -> dict[str, Any]:
+        """How the files of tables are read."""
+        return {"delimiter": self.delimiter, "encoding": self.encoding, "na": self.na}
+
     def given(self) -> dict[str, Any]:
         """Those that are not the default."""
-        pairs = ((each, getattr(self, each.name)) for each in fields(self))
+        pairs = ((each, getattr(self, each.name)) for each in KEPT)
         return {each.name: entry for each, entry in pairs if entry != each.default}
 
     def record(self) -> dict[str, Any]:
         """What makes the same run again: versions, the command and the settings."""
         versions = {"thresher": __version__, "numpy": np.__version__}
-        return {**versions, "command": self.command(), "settings": asdict(self)}
+        kept = {each.name: getattr(self, each.name) for each in KEPT}
+        return {**versions, "command": self.command(), "settings": kept}
 
     def command(self) -> str:
         """The command that makes the same run."""
@@ -214,6 +259,9 @@ class Settings:
             if name != "file":
                 words += [f"--{name.replace('_', '-')}", *_written(entry)]
         return shlex.join(words)
+
+
+KEPT = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
 
 
 def _written(entry: Any) -> list[str]:

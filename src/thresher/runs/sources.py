@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.choice import choose_method
+from thresher.runs.guessed import guess_roles, told_guesses
+from thresher.runs.mismatch import check_same_features
 from thresher.runs.settings import HELD_OUT, Settings
-from thresher.spelling import nearest, told_apart
+from thresher.runs.unlabeled import missing_labels, unlabeled_columns, with_labels
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reader import Table, input_digest, read_table, record_of, validation_inside
@@ -30,29 +33,45 @@ class Sources:
     validation: Columns  # without rows where the points judge each other
     about: Mapping[str, Any]
     settings: Settings  # with a method
+    unlabeled: Columns | None = None  # rows of the table without a label
 
 
 def read_sources(settings: Settings) -> Sources:
     """The points and the validation set that the settings name."""
-    table = read_table(settings.file, delimiter=settings.delimiter)
-    points = choose_columns(
-        table, label=settings.label, features=settings.features or None, id=settings.id,
-        owner=settings.owner, categorical=settings.categorical, text=settings.text,
-        image=settings.image, ignore=settings.ignore,
-    )  # fmt: skip
+    table = read_table(settings.file, **settings.reading())
+    settings, guesses = guess_roles(settings, table)
+    points = point_columns(settings, table)
+    blank = unlabeled_columns(points, settings, table)
+    guessed = told_guesses(settings, guesses, points.labels, _labels_of(settings, table))
     settings, chosen = choose_method(settings, table, points)
-    beside = _validation_table(settings, table)
+    beside = validation_table(settings, table)
     if beside is None:
-        return _split(settings, table, points, chosen)
-    validation = _like(settings, points, beside)
+        found = _split(settings, table, points, chosen, guessed)
+        return dataclasses.replace(found, unlabeled=blank)
+    validation = like_points(settings, points, beside)
     points, validation = same_labels(points, validation)
     check_shared(points, validation)
     about = describe_files(beside, settings.validation_label or settings.label)
     if "held_out" in (made := record_of(beside)):  # by thresher embed
         about["held_out"] = made["held_out"]
-    return Sources(
-        points, validation, _about(table, settings.label, chosen) | {"validation": about}, settings
-    )
+    files = _about(table, settings.label, chosen, guessed)
+    return Sources(points, validation, files | {"validation": about}, settings, blank)
+
+
+def point_columns(settings: Settings, table: Table) -> Columns:
+    """What the columns of the points are for."""
+    blank = missing_labels(settings, table, settings.label)
+    found = choose_columns(
+        with_labels(settings, table, settings.label), label=settings.label,
+        features=settings.features or None, id=settings.id, owner=settings.owner,
+        categorical=settings.categorical, text=settings.text, image=settings.image,
+        ignore=settings.ignore, cells=settings.cells(), task=settings.task,
+    )  # fmt: skip
+    return dataclasses.replace(found, rows=np.flatnonzero(~blank)) if blank.any() else found
+
+
+def _labels_of(settings: Settings, table: Table) -> str:
+    return f"{table.name} column {settings.label!r}"
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
@@ -84,10 +103,10 @@ def check_shared(points: Columns, validation: Columns) -> None:
         )
 
 
-def _validation_table(settings: Settings, table: Table) -> Table | None:
+def validation_table(settings: Settings, table: Table) -> Table | None:
     """The table of validation points, if they are not to be held out."""
     if settings.validation is not None:
-        found = read_table(settings.validation, delimiter=settings.delimiter)
+        found = read_table(settings.validation, **settings.reading())
         if found.kind == "npy" and settings.validation_label is None:
             raise InputError(
                 f"{found.name} has no labels: name the file of them by {option('validation_label')}"
@@ -100,8 +119,11 @@ def _validation_table(settings: Settings, table: Table) -> Table | None:
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 
 
-def _split(settings: Settings, table: Table, points: Columns, chosen: Mapping[str, Any]) -> Sources:
-    about = _about(table, settings.label, chosen)
+def _split(
+    settings: Settings, table: Table, points: Columns, chosen: Mapping[str, Any],
+    guessed: Mapping[str, Any],
+) -> Sources:  # fmt: skip
+    about = _about(table, settings.label, chosen, guessed)
     if settings.method == "forest" and settings.holdout is None:
         return Sources(points, points.take([]), about | {"validation": {"rows": 0}}, settings)
     share = HELD_OUT if settings.holdout is None else settings.holdout
@@ -114,36 +136,33 @@ def _split(settings: Settings, table: Table, points: Columns, chosen: Mapping[st
     return Sources(points.take(~out), points.take(out), about | {"validation": held}, settings)
 
 
-def _about(table: Table, label: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _about(
+    table: Table, label: str, chosen: Mapping[str, Any], guessed: Mapping[str, Any]
+) -> dict[str, Any]:
     points = describe_files(table, label)
-    return {"input_digest": points["digest"], "points": points, "chosen": dict(chosen)}
+    found = {"input_digest": points["digest"], "points": points, "chosen": dict(chosen)}
+    return found | {"guessed": dict(guessed)}
 
 
 def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[str, Any]]:
     """The validation set that the settings name, with the features of the points; and its files."""
-    table = _validation_table(settings, Table(points.features, (), ""))
+    table = validation_table(settings, Table(points.features, (), ""))
     if table is None:
         raise InputError(f"{option('validation')} must name a table")
     label = settings.validation_label or settings.label
-    return _like(settings, points, table), describe_files(table, label)
+    return like_points(settings, points, table), describe_files(table, label)
 
 
-def _like(settings: Settings, points: Columns, table: Table) -> Columns:
+def like_points(settings: Settings, points: Columns, table: Table) -> Columns:
     """The columns of a validation table that are those of the points."""
     names = [name for name in points.names if name != points.text]
-    lacking = [name for name in names if name not in table.data.column_names]
-    if lacking and not settings.features:
-        name = lacking[0]
-        near = nearest(name, table.data.column_names)
-        like = f" (it has {told_apart(near[0], name)})" if near else ""
-        raise InputError(
-            f"{table.name} has no column {name!r}{like}, which is a feature of {points.source}: "
-            f"leave it out by {option('ignore', [name])}, or name it by {option('id', name)} or "
-            f"{option('owner', name)}"
-        )
+    if not settings.features:
+        check_same_features(points, names, table)
+    cells, label = settings.cells(), settings.validation_label or settings.label
     return choose_columns(
-        table, label=settings.validation_label or settings.label, features=names,
-        categorical=points.categorical, text=points.text,
+        with_labels(settings, table, label), label=label, features=names,
+        categorical=points.categorical, text=points.text, task=settings.task,
+        cells=cells.with_dates(points.cells.dates),
     )  # fmt: skip
 
 

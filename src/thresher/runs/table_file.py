@@ -74,8 +74,9 @@ def value_to_file(
             "is removed at the end: choose another name"
         )
     points = open_points(settings)
+    settings = points.settings
     check_kept(points.table, settings.label, "label", f", or leave out {option('memory')}")
-    run = FileRun.of(settings, points)
+    run = FileRun.of(points)
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))
@@ -95,7 +96,7 @@ def value_to_file(
         for _ in pieces:
             pass
         how = {"streamed": {"memory": memory, "passes": passes + int(priced.again)}}
-        record = run.record(priced.rows, how)
+        record = run.record(priced.rows, run.guessed(priced), how)
         room = max(0, (memory or 4 << 30) - in_use()) // 2
         table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
         wrote = table.write(out, priced.valuation(), record, force=force)

@@ -60,7 +60,7 @@ def value_to_folder(
     progress
         Show progress bars on standard error.
     """
-    run = FileRun.of(settings, open_points(settings))
+    run = FileRun.of(open_points(settings))
     if out.suffix:
         raise InputError(
             f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
@@ -76,7 +76,7 @@ def value_to_folder(
         parts = DaskRun(problem, file_partitions(run.source), run.source, progress)
         priced = parts.count()
         run.check(priced)
-        record = run.record(priced.rows, {"engine": "dask"})
+        record = run.record(priced.rows, run.guessed(priced), {"engine": "dask"})
         names = free_parts(out, len(parts.parts))
         told = _write_all(parts, priced, names, record)
     text = json.dumps(record, indent=1, default=str) + "\n"

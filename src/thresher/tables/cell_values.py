@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,36 +13,38 @@ from numpy.typing import NDArray
 from thresher.checks import MAX_INTEGER, rows_text
 from thresher.errors import InputError, either, option
 from thresher.spelling import MISSING
+from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
 from thresher.tables.columns import Columns
+from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
+from thresher.tables.number_text import plain_numbers, sign_kind
 
+WANTED = {"percent": "no percents", "money": "no money of one currency"}
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 INTEGER = re.compile(r"[+-]?[0-9]+")
-COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-DATE = re.compile(
-    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}([./])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2}))(?![0-9])"
-)
 MOST_CATEGORIES = 1000
 
 
-def numbers(columns: Columns, name: str, *, truth: bool = False) -> NDArray[np.float64]:
-    """A column as numbers, NaN where they are missing; with `truth`, cells say true or false."""
-    column = _decoded(columns.features.column(name))
+def numbers(columns: Columns, name: str, said: str = "number") -> NDArray[np.float64]:
+    """A column as numbers, NaN where they are missing; `said` is what `stated_kind` says of it."""
+    column = decoded(columns.features.column(name))
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(columns), np.nan)
+    if pa.types.is_temporal(kind):
+        return _typed_dates(columns, name, column)
     if is_text(kind):
-        found = _truths(columns, name, column) if truth else _read_numbers(columns, name, column)
+        found = _text_numbers(columns, name, column, said)
     elif pa.types.is_boolean(kind) or pa.types.is_floating(kind):
         found = _floats(column.cast(pa.float64()))
     elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         found = _floats(column.cast(pa.float64(), safe=False))
     else:
-        dates = "dates or times" if pa.types.is_temporal(kind) else f"cells of type {kind}"
-        raise refused_column(columns, name, f"holds {dates}", "turn it into numbers")
-    if not truth and not pa.types.is_floating(kind) and getattr(kind, "scale", 0) <= 0:
+        said = f"holds cells of type {kind}"
+        raise refused_column(columns, name, said, "turn it into numbers")
+    if said == "number" and not pa.types.is_floating(kind) and getattr(kind, "scale", 0) <= 0:
         _check_integers(columns, name, column, found)
     endless = np.flatnonzero(np.isinf(found))
     if len(endless):
@@ -53,7 +55,7 @@ def numbers(columns: Columns, name: str, *, truth: bool = False) -> NDArray[np.f
 
 def categories(columns: Columns, name: str) -> pa.ChunkedArray:
     """A column as text, with which categories are told apart; missing entries stay missing."""
-    column = _decoded(columns.features.column(name))
+    column = decoded(columns.features.column(name))
     kind = column.type
     plain = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_null, is_text)
     if pa.types.is_floating(kind):
@@ -78,39 +80,27 @@ def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
 
 
 def stated_kind(columns: Columns, name: str) -> str | None:
-    """What cells say: "truth" where all of a text are true or false, in any capitals, or "number".
+    """What cells say: "number"; "truth" where all of a text are true or false, in any capitals.
 
-    It is None where all are missing.
+    It is "percent" or "money:" and the currency where the first one has such a sign, "date:" and
+    the format for a column of dates, and None where all are missing.
     """
-    column = _decoded(columns.features.column(name))
+    column = decoded(columns.features.column(name))
+    if column.null_count == len(column):
+        return None
+    if name in columns.cells.dates:
+        return _date_kind(columns, name, column)
     if not is_text(column.type):
-        return "number" if column.null_count < len(column) else None
+        return "number"
     said = None
     for chunk in column.iterchunks():
         for cell in chunk:  # most columns are told by their first cell
-            word = (cell.as_py() or "").strip().lower()
-            if word not in MISSING:
-                if word not in {"true", "false"}:
-                    return "number"
+            word = (cell.as_py() or "").strip()
+            if word.lower() not in MISSING:
+                if word.lower() not in {"true", "false"}:
+                    return (said is None and sign_kind(word)) or "number"
                 said = "truth"
     return said
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is text."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def plain_type(column: pa.ChunkedArray) -> Any:
-    """The type of a column's entries, also where a dictionary holds them."""
-    kind = column.type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(plain_type(column)) if pa.types.is_dictionary(column.type) else column
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -133,24 +123,73 @@ def _check_integers(
         raise refused_column(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
 
 
-def _read_numbers(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _text_numbers(
+    columns: Columns, name: str, column: pa.ChunkedArray, said: str
+) -> NDArray[np.float64]:
+    """Text as numbers of the kind that it says."""
+    if said == "truth":
+        return _truths(columns, name, column)
     text = column.cast(pa.string())
-    try:
-        return _floats(text.cast(pa.float64()))
-    except pa.ArrowInvalid:
-        pass  # words for missing numbers, or spaces around numbers: the slow way
-    bare = pc.utf8_trim_whitespace(text)
-    said = pc.is_in(pc.utf8_lower(bare), value_set=pa.array(MISSING))
-    bare = pc.if_else(said, pa.scalar(None, pa.string()), bare)
-    try:
-        return _floats(bare.cast(pa.float64()))
-    except pa.ArrowInvalid:
-        odd = [
-            (row, cell)
-            for row, cell in enumerate(bare.to_pylist())
-            if cell is not None and not NUMBER.fullmatch(cell)
-        ]
-        raise _no_numbers(columns, name, odd) from None
+    if said.startswith("date:"):
+        return _dates(columns, name, bare_cells(text), said.removeprefix("date:"))
+    if columns.cells.is_plain and said == "number":
+        with contextlib.suppress(pa.ArrowInvalid):  # else words for missing numbers, or spaces
+            return _floats(text.cast(pa.float64()))
+    bare = bare_cells(text)
+    if columns.cells.is_plain and said == "number":
+        with contextlib.suppress(pa.ArrowInvalid):
+            return _floats(bare.cast(pa.float64()))
+        odd = pa.chunked_array(
+            [[cell is not None and not NUMBER.fullmatch(cell) for cell in bare.to_pylist()]]
+        )
+    else:
+        marks = columns.cells.decimal, columns.cells.thousands
+        plain, odd = plain_numbers(bare, *marks, said)
+        if not pc.any(odd).as_py():
+            return _floats(plain.cast(pa.float64()))
+    raise _no_numbers(columns, name, _odd_cells(bare, odd), WANTED.get(said.partition(":")[0], ""))
+
+
+def _odd_cells(bare: pa.ChunkedArray, odd: pa.ChunkedArray) -> list[tuple[int, str]]:
+    where = np.flatnonzero(np.asarray(pc.fill_null(odd, False).to_numpy(), np.bool_))  # noqa: FBT003
+    return [(int(row), bare[int(row)].as_py()) for row in where]
+
+
+def _date_kind(columns: Columns, name: str, column: pa.ChunkedArray) -> str:
+    """The kind of a column of dates, with the format that was given or that all cells have."""
+    form = columns.cells.dates[name]
+    if form or not is_text(column.type):
+        return f"date:{form or ISO}"
+    cells = bare_cells(column.cast(pa.string())).drop_null()
+    if not len(cells):
+        return f"date:{ISO}"
+    formats = date_formats(pc.unique(cells).to_pylist())
+    if len(formats) == 1:
+        return f"date:{formats[0]}"
+    if not formats:
+        odd = [(row, cell) for row, cell in enumerate(column.to_pylist()) if cell]
+        raise _no_numbers(columns, name, odd, "no dates of one format")
+    one, other = (f"{name}={each}" for each in formats)
+    raise InputError(
+        f"{columns.source} column {name!r} has dates such as {cells[0].as_py()!r}, in which the "
+        f"day or the month may come first: say which by {option('date', [one])} or "
+        f"{option('date', [other])}"
+    )
+
+
+def _typed_dates(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+    if name not in columns.cells.dates:
+        raise refused_column(columns, name, "holds dates or times", _date_advice(name))
+    return days(column)
+
+
+def _dates(columns: Columns, name: str, bare: pa.ChunkedArray, form: str) -> NDArray[np.float64]:
+    found = text_days(bare, form)
+    odd = pc.and_(pa.chunked_array([np.isnan(found)]), pc.is_valid(bare))
+    if pc.any(odd).as_py():
+        what = "no dates" if form == ISO else f"no dates of the format {form}"
+        raise _no_numbers(columns, name, _odd_cells(bare, odd), what)
+    return found
 
 
 def _truths(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -175,18 +214,32 @@ def _whole(columns: Columns, name: str, column: pa.ChunkedArray) -> pa.ChunkedAr
 
 
 def _no_numbers(
-    columns: Columns, name: str, odd: list[tuple[int, str]], what: str = "no numbers"
+    columns: Columns, name: str, odd: list[tuple[int, str]], what: str = ""
 ) -> InputError:
     shown = ", ".join(f"{cell!r:.40} in row {columns.rows[row]}" for row, cell in odd[:3])
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
-    if odd and all(DATE.match(cell) for _, cell in odd):
+    if odd and all(is_date(cell) for _, cell in odd) and name not in columns.cells.dates:
         said = f"holds dates or times: {shown}{more}"
-        return refused_column(columns, name, said, "turn it into numbers")
-    said = f"has cells that are {what}: {shown}{more}"
-    if odd and all(COMMA.fullmatch(cell) for _, cell in odd):
-        return refused_column(columns, name, said, "write numbers with a point, not a comma")
+        return refused_column(columns, name, said, _date_advice(name))
+    said = f"has cells that are {what or 'no numbers'}: {shown}{more}"
+    return refused_column(columns, name, said, _number_advice(columns, name))
+
+
+def _date_advice(name: str) -> str:
+    return f"make numbers of it by {option('date', [name])}"
+
+
+def _number_advice(columns: Columns, name: str) -> str:
+    """The way out for a column that is no numbers, by what it looks like."""
+    seen = profile(name, columns.features.column(name), columns.cells)
+    if seen.fix:
+        return f"read it by {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
+    if seen.kind == "id":
+        return f"name it by {option('id', name)}"
+    if seen.kind == "text" and is_prose(seen):
+        return either("embed its texts first", f"embed its texts by {option('text', name)}")
     way_out = either("", f"encode it by {option('categorical', [name])}, or ")
-    return refused_column(columns, name, said, f"{way_out}clean it")
+    return f"{way_out}clean it"
 
 
 def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +18,14 @@ from numpy.typing import NDArray
 from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import check_apart, check_free, write_whole
-from thresher.tables import arrow, npz, parquet
+from thresher.tables import arrow, excel, json_lines, npz, parquet
 from thresher.tables.change_log import Change
 from thresher.tables.columns import entries_of
 from thresher.tables.delimited import NEWLINE, Delimited, edited, quoted
 from thresher.tables.label_files import LabelFile, read_label_file
 from thresher.tables.new_labels import fitting_label, relabeled, relabeled_array, written_label
-from thresher.tables.paths import is_gzip, kind_of
+from thresher.tables.packing import inner_name, is_gzip, is_packed, is_zip
+from thresher.tables.paths import kind_of
 from thresher.tables.reader import Table
 
 
@@ -65,7 +68,7 @@ class Cut:
         """Write what is left as the kind of file that the table is; the target is named so."""
         files, kind = self.table.files, self.table.kind
         if self.table.is_text:
-            _write_pieces(_pieces(self), target, temporary)
+            _write_pieces(_encoded(_pieces(self), self.table.encoding), target, temporary)
         elif kind == "parquet":
             parquet.write(self.data(), files[0], temporary)
         elif kind == "arrow":
@@ -73,6 +76,10 @@ class Cut:
             arrow.write(self.data(), files[0], temporary, packed=packed)
         elif kind == "npz":
             npz.write(files, self.array, temporary)
+        elif kind == "xlsx":
+            excel.write(files[0], self.dropped(), self.label, self.labels, temporary)
+        elif kind == "jsonl":
+            json_lines.write(files[0], self.dropped(), self.label, self.labels, temporary)
         else:
             whole = np.concatenate([npz.arrays_of(path)["X"] for path in files])
             npz.write_array(whole[self.keep], temporary)
@@ -82,6 +89,10 @@ class Cut:
         if name == self.label and self.labels:
             array = relabeled_array(array, self.labels, name)
         return array[self.keep]
+
+    def dropped(self) -> set[int]:
+        """The rows that are left out."""
+        return set(np.flatnonzero(~self.keep).tolist())
 
     def data(self) -> pa.Table:
         """The table that is left."""
@@ -177,6 +188,13 @@ def check_target(
         raise InputError(
             f"{target} must be a file of the kind of {table.files[0].name}, which is .{table.kind}"
         )
+    if not table.is_text and (is_packed(table.files[0]) or is_packed(target)):
+        raise InputError(
+            f"{table.files[0]} is packed, which goes with tables of text: unpack it first, and "
+            "name a file that is not packed"
+        )
+    if len(table.files) > 1 and table.kind in {"xlsx", "jsonl"}:
+        raise InputError(f"clean .{table.kind} files one by one, got {len(table.files)}")
     if len(table.files) > 1:
         check_apart(target, table.files)
     check_free(target, table.files, force=force)
@@ -216,8 +234,7 @@ def _write_labels(beside: LabelFile, cut: Cut, target: Path, *, force: bool) -> 
         array = relabeled_array(beside.array, cut.labels, beside.path.name)[cut.keep]
         write_whole(target, lambda temporary: npz.write_array(array, temporary), replace=force)
         return
-    drop = set(np.flatnonzero(~cut.keep).tolist())
-    pieces = beside.pieces(drop, cut.labels)
+    pieces = beside.pieces(cut.dropped(), cut.labels)
     write_whole(target, lambda temporary: _write_pieces(pieces, target, temporary), replace=force)
 
 
@@ -236,13 +253,32 @@ def _log(cut: Cut, old: list[Any], ids: list[Any] | None) -> list[Change]:
 
 
 def _write_pieces(pieces: Iterator[bytes], target: Path, temporary: Path) -> None:
-    """Write bytes, packed if the target's name ends in .gz."""
+    """Write bytes, packed if the target's name ends in .gz or .zip."""
     with temporary.open("wb") as file:
         if is_gzip(target):
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 packed.writelines(pieces)
+        elif is_zip(target):
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(zipfile.ZipInfo(inner_name(target)), b"".join(pieces))
         else:
             file.writelines(pieces)
+
+
+def _encoded(pieces: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
+    """Bytes of UTF-8 in another encoding."""
+    if encoding is None:
+        yield from pieces
+        return
+    encoder = codecs.getincrementalencoder(encoding)()
+    for piece in pieces:
+        try:
+            yield encoder.encode(piece.decode())
+        except UnicodeEncodeError as foreign:
+            raise InputError(
+                f"{foreign.object[foreign.start : foreign.end]!r} cannot be written as {encoding}: "
+                "save the table as UTF-8 first"
+            ) from None
 
 
 def _pieces(cut: Cut) -> Iterator[bytes]:
@@ -251,7 +287,7 @@ def _pieces(cut: Cut) -> Iterator[bytes]:
     column = names.index(cut.label) if cut.label is not None and cut.labels else 0
     first, last = 0, b""
     for number, path in enumerate(cut.table.files):
-        source = Delimited.open(path, between)
+        source = Delimited.open(path, between, encoding=cut.table.encoding)
         rows = _check_unchanged(cut, source, path, first, column)
         if last and not last.endswith((b"\n", b"\r")):
             newline = NEWLINE.search(source.raw)

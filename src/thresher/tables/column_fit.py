@@ -52,8 +52,10 @@ class ColumnFit:
             return
         kind = stated_kind(table, self.name)
         if kind is not None and self.kind is not None and kind != self.kind:
+            said = {kind.partition(":")[0], self.kind.partition(":")[0]} - {"number"}
+            what = "true or false" if "truth" in said else " or ".join(sorted(said))
             raise InputError(
-                f"{table.source} column {self.name!r} has cells that say true or false, and others "
+                f"{table.source} column {self.name!r} has cells that say {what}, and others "
                 f"that do not: clean it, or leave it out by {option('ignore', [self.name])}"
             )
         self.kind = self.kind or kind
@@ -76,7 +78,7 @@ class ColumnFit:
             raise refused_column(table, self.name, said, "put the rare ones together")
 
     def _median(self, table: Columns) -> float:
-        found = numbers(table, self.name, truth=self.kind == "truth")
+        found = numbers(table, self.name, self.kind or "number")
         if np.isnan(found).all():
             raise InputError(
                 f"{table.source} column {self.name!r} has no numbers, and so no median: leave it "

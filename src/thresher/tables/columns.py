@@ -21,6 +21,7 @@ from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.labels import is_missing
 from thresher.spelling import missing, whole_number
+from thresher.tables.cell_format import CellFormat
 from thresher.tables.class_labels import check_classes
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
@@ -42,6 +43,7 @@ class Columns:
     images: tuple[Hashable, ...] | None = None  # names of picture files
     source: str = "the table"  # what messages call it
     written: bool = False  # whether labels are from text, so that integers are only how they look
+    cells: CellFormat = field(default_factory=CellFormat)  # how they say numbers and dates
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # their numbers
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ def choose_columns(
     table: Table, *, label: str, features: Sequence[str] | None = None,
     id: str | None = None, owner: str | None = None,  # noqa: A002
     categorical: Sequence[str] = (), text: str | None = None, image: str | None = None,
-    ignore: Sequence[str] = (),
+    ignore: Sequence[str] = (), cells: CellFormat | None = None, task: str | None = None,
 ) -> Columns:  # fmt: skip
     """What the columns of a table are for.
 
@@ -93,6 +95,10 @@ def choose_columns(
         The columns of ids, of owners, of texts to embed, and of picture files to show.
     categorical, ignore
         Features that are categories, and columns to leave out: names or patterns.
+    cells
+        How cells say numbers and dates; its columns of dates are names or patterns.
+    task
+        "classification" where numbers that are not whole are classes all the same.
 
     Returns
     -------
@@ -113,7 +119,7 @@ def choose_columns(
     >>> found.labels, found.names
     (('cat', 'dog'), ('x1', 'x2'))
     """
-    labels, written = _labels(table, label)
+    labels, written = _labels(table, label, task)
     roles = {} if table.kind == "npy" else {label: "label"}
     for role, name in (("id", id), ("owner", owner), ("text", text), ("image", image)):
         if name is not None:
@@ -137,11 +143,23 @@ def choose_columns(
         ids=None if id is None else check_ids(table, id),
         owners=None if owner is None else tuple(_present(table, owner, "owners")),
         categorical=tuple(kinds),
+        cells=_with_dates(table, cells or CellFormat(), chosen),
         text=text,
         images=None if image is None else tuple(entries_of(table, image, "image")),
         source=table.name,
         written=written,
     )
+
+
+def _with_dates(table: Table, cells: CellFormat, chosen: Sequence[str]) -> CellFormat:
+    """The format with the names of its columns of dates in place of patterns."""
+    found = {}
+    for wanted, form in cells.dates.items():
+        for name in _matching(table, [wanted], "date"):
+            if name not in chosen:
+                raise InputError(f"{option('date')} {name!r} is not one of the features")
+            found[name] = form
+    return cells.with_dates(found)
 
 
 def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
@@ -202,13 +220,16 @@ def _unread(columns: Columns) -> Columns:
     return dataclasses.replace(columns, labels=texts) if whole else columns
 
 
-def _labels(table: Table, label: str) -> tuple[Coded, bool]:
+def _labels(table: Table, label: str, task: str | None = None) -> tuple[Coded, bool]:
     if table.kind == "npy":
         found = read_label_file(label, table.name, len(table))
-        return check_classes(f"{found.path}", found.entries, written=found.text is not None)
+        text = found.text is not None
+        return check_classes(f"{found.path}", found.entries, written=text, task=task)
     column = column_of(table, label, "label")
     entries = _coded(column) or entries_of(table, label, "label")
-    return check_classes(f"{table.name} column {label!r}", entries, written=table.is_text)
+    return check_classes(
+        f"{table.name} column {label!r}", entries, written=table.is_text, task=task
+    )
 
 
 def _coded(column: pa.ChunkedArray) -> Coded | None:

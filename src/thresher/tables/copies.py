@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.tables.cell_values import categories, is_text, numbers, plain_type, stated_kind
+from thresher.tables.cell_values import categories, numbers, stated_kind
+from thresher.tables.column_profile import is_text, plain_type
 from thresher.tables.columns import Columns
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -190,7 +191,7 @@ def column_numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
     if name in columns.categorical or name == columns.text:
         return None
     try:
-        return numbers(columns, name, truth=stated_kind(columns, name) == "truth")
+        return numbers(columns, name, stated_kind(columns, name) or "number")
     except InputError:
         if is_text(plain_type(columns.features.column(name))):
             return None

@@ -8,17 +8,17 @@ characters. A record ends at a line feed, a carriage return or both; empty lines
 from __future__ import annotations
 
 import codecs
-import gzip
 import mmap
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from thresher.errors import InputError, either, option
-from thresher.tables.paths import delimiter_of, is_gzip, kind_of
+from thresher.tables.packing import is_packed, open_bytes
+from thresher.tables.paths import delimiter_of, kind_of
 
 NEWLINE = re.compile(rb"\r\n|\n|\r")
 DELIMITERS = (",", ";", "\t", "|")
@@ -50,10 +50,12 @@ class Delimited:
     quotes: bool = True  # whether quotes mean anything
 
     @classmethod
-    def open(cls, path: Path, delimiter: str, *, quotes: bool = True) -> Delimited:
-        """The bytes of a file, decompressed where its name ends in .gz."""
-        with open_bytes(path) as file:
-            if is_gzip(path) or not path.stat().st_size:
+    def open(
+        cls, path: Path, delimiter: str, *, quotes: bool = True, encoding: str | None = None
+    ) -> Delimited:
+        """The bytes of a file, unpacked where it is packed, and as UTF-8."""
+        with open_bytes(path, encoding) as file:
+            if is_packed(path) or encoding is not None or not path.stat().st_size:
                 return cls(file.read(), delimiter, quotes)
             return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), delimiter, quotes)
 
@@ -103,11 +105,6 @@ class Delimited:
         return quoted + rb"[^\r\n" + delimiter + rb"]*+", delimiter
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """A file to read from, decompressed where its name ends in .gz."""
-    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")  # type: ignore[return-value]
-
-
 def read_names(path: Path, source: Delimited, header: Record | None) -> list[str]:
     """The names of the columns in the record that is the header."""
     if source.raw[:2] in SIXTEEN:
@@ -121,6 +118,19 @@ def read_names(path: Path, source: Delimited, header: Record | None) -> list[str
     _check_delimiter(path, names, source.delimiter)
     check_names(path, names)
     return names
+
+
+def likely_delimiter(line: str, usual: str = ",") -> str:
+    r"""What seems to stand between the cells of a line.
+
+    Examples
+    --------
+    >>> likely_delimiter("a;b;c"), likely_delimiter("a\tb,c\td"), likely_delimiter("a")
+    (';', '\t', ',')
+    """
+    counts = {mark: line.count(mark) for mark in DELIMITERS}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] else usual
 
 
 def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
@@ -158,9 +168,10 @@ def not_utf8(
 ) -> InputError:
     """An error that says where other bytes are, and how to get rid of them."""
     byte = "" if foreign is None else f" has the byte 0x{foreign.object[foreign.start]:02x}"
+    name = "utf-16" if old == "UTF-16" else "cp1252"
     return InputError(
-        f"{path} is not UTF-8 ({where}{byte}): save it as UTF-8, for example by "
-        f"iconv -f {old} -t UTF-8 {path} > utf8.csv"
+        f"{path} is not UTF-8 ({where}{byte}): read it by {option('encoding', name)}, or save it "
+        f"as UTF-8, for example by iconv -f {old} -t UTF-8 {path} > utf8.csv"
     )
 
 

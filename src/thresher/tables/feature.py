@@ -17,6 +17,7 @@ from thresher.tables.columns import Columns
 from thresher.tables.scaling import rank, unrank
 
 Numbers = NDArray[np.float64]
+KINDS = {"number", "truth", "categorical", "percent", "money", "date"}
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Feature:
     """How one column becomes numbers."""
 
     name: str
-    kind: str  # "number", "truth" (text that says true or false) or "categorical"
+    kind: str  # "categorical", or what `stated_kind` says: "number", "truth", "percent" and so on
     fill: float | None = None  # stands for missing numbers; None where they are refused
     categories: tuple[str | None, ...] = ()  # a column for each; None is for missing entries
     means: tuple[float, ...] = ()  # of the rows it was fitted on; empty where nothing is scaled
@@ -32,7 +33,7 @@ class Feature:
     knots: tuple[float, ...] = ()  # where ranks are scaled: see `thresher.tables.scaling.rank`
 
     def __post_init__(self) -> None:
-        if self.kind not in {"number", "truth", "categorical"}:
+        if self.kind.partition(":")[0] not in KINDS:
             raise InputError(f"column {self.name!r} is of an unknown kind, {self.kind!r}")
         if len(self.means) != len(self.deviations) or len(self.means) not in {0, self.width}:
             raise InputError(f"column {self.name!r} has another number of means than columns")
@@ -52,7 +53,7 @@ class Feature:
             known = np.flatnonzero(codes >= 0)
             out[known, codes[known]] = 1.0
             return out
-        found = numbers(columns, self.name, truth=self.kind == "truth")
+        found = numbers(columns, self.name, self.kind)
         empty = np.flatnonzero(np.isnan(found))
         if not len(empty):
             return found[:, None]

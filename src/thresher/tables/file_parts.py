@@ -17,6 +17,7 @@ from thresher.labels import RawLabels, check_labels
 from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
 from thresher.tables import parquet, text
+from thresher.tables.cell_format import CellFormat
 from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
 from thresher.tables.reader import CELLS, Table, read_batches
@@ -42,6 +43,8 @@ class FileParts:
     written: bool = False  # whether the labels of the validation set are from text, too
     entries: Any = None  # the labels, where a file of their own holds them
     text: bool = False  # whether that is one of text
+    task: str | None = None  # see `check_distinct`
+    cells: CellFormat = field(default_factory=CellFormat)
     _sizes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -106,7 +109,7 @@ class FileParts:
         """Names, sizes and times of the files, and their columns."""
         stats = [(path, path.stat()) for path in self.table.files]
         files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-        return {"files": files, "columns": self.columns, "delimiter": self.table.delimiter}
+        return {"files": files, "columns": self.columns, **self.table.told()}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""
@@ -119,7 +122,7 @@ class FileParts:
         text = self.is_written
         ours = plain_labels(found) if text else tuple(found)
         distinct = dict(zip(ours, found.values(), strict=True))
-        check_distinct(f"{self.name} column {self.label!r}", distinct, rows)
+        check_distinct(f"{self.name} column {self.label!r}", distinct, rows, self.task)
         empty = pa.table({})
         points, validation = same_labels(
             Columns(ours, empty, written=text), Columns(tuple(labels), empty, written=self.written)
@@ -153,7 +156,7 @@ class _Filling:
             columns = Columns(
                 tuple(range(len(labels))), some.select(list(source.features)),
                 categorical=source.categorical, source=str(self.path),
-                rows=np.arange(first, first + some.num_rows),
+                rows=np.arange(first, first + some.num_rows), cells=source.cells,
             )  # fmt: skip
             out[:] = source.encode(columns)
         self.labels.append(labels)

@@ -17,12 +17,14 @@ from thresher.labels import check_labels
 from thresher.metrics import measure
 from thresher.privacy.rows import read_text as read_numbers
 from thresher.tables.delimited import check_names
+from thresher.tables.packing import is_gzip, is_zip
 from thresher.tables.paths import delimiter_of, kind_of
 from thresher.tables.reader import read_columns
 from thresher.tables.text import read as read_text
 from thresher.tables.text import read_lines
 from thresher.times import arrow_entries
 
+BINARY = {"parquet", "arrow"}
 KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"
 
 
@@ -154,6 +156,8 @@ def _kind(path: Path) -> str:
     kind = kind_of(path)
     if kind == "npy":
         raise InputError(f"{path} has no labels: use a {KINDS} file")
+    if kind in {"xlsx", "jsonl", "txt"} or is_zip(path) or (is_gzip(path) and kind in BINARY):
+        raise InputError(f"{path} cannot be read here: use a {KINDS} file")
     return kind
 
 

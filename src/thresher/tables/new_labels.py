@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.tables.cell_values import is_text
+from thresher.tables.column_profile import is_text
 from thresher.times import arrow_entries, plain_time
 
 TRUTH = {"true": True, "false": False}

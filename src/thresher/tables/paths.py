@@ -8,6 +8,7 @@ from pathlib import Path
 
 from thresher.errors import InputError, option
 from thresher.spelling import MOST_NAMES, nearest, told_apart
+from thresher.tables.packing import inner_name, is_packed, is_zip
 
 KINDS = {
     ".csv": "csv",
@@ -17,8 +18,13 @@ KINDS = {
     ".feather": "arrow",
     ".npz": "npz",
     ".npy": "npy",
+    ".xlsx": "xlsx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".txt": "txt",
 }
-TEXT_KINDS = {"csv": ",", "tsv": "\t"}
+TEXT_KINDS = {"csv": ",", "tsv": "\t", "txt": "\t"}
+UNPACKED = {"npz", "npy"}  # kinds that are packed themselves, or mapped
 WORDS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -55,7 +61,7 @@ def find_files(spec: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def kind_of(path: Path) -> str:
-    """The kind of table that a file holds, by its name; .gz of text counts as text.
+    """The kind of table that a file holds, by its name; inside a .gz or .zip, by the name there.
 
     Examples
     --------
@@ -64,13 +70,11 @@ def kind_of(path: Path) -> str:
     """
     kind = _kind(path)
     if kind is None:
-        raise InputError(f"{path} must be a {_suffixes()} file, or a .csv.gz or .tsv.gz")
+        raise InputError(
+            f"{path} must be a {_suffixes()} file, or one of them as .gz or .zip (not .npz and "
+            ".npy)"
+        )
     return kind
-
-
-def is_gzip(path: Path) -> bool:
-    """Whether a file is compressed, by its name."""
-    return path.suffix.lower() == ".gz"
 
 
 def check_delimiter(delimiter: object) -> str:
@@ -116,13 +120,15 @@ def _check_one_kind(spec: str | os.PathLike[str], found: list[Path]) -> None:
 
 
 def _kind(path: Path) -> str | None:
-    packed = is_gzip(path)
-    kind = KINDS.get(Path(path.stem if packed else path).suffix.lower())
-    return None if packed and kind not in TEXT_KINDS else kind
+    kind = KINDS.get(Path(inner_name(path)).suffix.lower())
+    return None if is_packed(path) and kind in UNPACKED else kind
 
 
 def _is_table(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", "_")) and _kind(path) is not None
+    """Whether a file of a folder is a table; a .txt, which may say anything, and a .zip are not."""
+    if not path.is_file() or path.name.startswith((".", "_")) or is_zip(path):
+        return False
+    return _kind(path) not in {None, "txt"}
 
 
 def _suffixes() -> str:

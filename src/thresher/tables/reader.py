@@ -16,11 +16,15 @@ import pyarrow as pa
 from thresher.checks import check_columns
 from thresher.errors import InputError
 from thresher.files import BROKEN, KEY, damaged
-from thresher.tables import arrow, npz, parquet, text
-from thresher.tables.delimited import check_names
+from thresher.tables import arrow, excel, json_lines, npz, parquet, text
+from thresher.tables.cell_format import without_words
+from thresher.tables.delimited import check_names, likely_delimiter
+from thresher.tables.packing import check_encoding, unpacked
 from thresher.tables.paths import TEXT_KINDS, delimiter_of, find_files, kind_of
 
-FORMATS: Mapping[str, Any] = {"parquet": parquet, "arrow": arrow, "npz": npz, "npy": npz}
+FORMATS: Mapping[str, Any] = {
+    "parquet": parquet, "arrow": arrow, "npz": npz, "npy": npz, "xlsx": excel, "jsonl": json_lines,
+}  # fmt: skip
 CELLS = 1 << 19  # of a small table
 
 
@@ -30,8 +34,10 @@ class Table:
 
     data: pa.Table  # all columns of .csv and .tsv files are text
     files: tuple[Path, ...]  # in the order of their rows
-    kind: str  # "csv", "tsv", "parquet", "arrow", "npz" or "npy"
+    kind: str  # such as "csv" or "parquet": see `thresher.tables.paths.KINDS`
     delimiter: str | None = None  # what stands between cells; None where there are none
+    encoding: str | None = None  # of text that is not UTF-8
+    na: tuple[str, ...] = ()  # words that say that a cell is missing
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -42,24 +48,36 @@ class Table:
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
         return f"{self.files[0]}{more}"
 
+    def told(self) -> dict[str, Any]:
+        """How its files are read, for what tells one run from another."""
+        return {"delimiter": self.delimiter, "encoding": self.encoding, "na": list(self.na)}
+
     @property
     def is_text(self) -> bool:
         """Whether its files are text."""
         return self.kind in TEXT_KINDS
 
 
-def read_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+def read_table(
+    spec: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None,
+    na: Sequence[str] = (),
+) -> Table:  # fmt: skip
     r"""The table that a file, a folder or a pattern holds.
 
     Parameters
     ----------
     spec
-        A .csv, .tsv, .parquet, .arrow, .feather, .npz or .npy file (text may be .gz), a folder of
-        files of one kind, or a pattern such as "parts/*.csv". Several files are read in the order
-        of their names and must have the same columns.
+        A .csv, .tsv, .txt, .parquet, .arrow, .feather, .xlsx, .jsonl, .npz or .npy file, most of
+        them also as .gz or as the only one in a .zip; a folder of files of one kind, or a pattern
+        such as "parts/*.csv". Several files are read in the order of their names and must have the
+        same columns.
     delimiter
-        What stands between cells of text: a comma in a .csv, a tab in a .tsv if not given. Files of
-        other kinds have none.
+        What stands between cells of text: a comma in a .csv, a tab in a .tsv, and what the first
+        line of a .txt has most if not given. Files of other kinds have none.
+    encoding
+        That of text, such as "latin-1"; UTF-8 if not given.
+    na
+        Words that say that a cell is missing, besides an empty one.
 
     Returns
     -------
@@ -82,10 +100,8 @@ def read_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) ->
     >>> table.data.to_pydict()
     {'x': ['1.50', None], 'y': ['cat', 'dog']}
     """
-    files = find_files(spec)
-    kind = kind_of(files[0])
-    between = delimiter_of(kind, delimiter)
-    parts = [_read_one(path, kind, between) for path in files]
+    files, kind, between, how = _opened(spec, delimiter, encoding)
+    parts = [_read_one(path, kind, between, how) for path in files]
     for part, path in zip(parts[1:], files[1:], strict=True):
         _check_same_names(part.schema, parts[0].schema, path, files[0])
     try:
@@ -94,27 +110,45 @@ def read_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) ->
         for part, path in zip(parts, files, strict=True):
             _check_same_types(part.schema, parts[0].schema, path, files[0])
         raise InputError(f"{files[0]} and the files after it differ in their types") from unlike
-    return Table(data, files, kind, between)
+    return Table(without_words(data, na), files, kind, between, how, tuple(na))
 
 
-def scan_table(spec: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+def scan_table(
+    spec: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None,
+    na: Sequence[str] = (),
+) -> Table:  # fmt: skip
     """A table without its rows: the files, and the columns that all of them have."""
-    files = find_files(spec)
-    kind = kind_of(files[0])
+    files, kind, between, how = _opened(spec, delimiter, encoding)
+    if kind in {"xlsx", "jsonl"}:
+        raise InputError(f"{files[0]} can only be read as a whole: save it as .parquet or .csv")
     if kind in {"npz", "npy"}:
         raise InputError(
             f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
             "numpy.load(path, mmap_mode='r')"
         )
+    empty = common_schema(files, kind, between, how).empty_table()
+    return Table(empty, files, kind, between, how, tuple(na))
+
+
+def _opened(
+    spec: str | os.PathLike[str], delimiter: str | None, encoding: str | None
+) -> tuple[tuple[Path, ...], str, str | None, str | None]:
+    """The files, their kind, and for text what stands between cells and how it is encoded."""
+    files, how = find_files(spec), check_encoding(encoding)
+    kind = kind_of(files[0])
     between = delimiter_of(kind, delimiter)
-    return Table(common_schema(files, kind, between).empty_table(), files, kind, between)
+    if kind == "txt" and delimiter is None:
+        between = likely_delimiter(text.first_line(files[0], how), "\t")
+    return files, kind, between, how if between else None
 
 
-def common_schema(files: Sequence[Path], kind: str, delimiter: str | None) -> pa.Schema:
+def common_schema(
+    files: Sequence[Path], kind: str, delimiter: str | None, encoding: str | None = None
+) -> pa.Schema:
     """The columns of the first file, if all have the same."""
-    first = _schema(files[0], kind, delimiter)
+    first = _schema(files[0], kind, delimiter, encoding)
     for path in files[1:]:
-        found = _schema(path, kind, delimiter)
+        found = _schema(path, kind, delimiter, encoding)
         _check_same_names(found, first, path, files[0])
         _check_same_types(found, first, path, files[0])
     return first
@@ -140,20 +174,20 @@ def read_batches(
     names, most = list(wanted), max(64, CELLS // max(1, len(wanted)))
     with _refusing(path, table.kind):
         if table.delimiter is None:
-            batches = FORMATS[table.kind].batches(path, names, start, most)
+            batches = FORMATS[table.kind].batches(unpacked(path), names, start, most)
         else:
-            batches = text.batches(path, table.delimiter, names)
+            batches = text.batches(path, table.delimiter, names, table.encoding)
         for first, some in batches:
             past = max(0, start - first)
             if past < some.num_rows:
-                rest = some.slice(past).select(names)
+                rest = without_words(some.slice(past).select(names), table.na)
                 rest.validate(full=True)  # damaged offsets lead out of the file
                 yield first + past, rest
 
 
 def read_columns(path: Path, kind: str) -> pa.Table:
     """The table in a file that is no text, as it is: maybe without rows."""
-    return FORMATS[kind].read(path)
+    return FORMATS[kind].read(unpacked(path))
 
 
 def input_digest(files: Iterable[Path]) -> str:
@@ -222,18 +256,21 @@ def _check_same_types(found: pa.Schema, wanted: pa.Schema, path: Path, first: Pa
             )
 
 
-def _schema(path: Path, kind: str, delimiter: str | None) -> pa.Schema:
+def _schema(path: Path, kind: str, delimiter: str | None, encoding: str | None) -> pa.Schema:
     with _refusing(path, kind):
-        found = text.schema(path, delimiter) if delimiter else FORMATS[kind].schema(path)
+        if delimiter:
+            found = text.schema(path, delimiter, encoding)
+        else:
+            found = FORMATS[kind].schema(unpacked(path))
         check_names(path, found.names)  # raises where one is no text
     return found
 
 
-def _read_one(path: Path, kind: str, delimiter: str | None) -> pa.Table:
+def _read_one(path: Path, kind: str, delimiter: str | None, encoding: str | None) -> pa.Table:
     if not path.stat().st_size:
         raise InputError(f"{path} is empty")
     with _refusing(path, kind):
-        data = text.read(path, delimiter) if delimiter else read_columns(path, kind)
+        data = text.read(path, delimiter, encoding) if delimiter else read_columns(path, kind)
         check_names(path, data.column_names)  # raises where one is no text
     if not data.num_rows:
         raise InputError(f"{path} has columns but no rows: at least one row is needed")

@@ -24,7 +24,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from thresher.errors import InputError, option
-from thresher.tables.delimited import Delimited, Record, not_utf8, open_bytes, read_names
+from thresher.tables.delimited import Delimited, Record, not_utf8, read_names
+from thresher.tables.packing import open_bytes
 
 BLOCK = 1 << 26  # bytes of text without quotes parsed at a time, and so the most one row may have
 MOST = (1 << 31) - 1  # bytes that Arrow parses at a time
@@ -43,13 +44,14 @@ class Lines:
     unread: dict[int, str] = field(default_factory=dict)  # other lines, and why; as private
 
 
-def read(path: Path, delimiter: str) -> pa.Table:
+def read(path: Path, delimiter: str, encoding: str | None = None) -> pa.Table:
     """The table in a file: a header, then rows as wide; all cells are text.
 
     Cells that are empty and not in quotes are missing; cells in quotes may hold line ends. Empty
-    lines are passed over. The text is UTF-8, with or without a byte order mark.
+    lines are passed over. The text is UTF-8, with or without a byte order mark, or as its encoding
+    says.
     """
-    source = Delimited.open(path, delimiter)
+    source = Delimited.open(path, delimiter, encoding=encoding)
     header, first = islice(chain(source.records(), (None, None)), 2)
     names = read_names(path, source, header)
     if header is None or first is None:
@@ -57,18 +59,29 @@ def read(path: Path, delimiter: str) -> pa.Table:
     return _rows(path, source, header.end, names)
 
 
-def schema(path: Path, delimiter: str) -> pa.Schema:
+def first_line(path: Path, encoding: str | None = None) -> str:
+    """The first line of a file that says something."""
+    with open_bytes(path, encoding) as file:
+        for line in file.read(BATCH).splitlines():
+            if line.strip():
+                return line.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    return ""
+
+
+def schema(path: Path, delimiter: str, encoding: str | None = None) -> pa.Schema:
     """The columns of a file, all of them text."""
-    with contextlib.closing(_pieces(path, delimiter)) as pieces:
+    with contextlib.closing(_pieces(path, delimiter, encoding)) as pieces:
         for names, *_ in pieces:
             return pa.schema([(name, pa.string()) for name in names])
     raise _no_rows(path)
 
 
-def batches(path: Path, delimiter: str, wanted: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+def batches(
+    path: Path, delimiter: str, wanted: Sequence[str], encoding: str | None = None
+) -> Iterator[tuple[int, pa.Table]]:
     """The rows in small tables, each with the number of its first row."""
     row = 0
-    for names, source, start, lines in _pieces(path, delimiter):
+    for names, source, start, lines in _pieces(path, delimiter, encoding):
         table = _rows(path, source, start, names, wanted, lines)
         yield row, table
         row += table.num_rows
@@ -97,13 +110,15 @@ def _no_rows(path: Path) -> InputError:
     return InputError(f"{path} has a header but no rows: at least one row is needed")
 
 
-def _pieces(path: Path, delimiter: str) -> Generator[tuple[list[str], Delimited, int, int]]:
+def _pieces(
+    path: Path, delimiter: str, encoding: str | None = None
+) -> Generator[tuple[list[str], Delimited, int, int]]:
     """Pieces of text that have rows and end where one does.
 
     With each come the names of the columns, where its rows start, and how many lines are before it.
     """
     rest, lines, names, last = b"", 0, None, False
-    with open_bytes(path) as file:
+    with open_bytes(path, encoding) as file:
         while not last:
             more = file.read(BATCH)
             last = len(more) < BATCH

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.spelling import missing
-from thresher.tables.cell_values import categories, is_text, numbers, plain_type, stated_kind
+from thresher.tables.cell_values import categories, numbers, stated_kind
+from thresher.tables.column_profile import is_text, plain_type
 from thresher.tables.columns import Columns
 
 FORMAT = "thresher-tree-encoder-1"
@@ -32,14 +33,14 @@ class TreeColumn:
     """How one column becomes one column of numbers."""
 
     name: str
-    kind: str  # "number", "truth" (text that says true or false) or "categorical"
+    kind: str  # "categorical", or what `stated_kind` says
     categories: tuple[str, ...] = ()  # their places are their numbers
     width: ClassVar[int] = 1
 
     def read(self, columns: Columns) -> Numbers:
         """The column of a table; what is missing, and a category that is not known, is NaN."""
         if self.kind != "categorical":
-            return numbers(columns, self.name, truth=self.kind == "truth")
+            return numbers(columns, self.name, self.kind)
         known = pa.array(self.categories, pa.string())
         found = pc.index_in(categories(columns, self.name), value_set=known, skip_nulls=True)
         return np.asarray(pc.fill_null(found.cast(pa.float64()), np.nan).to_numpy(), np.float64)
@@ -110,7 +111,7 @@ def _fitted(columns: Columns, name: str) -> TreeColumn:
         return TreeColumn(name, "categorical", _categories(columns, name))
     kind = stated_kind(columns, name) or "number"
     try:
-        numbers(columns, name, truth=kind == "truth")
+        numbers(columns, name, kind)
     except InputError:
         if not is_text(plain_type(columns.features.column(name))):
             raise

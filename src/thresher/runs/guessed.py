@@ -1,0 +1,134 @@
+"""What the columns of a table are for, where nobody said: guessed, told and recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from thresher.coded import Coded
+from thresher.errors import InputError, option
+from thresher.runs.choice import ARRAYS
+from thresher.runs.settings import Settings
+from thresher.spelling import MOST_NAMES
+from thresher.tables.class_labels import infer_task
+from thresher.tables.column_profile import Profile, profile
+from thresher.tables.columns import check_ids
+from thresher.tables.guesses import (
+    Guess,
+    guess_id,
+    guess_label,
+    guess_owner,
+    label_candidates,
+)
+from thresher.tables.reader import Table
+
+LOOKED = 2_000  # rows that guesses are made by
+USUAL = "y"  # the column of labels, where there is one of that name
+NAMING = ("features", "ignore", "categorical", "date")
+
+Guesses = Mapping[str, Guess]
+
+
+def guess_roles(settings: Settings, table: Table) -> tuple[Settings, Guesses]:
+    """The settings with columns for labels, ids and owners, and which of these were guessed."""
+    wanted = settings.guess
+    settings = dataclasses.replace(settings, guess=())
+    if not wanted or table.kind in ARRAYS:
+        return settings, {}
+    known = look_at(settings, table, LOOKED)
+    found = find_roles(settings, known, wanted)
+    if "id" in found and not _are_distinct(table, found["id"].column):
+        del found["id"]
+    if "label" in wanted and "label" not in found and USUAL not in table.data.column_names:
+        raise _no_label(table, known)
+    columns: dict[str, Any] = {role: guess.column for role, guess in found.items()}
+    return dataclasses.replace(settings, **columns), found
+
+
+def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[Profile]:
+    """What the columns are, by so many rows, or by all."""
+    some = table.data.slice(0, rows)
+    cells = settings.cells()
+    dates = {name: form for name, form in cells.dates.items() if name in some.column_names}
+    cells = cells.with_dates(dates)
+    return [profile(name, some.column(name), cells) for name in some.column_names]
+
+
+def find_roles(
+    settings: Settings, known: list[Profile], wanted: tuple[str, ...]
+) -> dict[str, Guess]:
+    """The guesses for the roles that are wanted, each of another column."""
+    patterns = [entry.partition("=%")[0] for key in NAMING for entry in getattr(settings, key)]
+    others = {settings.text, settings.id, settings.owner, "label" in wanted or settings.label}
+    free = [
+        each
+        for each in known
+        if each.name not in others and not any(fnmatchcase(each.name, x) for x in patterns)
+    ]
+    found: dict[str, Guess] = {}
+    ways = (("id", guess_id), ("owner", guess_owner), ("label", guess_label))
+    for role, way in ways:
+        usual = role == "label" and any(each.name == USUAL for each in free)
+        guess = None if role not in wanted or usual else way(free)
+        if guess is not None:
+            found[role] = guess
+            free = [each for each in free if each.name != guess.column]
+    return {role: found[role] for role in ("label", "id", "owner") if role in found}
+
+
+def told_guesses(
+    settings: Settings, guesses: Guesses, labels: Any, what: str, rows: int | None = None
+) -> dict[str, Any]:
+    """The guesses for the record, the task among them; labels that may be amounts are refused."""
+    found = told_roles(guesses)
+    if settings.task is not None:
+        return found
+    why = infer_task(what, Coded.of(labels).distinct, rows or len(labels))
+    return {**found, "task": {"task": "classification", "why": why}}
+
+
+def told_roles(guesses: Guesses) -> dict[str, Any]:
+    """The columns that were guessed, for the record."""
+    return {role: {"column": each.column, "why": each.why} for role, each in guesses.items()}
+
+
+def guesses_in_words(guessed: Mapping[str, Any]) -> str:
+    """One line about guesses; empty where there is nothing to say.
+
+    Examples
+    --------
+    >>> guesses_in_words({"label": {"column": "kind", "why": "by its name"}})
+    'label kind (by its name)'
+    """
+    roles = [role for role in ("label", "id", "owner") if role in guessed]
+    said = [
+        f"{role} {guessed[role]['column'] or repr('')} ({guessed[role]['why']})" for role in roles
+    ]
+    task = guessed.get("task")
+    if task is not None and (roles or not task["why"].endswith("text")):
+        said.append(f"task {task['task']} ({task['why']})")
+    return ", ".join(said)
+
+
+def _are_distinct(table: Table, name: str) -> bool:
+    if len(table) <= LOOKED:
+        return True
+    try:
+        check_ids(table, name)
+    except InputError:
+        return False
+    return True
+
+
+def _no_label(table: Table, known: list[Profile]) -> InputError:
+    likely = label_candidates(known)
+    names = likely or [each.name for each in known]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    shown = ", ".join(map(repr, names[:MOST_NAMES]))
+    what = f"; it may be one of {shown}{more}" if likely else f"; the columns are {shown}{more}"
+    return InputError(
+        f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it by "
+        f"{option('label')}{what}"
+    )

@@ -1,0 +1,147 @@
+"""What is in a table, everything that is in the way, and one command line that solves it.
+
+A problem is what the run itself would refuse: every check is made, one after the other, with the
+fixes for what came before. So the command at the end is one that passes them all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.errors import InputError, in_options, message_of
+from thresher.runs.problems import ProblemSearch
+from thresher.runs.settings import Settings
+from thresher.tables.column_profile import Profile
+from thresher.tables.guesses import Guess
+
+ROUNDS = 8  # of fixing one thing and looking again
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found.
+
+    Parameters
+    ----------
+    source, rows
+        What messages call the table, and how many rows it has.
+    profiles
+        What each column is.
+    guesses
+        The columns of labels, ids and owners, where nobody named them.
+    problems
+        Everything that a run would refuse, as it would say it.
+    command
+        The line that solves all of them, or as many as can be.
+    solved
+        Whether it solves all of them.
+    """
+
+    source: str
+    rows: int
+    profiles: tuple[Profile, ...]
+    guesses: Mapping[str, Guess]
+    problems: tuple[str, ...]
+    command: str
+    solved: bool = True
+
+    def told(self) -> dict[str, Any]:
+        """All of it for programs."""
+        return {
+            "file": self.source,
+            "rows": self.rows,
+            "columns": [dataclasses.asdict(each) for each in self.profiles],
+            "guesses": {role: dataclasses.asdict(each) for role, each in self.guesses.items()},
+            "problems": [in_options(each) for each in self.problems],
+            "command": self.command,
+            "solved": self.solved,
+        }
+
+    def advice(self) -> str:
+        """The line to type, and what it does."""
+        if not self.problems:
+            return f"ready: {self.command}"
+        if self.solved:
+            return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
+        return f"once the rest is settled: {self.command}"
+
+    def summary(self) -> str:
+        """The columns in one line.
+
+        Examples
+        --------
+        >>> columns = Profile("x", "number", 9, 1, 8), Profile("y", "category", 9, 0, 2)
+        >>> Inspection("a.csv", 9, columns, {}, (), "").summary()
+        'a.csv has 9 rows; 1 number (x), 1 category (y); 1 missing cell'
+        """
+        groups: dict[str, list[str]] = {}
+        for each in self.profiles:
+            groups.setdefault(each.kind, []).append(each.name or "''")
+        said = []
+        for kind, names in groups.items():
+            shown = ", ".join(names) if len(names) <= 6 else f"{names[0]} to {names[-1]}"
+            said.append(f"{len(names)} {_plural(kind, len(names))} ({shown})")
+        empty = sum(each.missing for each in self.profiles)
+        gaps = f"; {empty} missing cell{'s' * (empty != 1)}" if empty else ""
+        return f"{self.source} has {self.rows} rows; {', '.join(said)}{gaps}"
+
+
+def inspect_files(settings: Settings) -> Inspection:
+    r"""Look at the points, and at the validation set if there is one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     rows = [f"{i},{i % 7},{'cat dog'.split()[i % 2]}" for i in range(30)]
+    ...     _ = path.write_text("id;x;kind\\n".replace(";", ",") + "\\n".join(rows))
+    ...     found = inspect_files(Settings(str(path), guess=("label", "id", "owner")))
+    >>> [each.kind for each in found.profiles], found.problems
+    (['id', 'number', 'category'], ())
+    >>> found.command.replace(str(path), "a.csv")
+    'thresher value a.csv --label kind --id id'
+    """
+    search = ProblemSearch(settings)
+    for _ in range(ROUNDS):
+        before, found = search.settings, len(search.problems)
+        search.look()
+        if search.settings == before:
+            break
+    return Inspection(
+        search.source, search.rows, tuple(search.known), search.guesses,
+        tuple(dict.fromkeys(search.problems)), search.command(), len(search.problems) == found,
+    )  # fmt: skip
+
+
+def _plural(kind: str, count: int) -> str:
+    return kind if count == 1 else {"category": "categories"}.get(kind, f"{kind}s")
+
+
+@contextlib.contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Add to what is refused inside: all other problems, the columns, and the line that helps."""
+    try:
+        yield
+    except InputError as refused:
+        with contextlib.suppress(InputError, OSError):
+            for note in _notes(refused, inspect_files(settings)):
+                refused.add_note(note)
+        raise
+
+
+def _notes(refused: InputError, found: Inspection) -> list[str]:
+    if not found.problems:
+        return []
+    others = [each for each in found.problems if each != message_of(refused)]
+    notes = [f"also: {each}" for each in others]
+    notes.append(f"columns: {found.summary()}")
+    if found.guesses:
+        said = [f"{role} {each.column} ({each.why})" for role, each in found.guesses.items()]
+        notes.append(f"guessed: {', '.join(said)}")
+    return [*notes, found.advice()]

@@ -1,0 +1,261 @@
+"""All problems of a table, each with the options that solve it.
+
+A problem is what the run itself would refuse: every check is made, one after the other, with the
+fixes for what came before.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thresher.errors import InputError, UndecidedError, message_of
+from thresher.labels import is_missing
+from thresher.runs.choice import choose_method
+from thresher.runs.guessed import find_roles, look_at, told_guesses
+from thresher.runs.mismatch import role_of
+from thresher.runs.settings import Settings
+from thresher.runs.sources import like_points, point_columns, validation_table
+from thresher.tables.column_profile import Profile
+from thresher.tables.columns import Columns, check_ids, entries_of
+from thresher.tables.delimited import likely_delimiter
+from thresher.tables.encoder import Encoder
+from thresher.tables.guesses import Guess, label_candidates
+from thresher.tables.packing import open_bytes
+from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
+from thresher.tables.reader import Table, read_table
+from thresher.tables.text import first_line
+from thresher.tables.tree_encoder import TreeEncoder
+
+UNKNOWN = "COLUMN"  # stands for a name that nobody can guess
+BYTES = 1 << 20  # of a file that its encoding is told by
+
+
+@dataclass
+class ProblemSearch:
+    """Problems found so far, and the settings that solve them."""
+
+    settings: Settings
+    problems: list[str] = field(default_factory=list)
+    guesses: dict[str, Guess] = field(default_factory=dict)
+    known: list[Profile] = field(default_factory=list)
+    rows: int = 0
+    source: str = ""
+
+    def look(self) -> None:
+        """Make all checks that can be made, and note fixes for what they find."""
+        table = self._read()
+        if table is None:
+            return
+        self.source, self.rows = table.name, len(table)
+        self.known = look_at(self.settings, table)
+        self._guess(table)
+        if self._check_roles(table):
+            points = point_columns(self.settings, table)
+            self._check_features(table, points)
+            self._check_validation(table, points)
+
+    def command(self) -> str:
+        """The line that solves what was found."""
+        return dataclasses.replace(self.settings, guess=()).command()
+
+    def fix(self, **changes: Any) -> None:
+        """Change settings."""
+        self.settings = dataclasses.replace(self.settings, **changes)
+
+    def leave_out(self, name: str) -> None:
+        """Ignore a column from now on."""
+        if name not in self.settings.ignore:
+            self.fix(ignore=(*self.settings.ignore, name))
+
+    @contextlib.contextmanager
+    def checking(self) -> Iterator[list[InputError]]:
+        """Note what is refused inside; the list has it afterwards."""
+        caught: list[InputError] = []
+        try:
+            yield caught
+        except InputError as refused:
+            self.problems.append(message_of(refused))
+            caught.append(refused)
+
+    def _read(self) -> Table | None:
+        """The table; None where it cannot be read yet."""
+        try:
+            return read_table(self.settings.file, **self.settings.reading())
+        except InputError as refused:
+            changes = _reading_fix(self.settings)
+            if not changes:
+                raise
+            self.problems.append(message_of(refused))
+            self.fix(**changes)
+            return None
+
+    def _guess(self, table: Table) -> None:
+        wanted = self.settings.guess
+        found = find_roles(self.settings, self.known, wanted)
+        self.guesses |= found
+        columns: dict[str, Any] = {role: each.column for role, each in found.items()}
+        self.fix(guess=(), **columns)
+        if self.settings.label in table.data.column_names or table.kind == "npy":
+            return
+        with self.checking():
+            entries_of(table, self.settings.label, "label")
+        likely = label_candidates(self.known)
+        self.fix(label=likely[-1] if likely else UNKNOWN)
+
+    def _check_roles(self, table: Table) -> bool:
+        """Whether labels, ids and owners will do, and there is a name for each feature."""
+        settings = self.settings
+        if settings.id is not None:
+            with self.checking() as wrong:
+                check_ids(table, settings.id)
+            if wrong:
+                self.leave_out(settings.id)
+                self.fix(id=None)
+        if settings.owner is not None and _has_gaps(table, settings.owner):
+            self.leave_out(settings.owner)
+            self.fix(owner=None)
+        with self.checking() as wrong:
+            points = point_columns(self.settings, table)
+            told_guesses(settings, {}, points.labels, f"{table.name} column {settings.label!r}")
+        if wrong:
+            self._fix_labels(table, wrong[0])
+        return not wrong
+
+    def _fix_labels(self, table: Table, wrong: InputError) -> None:
+        """What helps where labels are missing or no classes, or where a column has no name."""
+        if isinstance(wrong, UndecidedError):
+            self._fix_task(table)
+        elif self.settings.label == UNKNOWN:
+            return
+        elif self.settings.unlabeled is None and _has_gaps(table, self.settings.label):
+            self.fix(unlabeled="skip")
+        elif "" in table.data.column_names and not self.settings.features:
+            self.leave_out("")
+
+    def _fix_task(self, table: Table) -> None:
+        before = self.settings
+        with contextlib.suppress(InputError):
+            self.fix(task="classification")
+            point_columns(self.settings, table)
+            return
+        self.settings = before
+
+    def _check_features(self, table: Table, points: Columns) -> None:
+        """Read every feature as the run would."""
+        before = self.settings
+        settings, _ = choose_method(before, table, points)
+        forest = settings.method == "forest"
+        known = {each.name: each for each in self.known}
+        for name in points.names:
+            if name == points.text:
+                continue
+            one = dataclasses.replace(
+                points, features=points.features.select([name]), text=None,
+                categorical=tuple({name} & {*points.categorical}),
+            )  # fmt: skip
+            with self.checking() as wrong:
+                if forest:
+                    TreeEncoder.fit(one)
+                else:
+                    Encoder.fit(one, fill=settings.fill)
+            if wrong:
+                self._fix_feature(known[name], before, forest=forest)
+
+    def _read_as(self, column: Profile, before: Settings) -> None:
+        """Read a column by the options that it needs.
+
+        Where another column needs them otherwise, it is looked at again, or left out.
+        """
+        now = self.settings
+        with contextlib.suppress(InputError):  # marks that do not go together
+            self.fix(**_reading_changes(now, column))
+        if self.settings == now == before:
+            self.leave_out(column.name)
+
+    def _fix_feature(self, column: Profile, before: Settings, *, forest: bool) -> None:
+        """Read a column as what it is, or leave it out."""
+        name, settings = column.name, self.settings
+        if column.fix:
+            self._read_as(column, before)
+        elif column.kind == "id" and settings.id is None and column.distinct == self.rows:
+            self.fix(id=name)
+            self.guesses["id"] = Guess(name, column.note)
+        elif column.kind == "category" and not forest and name not in settings.categorical:
+            self.fix(categorical=(*settings.categorical, name))
+        elif column.kind == "number" and column.missing and not forest and settings.fill is None:
+            self.fix(fill="median")
+        else:
+            self.leave_out(name)
+
+    def _check_validation(self, table: Table, points: Columns) -> None:
+        """Look for the features in the validation set."""
+        beside = None
+        with self.checking() as wrong:
+            beside = validation_table(self.settings, table)
+            if beside is not None:
+                like_points(self.settings, points, beside)
+        if beside is None:
+            return
+        lacking = [name for name in points.names if name not in beside.data.column_names]
+        for name in lacking if wrong else ():
+            role = role_of(points, name)
+            if role is not None and getattr(self.settings, role) is None:
+                self.fix(**{role: name})
+            else:
+                self.leave_out(name)
+
+
+def _reading_changes(settings: Settings, column: Profile) -> dict[str, Any]:
+    """The options by which a column is read; none where another column needs them otherwise."""
+    changes: dict[str, Any] = {}
+    for key, entry in column.fix.items():
+        now, usual = getattr(settings, key), Settings.__dataclass_fields__[key].default
+        if isinstance(now, tuple):
+            changes[key] = (*now, *(each for each in entry if each not in now))
+        elif now in {usual, entry}:
+            changes[key] = entry
+        else:
+            return {}
+    same = all(getattr(settings, key) == entry for key, entry in changes.items())
+    return {} if same else changes
+
+
+def _reading_fix(settings: Settings) -> dict[str, Any]:
+    """Another encoding or delimiter, by the first bytes of a file of text."""
+    path = find_files(settings.file)[0]
+    if kind_of(path) not in TEXT_KINDS:
+        return {}
+    if settings.encoding is None and (encoding := _likely_encoding(path)):
+        return {"encoding": encoding}
+    likely = likely_delimiter(first_line(path, settings.encoding))
+    usual = settings.delimiter or TEXT_KINDS[kind_of(path)]
+    if settings.delimiter is None and likely != usual:
+        return {"delimiter": "tab" if likely == "\t" else likely}
+    return {}
+
+
+def _likely_encoding(path: Path) -> str:
+    """What text is in that is not UTF-8; empty where it is."""
+    with open_bytes(path) as file:
+        some = file.read(BYTES)
+    if some.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", "cp1252", "latin-1"):
+        try:
+            codecs.getincrementaldecoder(encoding)().decode(some)
+        except UnicodeDecodeError:
+            continue
+        return "" if encoding == "utf-8" else encoding
+    return ""
+
+
+def _has_gaps(table: Table, name: str) -> bool:
+    if name not in table.data.column_names:
+        return False
+    return any(map(is_missing, entries_of(table, name, "label")))

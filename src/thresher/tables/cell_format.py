@@ -1,0 +1,111 @@
+"""CellFormat: how cells say numbers, dates, and that nothing is there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thresher.errors import InputError, option
+
+WORDS = {"space": " ", "none": None, "apostrophe": "'"}
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """How cells say numbers and dates.
+
+    Parameters
+    ----------
+    decimal, thousands
+        The marks in numbers of text: "." or "," before decimals; ",", ".", "'" or a space between
+        thousands, if there is one.
+    dates
+        The columns of dates with their formats, empty where they are to be found out.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    dates: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.decimal not in {".", ","}:
+            raise InputError(f"{option('decimal')} must be . or , but is {self.decimal!r}")
+        mark = WORDS.get(str(self.thousands), self.thousands)
+        if mark not in {None, ",", ".", "'", " ", "_"}:
+            raise InputError(
+                f"{option('thousands')} must be one of , . ' _ or space, got {self.thousands!r}"
+            )
+        if mark == self.decimal:
+            raise InputError(
+                f"{option('decimal')} and {option('thousands')} are both {mark!r}: choose two marks"
+            )
+        object.__setattr__(self, "thousands", mark)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers of text are as Arrow reads them."""
+        return self.decimal == "." and self.thousands is None
+
+    def with_dates(self, dates: Mapping[str, str]) -> CellFormat:
+        """The same with these columns of dates."""
+        return dataclasses.replace(self, dates=dict(dates))
+
+
+def named_formats(entries: Sequence[str]) -> dict[str, str]:
+    """Names or patterns of columns, each with the format that may follow an equals sign.
+
+    Examples
+    --------
+    >>> named_formats(["joined", "born=%d/%m/%Y"])
+    {'joined': '', 'born': '%d/%m/%Y'}
+    """
+    found = {}
+    for entry in entries:
+        name, mark, form = entry.partition("=%")
+        found[name] = f"%{form}" if mark else ""
+    return found
+
+
+def without_words(data: pa.Table, words: Sequence[str]) -> pa.Table:
+    """A table in which cells that say one of these words are missing; numbers too, if one does.
+
+    Examples
+    --------
+    >>> data = pa.table({"x": ["1", " ? "], "n": [1.5, -999.0]})
+    >>> without_words(data, ["?", "-999"]).to_pydict()
+    {'x': ['1', None], 'n': [1.5, None]}
+    """
+    if not words:
+        return data
+    for place, name in enumerate(data.column_names):
+        column = data.column(place)
+        said = _saying(column, words)
+        if said is not None and pc.any(said).as_py():
+            kept = pc.if_else(pc.fill_null(said, False), pa.scalar(None, column.type), column)  # noqa: FBT003
+            data = data.set_column(place, name, kept)
+    return data
+
+
+def _saying(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray | None:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        wanted = pa.array([word.strip() for word in words], kind)
+        return pc.is_in(pc.utf8_trim_whitespace(column), value_set=wanted)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    numbers = pc.cast(column, pa.float64(), safe=False)
+    return pc.is_in(numbers, value_set=pa.array(_numbers(words), pa.float64()))
+
+
+def _numbers(words: Sequence[str]) -> list[float]:
+    found = []
+    for word in words:
+        try:
+            found.append(float(word))
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,237 @@
+"""What a column is by its cells: number, category, text, date, id, constant or empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thresher.spelling import MISSING, NO_LABEL
+from thresher.tables.cell_format import CellFormat
+from thresher.tables.date_text import date_formats, is_date
+from thresher.tables.ids import LEAST_IDS, are_codes, is_id_name, why_ids
+from thresher.tables.number_text import notation_of, number_pattern, plain_numbers, sign_kind
+
+MOST_STRAYS = 3  # words that stand for missing numbers
+FEW_STRAYS = 0.2  # of the cells: with more, a column is no numbers
+MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no category
+FEW = 20  # different texts are categories, however few rows there are
+LONG = 40  # characters: cells that are longer in the mean are prose
+PROSE = "sentences"
+SPACED = 3  # words of a cell, in the mean: the same
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One column.
+
+    Parameters
+    ----------
+    name, kind
+        Its name, and what it is: number, category, text, date, id, constant or empty.
+    rows, missing, distinct
+        How many rows there are, how many have nothing, and how many different entries.
+    fix
+        Options, with what to set them to, by which its cells are read as what they are.
+    whole
+        Whether it holds whole numbers.
+    note
+        What else is to be said of it.
+    """
+
+    name: str
+    kind: str
+    rows: int
+    missing: int
+    distinct: int
+    fix: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = False
+    note: str = ""
+
+
+def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None) -> Profile:
+    """What a column is.
+
+    Examples
+    --------
+    >>> profile("x", pa.chunked_array([["1,5", "2,5", None]])).fix
+    {'decimal': ','}
+    >>> profile("x", pa.chunked_array([["red", "blue", "red"]])).kind
+    'category'
+    """
+    column, cells = decoded(column), cells or CellFormat()
+    if is_text(column.type):
+        column = bare_cells(column.cast(pa.string()))
+    elif pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    known = column.drop_null()
+    missing = len(column) - len(known)
+    nested = pa.types.is_nested(column.type)
+    distinct = len(known) if nested else len(pc.unique(known))
+    about: dict[str, Any] = {
+        "name": name,
+        "rows": len(column),
+        "missing": missing,
+        "distinct": distinct,
+    }
+    if not len(known):
+        return Profile(kind="empty", **about)
+    if distinct == 1 and len(column) > 1 and not missing:
+        return Profile(kind="constant", **about)
+    if nested:
+        return Profile(kind="text", note=f"cells of type {column.type}", **about)
+    return Profile(**about | _look(name, known, cells))
+
+
+def _look(name: str, known: pa.ChunkedArray, cells: CellFormat) -> dict[str, Any]:
+    """The kind of cells that are there, and how to read them."""
+    if name in cells.dates:
+        return {"kind": "date"}
+    if pa.types.is_temporal(known.type):
+        return {"kind": "date", "fix": {"date": [name]}}
+    if not is_text(known.type):
+        return _number_look(name, known)
+    entries = pc.unique(known).to_pylist()
+    return (
+        _numeric_text(name, known, entries, cells)
+        or _date_text(name, entries)
+        or _words(name, entries, len(known))
+    )
+
+
+def _number_look(name: str, known: pa.ChunkedArray) -> dict[str, Any]:
+    if pa.types.is_boolean(known.type):
+        return {"kind": "category", "note": "true or false"}
+    found = np.asarray(pc.cast(known, pa.float64(), safe=False).to_numpy(), np.float64)
+    finite = found[np.isfinite(found)]
+    whole = bool((np.rint(finite) == finite).all())
+    why = why_ids(name, found) if len(finite) == len(found) else ""
+    return {"kind": "id" if why else "number", "whole": whole, "note": why}
+
+
+def _numeric_text(
+    name: str, known: pa.ChunkedArray, entries: list[str], cells: CellFormat
+) -> dict[str, Any] | None:
+    """Text that says numbers: plainly, by a sign, in another notation, or but for a few words."""
+    if {entry.lower() for entry in entries} <= {"true", "false"}:
+        return {"kind": "category", "note": "true or false"}
+    marks = cells.decimal, cells.thousands
+    if plain := _read(name, known, *marks):
+        return plain
+    if kind := sign_kind(entries[0]):
+        return _signed(entries, kind, marks)
+    if not any(x.isdigit() for entry in entries[:9] for x in entry):
+        return None
+    found = notation_of(entries)
+    if found is not None:
+        return (_read(name, known, *found) or {"kind": "number"}) | {"fix": _options(*found)}
+    return _with_strays(entries, known, marks)
+
+
+def _read(
+    name: str, known: pa.ChunkedArray, decimal: str, thousands: str | None
+) -> dict[str, Any] | None:
+    """The look of text as numbers; None where some are none."""
+    plain, odd = plain_numbers(known, decimal, thousands)
+    try:
+        found = (known if pc.any(odd).as_py() else plain).cast(pa.float64())  # infinity is odd
+    except pa.ArrowInvalid:
+        return None
+    return _number_look(name, found)
+
+
+def _signed(entries: list[str], kind: str, marks: tuple[str, str | None]) -> dict[str, Any] | None:
+    """Percents or money, maybe in another notation."""
+    for decimal, thousands in (marks, (".", ","), (",", "."), (",", None), (",", " ")):
+        pattern = re.compile(number_pattern(decimal, thousands, kind))
+        if all(pattern.fullmatch(entry) for entry in entries):
+            other = (decimal, thousands) != marks
+            fix = {"fix": _options(decimal, thousands)} if other else {}
+            return {"kind": "number", "note": kind.partition(":")[0]} | fix
+    return None
+
+
+def _options(decimal: str, thousands: str | None) -> dict[str, str]:
+    marks = {"decimal": decimal if decimal != "." else None, "thousands": thousands}
+    return {key: mark for key, mark in marks.items() if mark is not None}
+
+
+def _with_strays(
+    entries: list[str], known: pa.ChunkedArray, marks: tuple[str, str | None]
+) -> dict[str, Any] | None:
+    """Numbers but for a few words that may stand for missing ones."""
+    pattern = re.compile(number_pattern(*marks))
+    strays = [entry for entry in entries if not pattern.fullmatch(entry)]
+    if len(strays) > MOST_STRAYS or any("," in stray for stray in strays):
+        return None
+    count = pc.sum(pc.is_in(known, value_set=pa.array(strays, pa.string()))).as_py()
+    sure = all(stray.lower() in NO_LABEL for stray in strays)
+    if count > FEW_STRAYS * len(known) and not sure:
+        return None
+    shown = ", ".join(map(repr, strays))
+    return {"kind": "number", "fix": {"na": strays}, "note": f"but for {shown}"}
+
+
+def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
+    if not all(map(is_date, entries)):
+        return None
+    formats = date_formats(entries)
+    if not formats:
+        return {"kind": "date", "note": "of several formats"}
+    named = name if len(formats) == 1 else f"{name}={formats[0]}"
+    note = "" if len(formats) == 1 else "the day or the month may come first"
+    return {"kind": "date", "fix": {"date": [named]}, "note": note}
+
+
+def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
+    """Text that says no numbers and no dates."""
+    most = max(MOST_DISTINCT * cells, FEW)
+    enough = cells >= LEAST_IDS or is_id_name(name)
+    if len(entries) == cells and enough and are_codes(name, entries):
+        return {"kind": "id", "note": "codes, all of them different"}
+    prose = _is_prose(entries)
+    if len(entries) > most or prose:
+        return {"kind": "text", "note": PROSE if prose else ""}
+    return {"kind": "category"}
+
+
+def is_prose(column: Profile) -> bool:
+    """Whether a column holds sentences, which may be embedded."""
+    return column.note == PROSE
+
+
+def _is_prose(entries: list[str]) -> bool:
+    """Whether cells are sentences rather than names."""
+    letters = np.mean([len(entry) for entry in entries])
+    words = np.mean([len(entry.split()) for entry in entries])
+    return bool(letters > LONG and words > SPACED)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is text."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def plain_type(column: pa.ChunkedArray) -> Any:
+    """The type of a column's entries, also where a dictionary holds them."""
+    kind = column.type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without a dictionary."""
+    return column.cast(plain_type(column)) if pa.types.is_dictionary(column.type) else column
+
+
+def bare_cells(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text without spaces around it, missing where it says so."""
+    bare = pc.utf8_trim_whitespace(text)
+    said = pc.is_in(pc.utf8_lower(bare), value_set=pa.array(MISSING))
+    return pc.if_else(said, pa.scalar(None, pa.string()), bare)

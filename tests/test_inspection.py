@@ -1,0 +1,282 @@
+"""`thresher inspect`, guesses, and what `thresher value` does with tables of all kinds."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shlex
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tabular import check_refused, put
+from typer.testing import CliRunner
+from ugly import cells, column, label, plain, table, workbook, x
+
+import thresher as th
+from thresher.cli import app, streams
+from thresher.errors import ExtraError, InputError, UndecidedError, in_options, message_of
+from thresher.runs import Settings, inspect_files, value_files, value_to_file
+from thresher.tables import read_table, write_cleaned
+from thresher.tables.columns import choose_columns
+
+ROLES = ("label", "id", "owner")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def command(*words, **more):
+    return CliRunner().invoke(app, list(words), **more)
+
+
+def valued(file, **more):
+    return value_files(Settings(file, trees=4, guess=ROLES, **more))
+
+
+def test_inspect_shows_columns_guesses_problems_and_the_line_that_solves_them():
+    body = table(["id", "joined"], lambda row: [f"p{row}", f"{row + 1:02}.01.2024"])
+    put("a.csv", body.replace(b",", b";"))
+    done = command("inspect", "a.csv")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "a.csv: 24 rows, 4 columns"
+    assert [line.split()[1] for line in lines[2:6]] == ["number", "id", "date", "category"]
+    assert "guessed: label kind (the last column, 2 different entries), id id" in done.stdout
+    assert done.stdout.count("problem: ") == 2
+    line = "thresher value a.csv --label kind --id id --delimiter ';' --date joined"
+    assert lines[-1] == f"this line solves them: {line}"
+    told = json.loads(command("inspect", "a.csv", "--json").stdout)
+    assert told["command"] == line
+    assert [each["kind"] for each in told["columns"]] == ["number", "id", "date", "category"]
+    assert told["solved"]
+    assert len(told["problems"]) == 2
+
+
+def test_a_clean_table_needs_nothing_and_the_record_has_the_guesses():
+    put("a.csv", table(["id", "owner"], lambda row: [f"p{row}", f"clinic {row % 3}"]))
+    done = command("value", "a.csv", "--out", "v.csv")
+    assert done.exit_code == 0
+    assert "guessed: label kind (the last column, 2 different entries), id id (" in done.output
+    record = json.loads(Path("v.csv.record.json").read_text())
+    assert {role: record["guessed"][role]["column"] for role in ROLES} == {
+        "label": "kind", "id": "id", "owner": "owner",
+    }  # fmt: skip
+    assert record["guessed"]["task"]["task"] == "classification"
+    assert "--label kind --id id --owner owner" in record["command"]
+    assert [each["name"] for each in record["encoder"]["columns"]] == ["size"]
+
+
+def test_what_is_named_is_not_guessed():
+    put("a.csv", table(["id", "owner"], lambda row: [str(row), f"clinic {row % 3}"]))
+    run = valued("a.csv", features=("id", "size"))
+    assert run.points.names == ("id", "size")
+    assert run.points.ids is None
+    other = value_files(Settings("a.csv", label="owner", trees=4, guess=("id", "owner")))
+    assert set(other.points.labels) == {"clinic 0", "clinic 1", "clinic 2"}
+    assert "kind" in other.points.names
+
+
+def test_a_typed_label_that_is_not_there_is_refused_and_the_line_has_another():
+    put("a.csv", plain)
+    done = command("value", "a.csv", "--label", "kin")
+    assert "did you mean 'kind'" in str(done.exception)
+    assert done.exception.__notes__[-1].endswith("thresher value a.csv --label kind")
+
+
+def test_numbers_that_may_be_amounts_ask_for_the_task():
+    body = table([], lambda row: [], label=lambda row: str(row * 7 % 23)).decode()
+    put("a.csv", body + "".join(f"{x(row):.2f},{row * 7 % 23}\n" for row in range(24, 100)))
+    with pytest.raises(UndecidedError) as refused:
+        value_files(Settings("a.csv", label="kind", trees=4))
+    assert "--task classification" in in_options(message_of(refused.value))
+    run = value_files(Settings("a.csv", label="kind", task="classification", trees=4))
+    assert len(run.points) == 100
+    assert run.record["guessed"] == {}
+
+
+def test_an_id_is_never_suggested_as_a_category():
+    put("a.csv", table(["id", "code"], lambda row: [f"p{row}", f"x-{row}"]))
+    said = check_refused(lambda: valued("a.csv"), "column 'code'", "--ignore code")
+    assert "categorical" not in said
+    assert "id='code'" in said
+
+
+@pytest.mark.parametrize("method", ["forest", "tknn"])
+def test_rows_without_a_label_get_one_and_no_value(method):
+    put(
+        "a.csv",
+        column(lambda row: f"{row / 7 + 1:.2f}", label=lambda row: "" if row == 5 else label(row)),
+    )
+    more = ["--method", method, *(["--metric", "euclidean"] if method == "tknn" else [])]
+    done = command("value", "a.csv", *more, "--unlabeled", "skip", "--out", "v.csv")
+    assert done.exit_code == 0, done.output
+    assert "rows without a label: 1, not valued; suggested labels: row 5 dog" in done.output
+    rows = read_table("v.csv").data.column("row").to_pylist()
+    assert "5" not in rows
+    assert "23" in rows or method == "tknn"
+    assert read_table("v-unlabeled.csv").data.select(["row", "best_label"]).to_pylist() == [
+        {"row": "5", "best_label": "dog"}
+    ]
+    in_parts = Settings("a.csv", label="kind", unlabeled="skip")
+    check_refused(
+        lambda: Settings(**{**vars(in_parts), "memory": "1GB", "validation": "v.csv"}),
+        "--unlabeled",
+    )
+
+
+def test_formats_of_cells_are_the_same_in_parts():
+    body = column(lambda row: f"{row / 7 + 1:.3f}".replace(".", ","), mark=";").replace(b".", b",")
+    put("a.csv", body)
+    put("v.csv", body.replace(b",", b",1"))
+    how = {"delimiter": ";", "decimal": ",", "na": ("?",), "guess": ROLES, "metric": "euclidean"}
+    whole = value_files(Settings("a.csv", validation="v.csv", **how))
+    value_to_file(Settings("a.csv", validation="v.csv", memory="2GB", **how), Path("o.parquet"))
+    values = parquet.read_table("o.parquet").column("value").to_numpy()
+    np.testing.assert_array_equal(values, whole.valuation.values)
+
+
+def test_points_and_validation_must_say_numbers_alike():
+    put("a.csv", column(lambda row: f"{row / 2} %"))
+    put("v.csv", column(lambda row: f"{row / 200}"))
+    check_refused(lambda: valued("a.csv", validation="v.csv"), "no percents", "'0.0' in row 0")
+
+
+def test_dates_are_days_whatever_the_file():
+    put("a.csv", column(lambda row: f"{row + 1:02}/01/2024"))
+    days = valued("a.csv", date=("own",)).data[0][:, 1]
+    stamps = np.arange("2024-01-01", "2024-01-25", dtype="datetime64[D]")
+    data = pa.table(
+        {
+            "own": stamps,
+            "size": [x(row) for row in range(24)],
+            "kind": [label(row) for row in range(24)],
+        }
+    )
+    parquet.write_table(data, "a.parquet")
+    typed = valued("a.parquet", date=("own",)).data[0][:, 0]
+    np.testing.assert_array_equal(days, typed)
+    assert days[0] == 19723
+    put("b.csv", column(lambda row: f"0{row % 9 + 1}/0{row // 9 + 1}/2024"))
+    check_refused(lambda: valued("b.csv", date=("own",)), "--date own=%d/%m/%Y", "%m/%d/%Y")
+    assert valued("b.csv", date=("own=%m/%d/%Y",)).data[0][1, 1] == 19723 + 31
+    check_refused(lambda: valued("a.csv", date=("own=%Y",)), "no dates of the format %Y")
+
+
+def test_columns_that_only_one_side_has_explain_themselves():
+    put("a.csv", column(lambda row: f"c{row % 3}").replace(b"own", b"owner"))
+    put("v.csv", table([], lambda row: []))
+    settings = Settings("a.csv", label="kind", validation="v.csv", trees=4)
+    said = check_refused(lambda: value_files(settings), "seems to hold owners", "--owner owner")
+    assert "v.csv has no column 'owner'" in said
+    found = inspect_files(settings)
+    assert found.command.endswith("--owner owner --validation v.csv --trees 4")
+    put("v.csv", plain.replace(b"own", b"own_"))
+    said = check_refused(lambda: valued("a.csv", validation="w.csv"), "no file w.csv")
+    put("a.csv", plain)
+    said = check_refused(
+        lambda: valued("a.csv", validation="v.csv"), "it has 'own_'", "name both alike"
+    )
+    put("v.csv", b"kind\ncat\ndog\n")
+    check_refused(
+        lambda: valued("a.csv", validation="v.csv"),
+        "lacks 2 of the 2 features",
+        "--ignore size,own",
+    )
+
+
+def test_a_table_on_standard_input_may_be_of_any_kind():
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("a.csv", plain)
+    lines = [json.dumps({"size": x(row), "kind": label(row)}) for row in range(24)]
+    for content in (plain, gzip.compress(plain), sink.getvalue(), "\n".join(lines).encode()):
+        streams._typed.clear()
+        done = command("inspect", "-", input=content)
+        assert done.exit_code == 0, done.exception
+        assert "standard input: 24 rows" in done.stdout
+
+
+def test_clean_keeps_what_it_does_not_change():
+    body = column(str).replace(b"own", "größe".encode("cp1252"))
+    put("a.csv", body)
+    latin = read_table("a.csv", encoding="cp1252")
+    write_cleaned(latin, "b.csv", drop=[0], relabel={1: "katze"}, label="kind")
+    lines = body.splitlines(keepends=True)
+    assert Path("b.csv").read_bytes().splitlines(keepends=True)[2:] == lines[3:]
+    assert b"katze" in Path("b.csv").read_bytes()
+    check_refused(
+        lambda: write_cleaned(latin, "c.csv", relabel={1: "\u732b"}, label="kind"), "cp1252"
+    )
+    put("a.jsonl", '{"size": 1.50, "kind": "cat"}\n\n{"size": 2, "kind": "dog"}\n{"size": 3}')
+    write_cleaned(read_table("a.jsonl"), "b.jsonl", drop=[1], relabel={2: "cat"}, label="kind")
+    wanted = '{"size": 1.50, "kind": "cat"}\n{"size": 3, "kind": "cat"}\n'
+    assert Path("b.jsonl").read_text() == wanted
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        archive.writestr("in/a.csv", plain)
+    write_cleaned(read_table("a.zip"), "b.csv.zip", drop=[0])
+    assert len(read_table("b.csv.zip")) == 23
+
+
+def test_clean_keeps_the_rest_of_a_workbook():
+    openpyxl = pytest.importorskip("openpyxl")
+    put("a.xlsx", workbook([["All of 2024"], [], *cells()], [["notes"]]))
+    write_cleaned(read_table("a.xlsx"), "b.xlsx", drop=[0, 2], relabel={1: "bird"}, label="kind")
+    found = read_table("b.xlsx")
+    assert len(found) == 22
+    assert found.data.column("kind").to_pylist()[:2] == ["bird", label(3)]
+    book = openpyxl.load_workbook("b.xlsx")
+    assert book.worksheets[0]["A1"].value == "All of 2024"
+    assert book.worksheets[1]["A1"].value == "notes"
+
+
+def test_excel_without_its_package_names_the_extra(monkeypatch):
+    put("a.xlsx", b"PK")
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with pytest.raises(ExtraError, match=r"pip install 'thresher\[excel\]'"):
+        read_table("a.xlsx")
+
+
+def test_marks_that_do_not_go_together_are_refused():
+    check_refused(
+        lambda: Settings("a.csv", thousands="."), "--decimal and --thousands are both '.'"
+    )
+    check_refused(lambda: Settings("a.csv", thousands="x"), "--thousands must be one of")
+    put("a.csv", plain)
+    check_refused(lambda: read_table("a.csv", encoding="klingon"), "--encoding must be one such as")
+    check_refused(lambda: read_table("a.csv", encoding="utf-16"), "is not utf-16")
+    wrong = Settings("a.csv", label="kind", date=("kind",))
+    check_refused(lambda: value_files(wrong), "--date 'kind' is not one of the features")
+
+
+def test_sparse_matrices_are_tables():
+    sparse = pytest.importorskip("scipy.sparse")
+    data = np.random.default_rng(0).random((30, 4)) * ([[1], [0]] * 15)
+    data[:, 0] += 0.1 + np.arange(30)
+    y = np.arange(30) % 3
+    wanted = th.tknn_shapley(data[6:], y[6:], data[:6], y[:6]).values
+    for make in (sparse.csr_array, sparse.csc_matrix):
+        found = th.tknn_shapley(make(data[6:]), y[6:], make(data[:6]), y[:6]).values
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_many_columns_hide_no_label():
+    names = [f"x{number}" for number in range(60)]
+    body = ",".join([*names[:30], "a", "b", *names[30:]]) + "\n"
+    body += "".join(
+        ",".join([str(r / 7)] * 30 + ["pq"[r % 2], "rs"[r % 2]] + [str(r / 3)] * 30) + "\n"
+        for r in range(24)
+    )
+    put("a.csv", body)
+    with pytest.raises(InputError) as refused:
+        valued("a.csv")
+    assert "it may be one of 'a', 'b'" in str(refused.value)
+    words = shlex.split(inspect_files(Settings("a.csv", guess=ROLES)).command)
+    assert words[words.index("--label") + 1] in {"a", "b"}
+    assert choose_columns(read_table("a.csv"), label="a").names[30] == "b"

@@ -1,0 +1,195 @@
+"""Tables as people have them: small, ugly, each with what its owner would expect of it."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+
+ROWS = range(24)
+LABELS = ["cat", "dog"]
+LONG = "a long remark, in whole sentences, about row {} of the table and what was seen there"
+
+
+@dataclass(frozen=True)
+class Ugly:
+    """A file, and what `thresher value FILE` should do with it."""
+
+    name: str  # of the file
+    content: bytes
+    refused: tuple[str, ...] = ()  # words of the refusal; none where it just works
+    ready: str = ""  # options of the line that solves it, as typed; "no" where none can
+    kinds: str = ""  # what inspect says of the columns
+    code: int = 1  # of the refusal
+
+
+def x(row):
+    """A number that tells the labels apart."""
+    return row % 2 * 10 + row / 7
+
+
+def amount(row):
+    """A whole number beyond a thousand, in no order."""
+    return 1000 + 137 * (5 * row % 24)
+
+
+def label(row):
+    return LABELS[row % 2]
+
+
+def table(header, cell, mark=",", end="\n", label=label):
+    """Text with a number, a column of one's own, and a label."""
+    lines = [mark.join(["size", *header, "kind"])]
+    for row in ROWS:
+        own = cell(row)
+        lines.append(
+            mark.join([f"{x(row):.2f}", *([own] if isinstance(own, str) else own), label(row)])
+        )
+    return (end.join(lines) + end).encode()
+
+
+def column(cell, **more):
+    return table(["own"], cell, **more)
+
+
+def quoted(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+def packed(*names):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in names:
+            archive.writestr(name, column(lambda row: str(row % 5)))
+    return sink.getvalue()
+
+
+def json_lines(cell):
+    rows = [{"size": x(row), "own": cell(row), "kind": label(row)} for row in ROWS]
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def wide(name, place):
+    names = [f"m{number}" for number in range(60)]
+    names.insert(place, name)
+    lines = [",".join(names)]
+    for row in ROWS:
+        cells = [f"{x(row) + number / 9:.2f}" for number in range(60)]
+        cells.insert(place, label(row))
+        lines.append(",".join(cells))
+    return "\n".join(lines).encode()
+
+
+def workbook(*sheets, merge=None):
+    """An Excel file of these sheets; None where openpyxl is not there."""
+    try:
+        import openpyxl
+    except ImportError:
+        return None
+    book, sink = openpyxl.Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for rows in sheets:
+        sheet = book.create_sheet()
+        for row in rows:
+            sheet.append(row)
+        if merge and rows:
+            sheet.merge_cells(merge)
+    book.save(sink)
+    return sink.getvalue()
+
+
+def cells(own=lambda row: row % 5, header=("size", "own", "kind")):
+    return [list(header), *([x(row), own(row), label(row)] for row in ROWS)]
+
+
+plain = column(lambda row: str(row % 5))
+german = column(lambda row: f"{row},5", mark=";").replace(b".", b",")
+NUMBERS = "number number category"
+
+UGLY = {
+    # how text is written
+    "clean": Ugly("a.csv", plain, kinds=NUMBERS),
+    "semicolons": Ugly("a.csv", plain.replace(b",", b";"), ("delimiter seems to be ';'",), "--delimiter ';'"),
+    "semicolons and decimal commas": Ugly("a.csv", german, ("delimiter", "'0,00' in row 0"), "--delimiter ';' --decimal ,", NUMBERS),
+    "tabs in a .csv": Ugly("a.csv", plain.replace(b",", b"\t"), ("delimiter",), "--delimiter tab"),
+    "pipes": Ugly("a.csv", plain.replace(b",", b"|"), ("delimiter",), "--delimiter '|'"),
+    "byte order mark": Ugly("a.csv", b"\xef\xbb\xbf" + plain, kinds=NUMBERS),
+    "byte order mark and CRLF": Ugly("a.csv", b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n"), kinds=NUMBERS),
+    "carriage returns": Ugly("a.csv", plain.replace(b"\n", b"\r"), kinds=NUMBERS),
+    "blank lines": Ugly("a.csv", plain.replace(b"\n", b"\n\n"), kinds=NUMBERS),
+    "no line end": Ugly("a.csv", plain.rstrip(b"\n"), kinds=NUMBERS),
+    "Latin-1": Ugly("a.csv", plain.replace(b"own", "Größe".encode("latin-1")), ("not UTF-8", "0xf6"), "--encoding cp1252", NUMBERS),
+    "Windows quotes": Ugly("a.csv", plain.replace(b"cat", "\u201ecat\u201c".encode("cp1252")), ("not UTF-8",), "--encoding cp1252"),
+    "UTF-16": Ugly("a.csv", plain.decode().encode("utf-16"), ("UTF-16",), "--encoding utf-16", NUMBERS),
+    "UTF-16 with tabs": Ugly("a.txt", plain.replace(b",", b"\t").decode().encode("utf-16"), ("UTF-16",), "--encoding utf-16", NUMBERS),
+    "quoted line breaks": Ugly("a.csv", column(lambda row: quoted(f"two\nlines {row % 3}")), kinds="number category category"),
+    "quoted delimiters": Ugly("a.csv", column(lambda row: quoted(f"Rome, {'IT' if row % 3 else 'US'}")), kinds="number category category"),
+    "doubled quotes": Ugly("a.csv", column(lambda row: quoted(f'"{row % 3}" inch')), kinds="number category category"),
+    "spaces around cells": Ugly("a.csv", plain.replace(b",", b" , "), kinds=NUMBERS),
+    "a row that is too long": Ugly("a.csv", plain + b"1,2,cat,oops\n", ("line 26 has 4",), "no"),
+    "an open quote": Ugly("a.csv", plain + b'1,"2,cat\n', ("line 26", "never closed"), "no"),
+    "a header alone": Ugly("a.csv", b"size,own,kind\n", ("no rows",), "no"),
+    "nothing": Ugly("a.csv", b"", ("is empty",), "no"),
+    "the same name twice": Ugly("a.csv", plain.replace(b"own", b"size"), ("several columns named 'size'",), "no"),
+    "a delimiter at the end of lines": Ugly("a.csv", plain.replace(b"\n", b",\n"), ("no name for column 4",), "--ignore ''", NUMBERS + " empty"),
+    # numbers
+    "thousands with commas": Ugly("a.csv", column(lambda row: quoted(f"{amount(row):,}")), ("'1,000' in row 0",), "--thousands ,", NUMBERS),
+    "thousands with points": Ugly("a.csv", column(lambda row: f"{amount(row):,}.5".replace(",", "_").replace(".", ",").replace("_", "."), mark=";").replace(b".00;", b",00;"), ("delimiter",), "--decimal , --thousands .", None),
+    "thousands with spaces": Ugly("a.csv", column(lambda row: f"{amount(row):,}".replace(",", " ")), ("'1 000' in row 0",), "--thousands ' '", NUMBERS),
+    "percent": Ugly("a.csv", column(lambda row: f"{row / 2} %"), kinds=NUMBERS),
+    "dollars": Ugly("a.csv", column(lambda row: quoted(f"${amount(row):,}.50")), kinds=NUMBERS),
+    "euros": Ugly("a.csv", column(lambda row: quoted(f"{row},50 €")), ("'0,50 €' in row 0",), "--decimal ,", None),
+    "several currencies": Ugly("a.csv", column(lambda row: f"{'$€'[row % 2]}{row}"), ("no money of one currency",), "--ignore own"),
+    "words for missing numbers": Ugly("a.csv", column(lambda row: "N/A" if row % 5 == 1 else str(row / 3)), kinds=NUMBERS),
+    "question marks": Ugly("a.csv", column(lambda row: "?" if row == 9 else f"{row / 3:.3f}"), ("'?' in row 9",), "--na '?'", NUMBERS),
+    "a stray word": Ugly("a.csv", column(lambda row: "unknown" if row == 9 else f"{row / 3:.3f}"), ("'unknown' in row 9",), "--na unknown", NUMBERS),
+    "mixed types": Ugly("a.csv", column(lambda row: f"{row} kg" if row % 2 else f"{row / 3:.3f}"), ("no numbers",), "--ignore own"),
+    "infinity": Ugly("a.csv", column(lambda row: "inf" if row == 3 else str(row / 3)), ("infinite numbers in row 3",), "--ignore own"),
+    "huge integers": Ugly("a.csv", column(lambda row: str(2**60 + row * 7919)), ("beyond 2**53",), "own"),
+    # dates
+    "ISO dates": Ugly("a.csv", column(lambda row: f"2024-01-{row + 1:02}"), ("dates or times",), "--date own", "number date category"),
+    "German dates": Ugly("a.csv", column(lambda row: f"{row + 1:02}.01.2024"), ("dates or times",), "--date own", "number date category"),
+    "dates of either order": Ugly("a.csv", column(lambda row: f"0{row % 9 + 1}/0{row // 9 + 1}/2024"), ("dates or times",), "--date own=%d/%m/%Y", "number date category"),
+    "times with zones": Ugly("a.csv", column(lambda row: f"2024-01-{row + 1:02}T10:30:00Z"), ("dates or times",), "--date own"),
+    "dates of two formats": Ugly("a.csv", column(lambda row: f"2024-01-{row + 1:02}" if row % 2 else f"{row + 1}.1.2024"), ("dates or times",), "--ignore own"),
+    # what columns are
+    "an empty column": Ugly("a.csv", column(lambda row: ""), kinds="number empty category"),
+    "a constant column": Ugly("a.csv", column(lambda row: "same"), kinds="number constant category"),
+    "numbers as ids": Ugly("a.csv", column(str).replace(b"own", b"id"), kinds="number id category"),
+    "codes as ids": Ugly("a.csv", column(lambda row: f"p-{row:04}"), kinds="number id category"),
+    "an index without a name": Ugly("a.csv", column(str).replace(b"own", b""), kinds="number id category"),
+    "two columns of ids": Ugly("a.csv", table(["id", "mail"], lambda row: [f"p{row}", f"p{row}@x.org"]), ("column 'mail'",), "--ignore mail"),
+    "sentences": Ugly("a.csv", column(lambda row: quoted(LONG.format(row))), ("embed its texts",), "--ignore own", "number text category"),
+    "true and false": Ugly("a.csv", column(lambda row: "TRUE" if row % 3 else "False"), kinds="number category category"),
+    "owners": Ugly("a.csv", column(lambda row: f"clinic {row % 3}").replace(b"own", b"owner"), kinds="number category category"),
+    # labels
+    "labels that are missing": Ugly("a.csv", column(str, label=lambda row: "" if row == 5 else label(row)), ("missing labels in row 5",), "--unlabeled skip"),
+    "labels that say NA": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: "NA" if row % 8 == 5 else label(row))),
+    "few numbers as labels": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: str(row % 2))),
+    "amounts as labels": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: f"{row / 3:.4f}").replace(b"kind", b"target"), ("--task",), "no", code=2),
+    "no labels": Ugly("a.csv", column(lambda row: str(row / 3), label=lambda row: f"{row / 7:.3f}"), ("name it by --label",), "no"),
+    "labels in the first column": Ugly("a.csv", "\n".join(["which,a,b", *(f"{label(r)},{x(r)},{r / 3}" for r in ROWS)]).encode()),
+    "a label among 60 columns": Ugly("a.csv", wide("Class_Label", 31)),
+    "a label of any name among 60": Ugly("a.csv", wide("verdict", 31)),
+    # other files
+    "tabs in a .txt": Ugly("a.txt", plain.replace(b",", b"\t"), kinds=NUMBERS),
+    "semicolons in a .txt": Ugly("a.txt", plain.replace(b",", b";"), kinds=NUMBERS),
+    "packed by gzip": Ugly("a.csv.gz", gzip.compress(plain), kinds=NUMBERS),
+    "packed by a Mac": Ugly("a.zip", packed("a.csv", "__MACOSX/._a.csv", ".DS_Store"), kinds=NUMBERS),
+    "two tables in one archive": Ugly("a.zip", packed("a.csv", "b.csv"), ("holds 2 files",), "no"),
+    "a .csv that is a .zip": Ugly("a.csv", packed("a.csv"), ("a.csv",), "no"),
+    "Excel": Ugly("a.xlsx", workbook(cells()), kinds=NUMBERS),
+    "Excel with a title over merged cells": Ugly("a.xlsx", workbook([["All cats and dogs of 2024", None, None], [], *cells()], merge="A1:C1"), kinds=NUMBERS),
+    "Excel with two rows of headers": Ugly("a.xlsx", workbook([["measured", None, "seen"], *cells()], merge="A1:B1"), kinds=NUMBERS),
+    "Excel with an empty first sheet": Ugly("a.xlsx", workbook([], cells()), kinds=NUMBERS),
+    "Excel with a column without a name": Ugly("a.xlsx", workbook(cells(header=("size", None, "kind"))), ("no name for column 2",), "--ignore ''"),
+    "Excel with dates": Ugly("a.xlsx", workbook(cells(lambda row: datetime.date(2024, 1, row + 1))), ("dates or times",), "--date own", "number date category"),
+    "Excel with mixed types": Ugly("a.xlsx", workbook(cells(lambda row: "n/a" if row == 3 else row / 3)), kinds=NUMBERS),
+    "JSON lines": Ugly("a.jsonl", json_lines(lambda row: row % 5), kinds=NUMBERS),
+    "JSON lines of several types": Ugly("a.jsonl", json_lines(lambda row: [1, "two", None][row % 3]), kinds="number category category"),
+    "JSON lines with lists": Ugly("a.jsonl", json_lines(lambda row: [row]), ("type list",), "--ignore own"),
+    "broken JSON lines": Ugly("a.jsonl", json_lines(lambda row: 1)[:-3], ("no JSON in line 24",), "no"),
+}  # fmt: skip
