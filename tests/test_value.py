@@ -605,6 +605,8 @@ def test_the_documents_show_what_the_command_does():
     assert quoted
     for words in quoted:
         assert words in page.said("verdict")
+    headline = re.search(r'a headline \("([^"]+)"\)', text)[1]
+    assert f"<h1>{headline}</h1>" in page.text
     marked, right = re.search(
         r"Of the (\d+) rows that the example above marks, (\d+) are wrong", text
     ).groups()

@@ -19,7 +19,7 @@ from thresher.report.subject import Subject, shortlist
 
 FEW = 5  # points near from which on a validation point says something reliable
 MOST_CLASSES = 30
-MOST_POINTS = 4000  # validation points from which the radius curve is computed
+MOST_POINTS = 2000  # validation points from which the radius curve is computed
 WIDE = 3.0  # how many times the radius a chart goes
 LOW_COVERAGE = 0.8
 MANY_OUTLIERS = 0.2

@@ -331,8 +331,9 @@ def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
     if cells < 2 or cells * classes > MOST_COUNTS:
         return None
     judged = sample(cells, MOST_POINTS, subject.random(PURPOSE))
-    near = Ball(data.rows_val, cells, check_metric(subject.metric), subject.radius)
-    votes = count(Points(data.rows_val, data.codes_val), near, ClassCounts(classes))[:, judged]
+    asking, metric = data.rows_val.some(judged), check_metric(subject.metric)
+    near = Ball(asking, len(judged), metric, subject.radius)
+    votes = count(Points(data.rows_val, data.codes_val), near, ClassCounts(classes))
     codes, each = data.codes_val[judged], np.arange(len(judged))
     votes[codes, each] -= 1  # itself
     own, voters = votes[codes, each].copy(), votes.sum(axis=0)

@@ -158,7 +158,8 @@ class MemoryRun:
     def _feature_columns(self) -> dict[str, Any]:
         """Columns that mean something one by one: numbers as floats, others as they are."""
         named = [name for name in self.points.names if name != self.points.text]
-        if self.settings.method == "tknn" or len(named) > MOST_FEATURES:
+        arrays = Path(self.record["points"]["files"][0]).suffix in {".npy", ".npz"}
+        if arrays or self.points.text is not None or len(named) > MOST_FEATURES:
             return {}
         found: dict[str, Any] = {}
         for name in named:
