@@ -207,6 +207,8 @@ def _check_targets(settings: Any, out: Path | None, report: Path | None, *, forc
 
 def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
     """The command that acts on suggestions, if there are any to act on."""
+    from thresher.tables.packing import inner_name, is_packed
+
     stream = as_typed(settings.file) != settings.file
     if stream or not suggestions["relabel"] + suggestions["drop"]:
         return
@@ -215,7 +217,8 @@ def _say_next(suggestions: Any, settings: Any, record: Any, out: Path) -> None:
         if name in settings.given():
             words += [f"--{name}", getattr(settings, name)]
     first = Path(record["points"]["files"][0])
-    suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
+    inside = Path(inner_name(first)).suffix
+    suffix = f"{inside}{first.suffix}" if is_packed(first) else inside
     words += ["--drop", "drop", "--relabel", "relabel", "--out", f"clean{suffix}"]
     say(f"to act on it: {shlex.join(words)}")
 
