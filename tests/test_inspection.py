@@ -37,7 +37,7 @@ def command(*words, **more):
 
 
 def valued(file, **more):
-    return value_files(Settings(file, trees=4, guess=ROLES, **more))
+    return value_files(Settings(file, trees=2, guess=ROLES, **more))
 
 
 def test_inspect_shows_columns_guesses_problems_and_the_line_that_solves_them():
@@ -78,7 +78,7 @@ def test_what_is_named_is_not_guessed():
     run = valued("a.csv", features=("id", "size"))
     assert run.points.names == ("id", "size")
     assert run.points.ids is None
-    other = value_files(Settings("a.csv", label="owner", trees=4, guess=("id", "owner")))
+    other = value_files(Settings("a.csv", label="owner", trees=2, guess=("id", "owner")))
     assert set(other.points.labels) == {"clinic 0", "clinic 1", "clinic 2"}
     assert "kind" in other.points.names
 
@@ -94,9 +94,9 @@ def test_numbers_that_may_be_amounts_ask_for_the_task():
     body = table([], lambda row: [], label=lambda row: str(row * 7 % 23)).decode()
     put("a.csv", body + "".join(f"{x(row):.2f},{row * 7 % 23}\n" for row in range(24, 100)))
     with pytest.raises(UndecidedError) as refused:
-        value_files(Settings("a.csv", label="kind", trees=4))
+        value_files(Settings("a.csv", label="kind", trees=2))
     assert "--task classification" in in_options(message_of(refused.value))
-    run = value_files(Settings("a.csv", label="kind", task="classification", trees=4))
+    run = value_files(Settings("a.csv", label="kind", task="classification", trees=2))
     assert len(run.points) == 100
     assert run.record["guessed"] == {}
 
@@ -172,11 +172,11 @@ def test_dates_are_days_whatever_the_file():
 def test_columns_that_only_one_side_has_explain_themselves():
     put("a.csv", column(lambda row: f"c{row % 3}").replace(b"own", b"owner"))
     put("v.csv", table([], lambda row: []))
-    settings = Settings("a.csv", label="kind", validation="v.csv", trees=4)
+    settings = Settings("a.csv", label="kind", validation="v.csv", trees=2)
     said = check_refused(lambda: value_files(settings), "seems to hold owners", "--owner owner")
     assert "v.csv has no column 'owner'" in said
     found = inspect_files(settings)
-    assert found.command.endswith("--owner owner --validation v.csv --trees 4")
+    assert found.command.endswith("--owner owner --validation v.csv --trees 2")
     put("v.csv", plain.replace(b"own", b"own_"))
     said = check_refused(lambda: valued("a.csv", validation="w.csv"), "no file w.csv")
     put("a.csv", plain)

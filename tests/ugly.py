@@ -189,6 +189,7 @@ UGLY = {
     "Excel with dates": Ugly("a.xlsx", workbook(cells(lambda row: datetime.date(2024, 1, row + 1))), ("dates or times",), "--date own", "number date category"),
     "Excel with mixed types": Ugly("a.xlsx", workbook(cells(lambda row: "n/a" if row == 3 else row / 3)), kinds=NUMBERS),
     "JSON lines": Ugly("a.jsonl", json_lines(lambda row: row % 5), kinds=NUMBERS),
+    "JSON lines, packed": Ugly("a.jsonl.gz", gzip.compress(json_lines(lambda row: row % 5)), kinds=NUMBERS),
     "JSON lines of several types": Ugly("a.jsonl", json_lines(lambda row: [1, "two", None][row % 3]), kinds="number category category"),
     "JSON lines with lists": Ugly("a.jsonl", json_lines(lambda row: [row]), ("type list",), "--ignore own"),
     "broken JSON lines": Ugly("a.jsonl", json_lines(lambda row: 1)[:-3], ("no JSON in line 24",), "no"),

@@ -13,6 +13,7 @@ from thresher.errors import option
 from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
+from thresher.tables.column_profile import profile
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.ids import why_ids
@@ -172,6 +173,33 @@ def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
         f"column {name!r} looks like an id ({why}), yet it is a feature{most}: {named_so}leave it "
         f"out by {option('ignore', [name])}"
     )
+
+
+def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> list[str]:
+    """Columns that a forest takes for categories, though they are numbers or dates.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> points = Columns((0, 1, 0), pa.table({"x": ["1,5", "2,5", "1,5"]}))
+    >>> hints = category_hints(points, TreeEncoder.fit(points), Settings("a.csv"))
+    >>> from thresher.errors import in_options
+    >>> in_options(hints[0])
+    "column 'x' is used as categories, but looks like numbers: read it by --decimal ,"
+    """
+    found: list[str] = []
+    if not isinstance(encoder, TreeEncoder):
+        return found
+    for each in encoder.features:
+        if each.kind == "categorical" and each.name not in settings.categorical:
+            seen = profile(each.name, points.features.column(each.name), points.cells)
+            options = " ".join(option(key, entry) for key, entry in seen.fix.items())
+            if options:
+                found.append(
+                    f"column {each.name!r} is used as categories, but looks like {seen.kind}s: "
+                    f"read it by {options}"
+                )
+    return found
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:

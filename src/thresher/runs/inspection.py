@@ -100,7 +100,7 @@ def inspect_files(settings: Settings) -> Inspection:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.csv")
     ...     rows = [f"{i},{i % 7},{'cat dog'.split()[i % 2]}" for i in range(30)]
-    ...     _ = path.write_text("id;x;kind\\n".replace(";", ",") + "\\n".join(rows))
+    ...     _ = path.write_text("\n".join(["id,x,kind", *rows]))
     ...     found = inspect_files(Settings(str(path), guess=("label", "id", "owner")))
     >>> [each.kind for each in found.profiles], found.problems
     (['id', 'number', 'category'], ())

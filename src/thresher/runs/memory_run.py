@@ -17,7 +17,7 @@ from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
 from thresher.review import review_list
 from thresher.runs.choice import as_asked
-from thresher.runs.hints import doubtful_labels, id_hints, run_hints
+from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
 from thresher.runs.methods import Checked, Data, value_data
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
@@ -117,10 +117,11 @@ class MemoryRun:
     def hints(self) -> list[str]:
         """What would have made for better values."""
         reached = self.findings is None or bool(self.findings.near.any())
-        return run_hints(
+        found = run_hints(
             self.settings, self.encoder, self.data[0], self.points.labels, self.validation,
             radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
         )  # fmt: skip
+        return found + category_hints(self.points, self.encoder, self.settings)
 
     def cautions(self) -> list[str]:
         """Those hints that a reader of the report should know, too."""

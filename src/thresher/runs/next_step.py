@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.runs.settings import Settings
+from thresher.tables.packing import inner_name, is_packed
 
 DECIDED = {"decisions": "decisions.csv"}
 COLUMNS: tuple[str, ...] = ("label", "id", "delimiter", "encoding")
@@ -33,7 +34,8 @@ def clean_command(
     asked = settings.given()
     columns: dict[str, str] = {name: asked[name] for name in COLUMNS if name in asked}
     first = Path(record["points"]["files"][0])
-    suffix = "".join(first.suffixes[-2:]) if first.suffix == ".gz" else first.suffix
+    inside = Path(inner_name(first)).suffix
+    suffix = f"{inside}{first.suffix}" if is_packed(first) else inside
     options = {**source, **columns, **(changes or {}), "out": f"clean{suffix}"}
     pairs = [word for name, entry in options.items() for word in (f"--{name}", entry)]
     return shlex.join(["thresher", "clean", settings.file, *pairs])

@@ -16,7 +16,7 @@ from typing import Any
 
 from thresher.errors import InputError, UndecidedError, message_of
 from thresher.labels import is_missing
-from thresher.runs.choice import choose_method
+from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.guessed import find_roles, look_at, told_guesses
 from thresher.runs.mismatch import role_of
 from thresher.runs.settings import Settings
@@ -96,7 +96,7 @@ class ProblemSearch:
             return None
 
     def _guess(self, table: Table) -> None:
-        wanted = self.settings.guess
+        wanted = () if table.kind in ARRAYS else self.settings.guess
         found = find_roles(self.settings, self.known, wanted)
         self.guesses |= found
         columns: dict[str, Any] = {role: each.column for role, each in found.items()}

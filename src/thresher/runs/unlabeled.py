@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.checks import rows_text
 from thresher.coded import Coded
+from thresher.errors import InputError, option
 from thresher.labels import is_missing
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns, entries_of
@@ -26,6 +28,19 @@ def missing_labels(settings: Settings, table: Table, label: str) -> Mask:
     if settings.unlabeled is not None and label in table.data.column_names:
         found[:] = [is_missing(entry) for entry in entries_of(table, label, "label")]
     return found
+
+
+def check_labeled(settings: Settings, table: Table) -> None:
+    """Refuse labels that are missing, unless these rows are to be skipped."""
+    label = settings.label
+    if settings.unlabeled is not None or label not in table.data.column_names:
+        return
+    empty = np.flatnonzero(table.data.column(label).is_null().to_numpy())
+    if len(empty):
+        raise InputError(
+            f"{table.name} column {label!r} has missing labels in {rows_text(empty)}: fill them "
+            f"in, or get them suggested by {option('unlabeled', 'skip')}"
+        )
 
 
 def with_labels(settings: Settings, table: Table, label: str) -> Table:
