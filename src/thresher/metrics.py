@@ -162,8 +162,9 @@ class Score:
     u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v. Of the
     16 units 7 are used; the other 9 u, and the factor 1.001, also cover the rounding of the pair
     rule itself, at most (d + 4) 2^-53 of the same terms. `tiny` covers what underflows float32.
-    Where rows are seen from a center, all this is about the differences from it; the pair rule, which sees the rows themselves, is
-    wrong relative to |x - v|^2 <= (|x| + |v|)^2, and each difference is rounded once, by 2^-53.
+    Where rows are seen from a center, all this is about the differences from it; the pair rule,
+    which sees the rows themselves, is wrong relative to |x - v|^2 <= (|x| + |v|)^2, and each
+    difference is rounded once, by 2^-53.
 
     For the euclidean metric a row longer than `farthest` = 4 (|v| + radius), for the longest v, is
     near none: its distance is beyond 3 (|v| + radius), and the pair rule computes it within 2^-20.
