@@ -67,6 +67,7 @@ DEFAULTS = {
         REQUIRED: {"add_feature_noise", "flip_labels"},
     },
     "k": {None: {"audit_mechanism"}},
+    "owners": {REQUIRED: {"owner_shapley"}},
     "points": {REQUIRED: {"plan_release"}},
 }
 CALLABLE = [name for name in th.__all__ if callable(getattr(th, name))]

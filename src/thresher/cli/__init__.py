@@ -22,6 +22,7 @@ from thresher.cli.demo import demo
 from thresher.cli.embed import embed
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
+from thresher.cli.payout import payout
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
@@ -48,7 +49,7 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
-for verb in (demo, value, clean, release, appraise, attack, audit, embed, reproduce):
+for verb in (demo, value, clean, payout, release, appraise, attack, audit, embed, reproduce):
     app.command()(verb)
 
 INTERRUPTED, TERMINATED = 130, 143

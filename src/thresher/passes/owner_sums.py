@@ -65,14 +65,7 @@ class OwnerNames:
 
     def warn(self, side: PublicSide, *, stacklevel: int) -> None:
         """Warn of names that look alike, and of what very many owners cost."""
-        if alike := look_alikes(self.known):
-            shown = "; ".join(named(names) for names in alike[:NAMES])
-            warnings.warn(
-                f"owners has names that differ only by case, spaces or type ({shown}): they are "
-                "different owners here. Give each owner one name, if that is not meant",
-                LabelWarning,
-                stacklevel=stacklevel,
-            )
+        warn_of_names(self.known, stacklevel=stacklevel + 1)
         if len(self) > MANY:
             size = GROUP * cell_bytes(side, len(self))
             passes = len(cell_ranges(side, len(self)))
@@ -83,6 +76,18 @@ class OwnerNames:
                 ThresherWarning,
                 stacklevel=stacklevel,
             )
+
+
+def warn_of_names(owners: Iterable[Hashable], *, stacklevel: int) -> None:
+    """Warn of owners whose names look alike."""
+    if alike := look_alikes(owners):
+        shown = "; ".join(named(names) for names in alike[:NAMES])
+        warnings.warn(
+            f"owners has names that differ only by case, spaces or type ({shown}): they are "
+            "different owners here. Give each owner one name, if that is not meant",
+            LabelWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def cell_bytes(side: PublicSide, owners: int) -> int:
