@@ -87,6 +87,21 @@ def test_the_reserve_takes_the_difference_and_nothing_is_scaled(release):
     assert abs(found.reserve) < 0.3 * POT
 
 
+def test_the_basis_of_gains_stays_below_the_pot_where_many_labels_are_wrong():
+    """Half of the owners have random labels, so that many values are negative."""
+    labels = Y.copy()
+    poor = OWNERS % 2 == 0
+    labels[poor] = np.random.default_rng(0).permutation(labels[poor])
+    found = th.dp_tknn_shapley(
+        X, labels, X_VAL, Y_VAL, owners=OWNERS, epsilon=30, delta=1e-4, seed=0,
+        points_per_owner=40,
+    )  # fmt: skip
+    total, gains = (th.private_payout(found, pot=POT, basis=each) for each in ("total", "gains"))
+    assert gains.rate < total.rate
+    assert gains.reserve > 0 > total.reserve
+    assert gains.public()["basis"] == "gains"
+
+
 def test_the_lower_end_is_paid_now_and_the_rest_later(release):
     estimate, lower = (
         th.private_payout(release, pot=POT, pay=pay) for pay in ("estimate", "lower")
@@ -139,6 +154,8 @@ def test_what_cannot_be_paid_by_is_refused(release):
         th.private_payout({}, pot=POT)
     with pytest.raises(th.InputError, match="pay must be"):
         th.private_payout(release, pot=POT, pay="upper")
+    with pytest.raises(th.InputError, match="basis must be"):
+        th.private_payout(release, pot=POT, basis="most")
     with pytest.raises(th.InputError, match="pot must be an integer"):
         th.private_payout(release, pot=1.5)
     with pytest.raises(th.InputError, match="owner 99 has no points"):

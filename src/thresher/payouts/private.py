@@ -68,9 +68,10 @@ class PrivatePayout:
     ----------
     pot, rate, total, overshoot
         Public: what there is to pay in cents, the cents for each unit of value, the total of values
-        that the release predicts, and by how many cents all pay is expected to exceed the pot.
-    pay
-        "estimate", or "lower": the lower end of the interval now, and the rest later.
+        that the release predicts, and by how many cents all pay is expected to exceed the pot if
+        owners with negative values are as rare as public rows say; for the basis "gains", at most.
+    pay, basis
+        As in `private_payout`.
     record
         The record of the release.
     lines
@@ -82,6 +83,7 @@ class PrivatePayout:
     total: float
     overshoot: float
     pay: str
+    basis: str
     record: Mapping[str, Any]
     lines: tuple[OwnerLine, ...]
     _draws: Floats
@@ -121,7 +123,8 @@ class PrivatePayout:
         """All that may be published: a function of the release."""
         return {
             "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
-            "overshoot": self.overshoot, "pay": self.pay, "release": dict(self.record),
+            "overshoot": self.overshoot, "pay": self.pay, "basis": self.basis,
+            "release": dict(self.record),
         }  # fmt: skip
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
@@ -137,7 +140,9 @@ class PrivatePayout:
         )  # fmt: skip
 
 
-def private_payout(release: Any, *, pot: int, pay: str = "estimate") -> PrivatePayout:
+def private_payout(
+    release: Any, *, pot: int, pay: str = "estimate", basis: str = "total"
+) -> PrivatePayout:
     """Pay by a private release of owners: a public rate, a line for each owner, and a reserve.
 
     Parameters
@@ -150,6 +155,11 @@ def private_payout(release: Any, *, pot: int, pay: str = "estimate") -> PrivateP
     pay
         "estimate" pays the estimated value, "lower" the lower end of its interval now; the rest may
         follow after a later release.
+    basis
+        What the rate divides the pot by. "total" is the total of values that the release predicts:
+        pay comes close to the pot if few owners have negative values, and exceeds it otherwise,
+        since those owners do not pay in. "gains" leaves out what wrong labels take away: then pay
+        stays below the pot, but for noise, and the reserve is large.
 
     Returns
     -------
@@ -179,7 +189,7 @@ def private_payout(release: Any, *, pot: int, pay: str = "estimate") -> PrivateP
     pay = check_choice("pay", pay, ("estimate", "lower"))
     pot = check_count("pot", pot, least=0)
     design, owners = _checked(release)
-    total, drawn = predicted_totals(release, design)
+    total, drawn = predicted_totals(release, design, basis)
     deviation = float(np.sqrt(((drawn - total) ** 2).mean()))
     if total < CLEAR * deviation:
         raise InputError(
@@ -188,7 +198,7 @@ def private_payout(release: Any, *, pot: int, pay: str = "estimate") -> PrivateP
         )
     rate = pot / total
     names = [owner for owner in dict.fromkeys(owners) if owner is not None]
-    values, draws, kept = _owner_values(release, design, owners, names)
+    values, draws, kept = paid_values(release, design, owners, names)
     spread = np.sqrt(((draws - values) ** 2).mean(axis=0))
     low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
     if pay == "lower" and not design.tells_error:
@@ -198,17 +208,22 @@ def private_payout(release: Any, *, pot: int, pay: str = "estimate") -> PrivateP
         for i, owner in enumerate(names)
     )
     overshoot = float(np.maximum(rate * drawn - pot, 0.0).mean())
-    return PrivatePayout(pot, rate, total, overshoot, pay, release.record, lines, draws)
+    return PrivatePayout(pot, rate, total, overshoot, pay, basis, release.record, lines, draws)
 
 
-def predicted_totals(release: Any, design: TableDesign) -> tuple[float, Floats]:
+def predicted_totals(
+    release: Any, design: TableDesign, basis: str = "total"
+) -> tuple[float, Floats]:
     """The total of what owners are paid for, as the release predicts it, and draws of it.
 
     Counts times prices, with the share of each count that clipping is expected to leave; and more
     by what owners with a negative value, who are paid nothing, would have taken away.
     """
     prices = release.price_list.member_prices.ravel()
-    worth = prices * design.kept_shares() * _without_negative(design, prices)
+    if check_choice("basis", basis, ("total", "gains")) == "gains":
+        worth = np.maximum(prices, 0.0) * design.kept_shares()
+    else:
+        worth = prices * design.kept_shares() * _without_negative(design, prices)
     mean, draws = design.estimates(release.table)
     return float(mean @ worth), draws @ worth
 
@@ -238,7 +253,7 @@ def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
     return design, owners
 
 
-def _owner_values(
+def paid_values(
     release: Any, design: TableDesign, owners: tuple[Hashable, ...], names: list[Hashable]
 ) -> tuple[Floats, Floats, Floats]:
     """Of each owner: what is paid of its value, the same by each drawn list, and the share kept.
