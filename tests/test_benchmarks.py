@@ -28,6 +28,13 @@ def test_make_bench_runs_every_benchmark():
     assert run == scripts - BY_HAND
 
 
+def test_tables_about_owners_are_those_that_were_measured():
+    text = (ROOT / "docs" / "payouts.md").read_text()
+    for line in (RESULTS / "owners.md").read_text().splitlines():
+        if line.startswith("| ") or "times as much" in line:
+            assert line in text, line
+
+
 def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
     before = (RESULTS / "suggestions.json").read_bytes()
     environment = {key: text for key, text in os.environ.items() if key != "THRESHER_DATA"}

@@ -11,6 +11,7 @@ from oracles import is_near, owner_utility, semivalues
 
 import thresher as th
 from thresher.passes import in_parts, owner_sums
+from thresher.passes.problem import Problem
 
 EUCLIDEAN = {"radius": 1.0, "metric": "euclidean"}
 
@@ -151,6 +152,21 @@ def test_points_of_a_file_give_the_same_bits(tmp_path, small_parts):
         th.owner_shapley(scan, None, *data[2:], owners=owners[1:], **EUCLIDEAN)
 
 
+def test_points_that_change_between_the_passes_are_refused(small_parts, monkeypatch):
+    data, owners = table()
+    passes = []
+
+    def settle(self, *about, original=Problem.settle):
+        passes.append(1)
+        data[0][5] += 1.0
+        return original(self, *about)
+
+    monkeypatch.setattr(Problem, "settle", settle)
+    with pytest.raises(th.InputError, match="the points changed while they were valued"):
+        th.owner_shapley(*data, owners=owners, memory="3GB", **EUCLIDEAN)
+    assert passes
+
+
 def test_leaves_in_parts_give_the_same_bits(small_parts):
     data, owners = table()
     forest = th.grow_forest(*data[:2], trees=4)
@@ -170,6 +186,22 @@ def test_dask_gives_the_same_bits():
     forest = th.grow_forest(*data[:2], trees=4)
     there = th.owner_shapley(X, y, *data[2:], owners=owners, forest=forest)
     assert there == th.owner_shapley(*data, owners=owners, forest=forest)
+
+
+def test_a_live_store_values_the_owners_of_its_present_points(tmp_path):
+    (X, y, X_val, y_val), owners = table()
+    whose = {row: f"clinic {owner}" for row, owner in enumerate(owners.tolist())}
+    with th.LiveCounts.create(tmp_path / "shop", X_val, y_val, **EUCLIDEAN) as live:
+        with pytest.raises(th.InputError, match="the store has no points"):
+            live.owner_values(whose)
+        live.add_many(range(300), X, y)
+        live.remove(7)
+        rows = np.arange(300) != 7
+        names = [whose[row] for row in np.flatnonzero(rows)]
+        wanted = th.owner_shapley(X[rows], y[rows], X_val, y_val, owners=names, **EUCLIDEAN)
+        assert live.owner_values(whose) == wanted
+        with pytest.raises(th.InputError, match="owners lacks 299 of 299 ids, such as 0"):
+            live.owner_values({})
 
 
 def test_the_result_is_stored_and_loads_equal(tmp_path):

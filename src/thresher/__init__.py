@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from thresher.owner_valuation import OwnerValuation
     from thresher.owners import owner_shapley
     from thresher.passes.dask_valuation import DaskValuation
+    from thresher.payouts.payout import payout
+    from thresher.payouts.private import PrivatePayout, private_payout
+    from thresher.payouts.statement import Payout
     from thresher.price_list import PriceList
     from thresher.privacy.dp_knn import KNNRelease, SeededKNNRelease, dp_knn_shapley
     from thresher.privacy.dp_tknn import dp_tknn_shapley
@@ -72,8 +75,10 @@ __all__ = [
     "LiveCounts",
     "NeighborCounts",
     "OwnerValuation",
+    "Payout",
     "Plan",
     "PriceList",
+    "PrivatePayout",
     "RadiusSuggestion",
     "ReachWarning",
     "Release",
@@ -104,7 +109,9 @@ __all__ = [
     "leave_one_out",
     "membership_attack",
     "owner_shapley",
+    "payout",
     "plan_release",
+    "private_payout",
     "suggest_radius",
     "tknn_shapley",
     "zero_budget_score",
@@ -123,8 +130,10 @@ _LATER = {
     "LiveCounts": "thresher.live.store",
     "NeighborCounts": "thresher.counts",
     "OwnerValuation": "thresher.owner_valuation",
+    "Payout": "thresher.payouts.statement",
     "Plan": "thresher.privacy.plan",
     "PriceList": "thresher.price_list",
+    "PrivatePayout": "thresher.payouts.private",
     "RadiusSuggestion": "thresher.radius",
     "Release": "thresher.privacy.release",
     "Scan": "thresher.tables.file_scan",
@@ -150,7 +159,9 @@ _LATER = {
     "leave_one_out": "thresher.retrain.methods",
     "membership_attack": "thresher.attack.membership",
     "owner_shapley": "thresher.owners",
+    "payout": "thresher.payouts.payout",
     "plan_release": "thresher.privacy.plan",
+    "private_payout": "thresher.payouts.private",
     "suggest_radius": "thresher.radius",
     "tknn_shapley": "thresher.tknn",
     "zero_budget_score": "thresher.tknn",

@@ -13,10 +13,10 @@ from thresher.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
 from thresher.owner_valuation import OwnerValuation
-from thresher.passes.owner_sums import METHOD, OwnedPoints, OwnerNames, OwnerSum, cell_ranges
+from thresher.passes.owner_sums import METHOD, value_owners
 from thresher.passes.problem import Problem
 from thresher.progress import progress_bar
-from thresher.sides.ball import BallSide, warn_of_reach
+from thresher.sides.ball import BallSide
 from thresher.sides.forest import forest_side
 from thresher.sides.protocol import PublicSide, SidePoints
 
@@ -101,16 +101,11 @@ def owner_shapley(
     else:
         points, side = _in_leaves(X, y, X_val, y_val, forest, classes)
     known: Any = check_owners(owners, len(points))
-    names = OwnerNames()
-    codes = names.codes(known)
-    names.warn(side, stacklevel=3)
-    total, owned = OwnerSum(len(names), semivalue), OwnedPoints.of(points, codes, side)
     with progress_bar(METHOD, _steps(side, len(points)), show=progress) as advance:
-        for some in _sides(side, len(names)):
-            total.count(owned, some, neighbors, advance)
-    if isinstance(side, BallSide) and not total.reached:
-        warn_of_reach(radius, stacklevel=3, mutual=side.validation.mutual)
-    return total.valuation(side, names.known, len(points), mean=mean)
+        return value_owners(
+            points, side, known, semivalue, neighbors=neighbors, mean=mean, advance=advance,
+            stacklevel=3,
+        )  # fmt: skip
 
 
 def _in_leaves(
@@ -148,10 +143,3 @@ def _problem(
 
 def _steps(side: PublicSide, points: int) -> int:
     return points * len(side) if isinstance(side, BallSide) else side.near().cells
-
-
-def _sides(side: PublicSide, owners: int) -> list[PublicSide]:
-    """The side, cut where the sums of all owners would take too much memory."""
-    ranges = cell_ranges(side, owners)
-    whole = not isinstance(side, BallSide) or side.validation.mutual or side.validation.rows is None
-    return [side] if whole or len(ranges) < 2 else [side.some(block) for block in ranges]

@@ -23,6 +23,7 @@ from thresher.cli.embed import embed
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
+from thresher.cli.payout import payout
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
@@ -51,7 +52,9 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
-for verb in (demo, inspect, value, clean, release, appraise, attack, audit, embed, reproduce):
+for verb in (
+    demo, inspect, value, clean, payout, release, appraise, attack, audit, embed, reproduce,
+):  # fmt: skip
     app.command()(verb)
 
 INTERRUPTED, TERMINATED = 130, 143

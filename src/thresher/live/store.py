@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any, Self
@@ -21,10 +21,11 @@ from thresher.games.semivalues import Semivalue
 from thresher.labels import label_array, raw_labels
 from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
 from thresher.live.points import Id, PointTable, check_id
-from thresher.live.values import present_values
+from thresher.live.values import present_owner_values, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.panels import NOBODY
+from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
 from thresher.sides.protocol import SidePoints
 from thresher.valuation import Valuation
@@ -258,6 +259,17 @@ class LiveCounts:
         with self._lock:
             self._check_whole()
             return present_values(self._points, self._counts, semivalue)
+
+    def owner_values(
+        self, owners: Mapping[Id, Hashable], semivalue: Semivalue = "shapley"
+    ) -> OwnerValuation:
+        """The value of every owner in the game among owners; `owners` has the owner of each id.
+
+        They are those of `owner_shapley` on the present points, to the last bit.
+        """
+        with self._lock:
+            self._check_whole()
+            return present_owner_values(self._points, self._counts, owners, semivalue)
 
     def verify(self) -> None:
         """Count all points afresh, and raise if these are not the counts that were kept."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import numpy as np
 
 from thresher.counts import NeighborCounts
+from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.labels import is_missing
 from thresher.live.points import PointTable
+from thresher.owner_valuation import OwnerValuation
+from thresher.passes.owner_sums import value_owners
 from thresher.passes.result import side_valuation
 from thresher.valuation import Valuation
 
@@ -25,3 +32,19 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
         if not counts.table.any():
             side.warn_of_reach(stacklevel=4)
     return side_valuation(side, values, semivalue, utility, ids=points.ids)
+
+
+def present_owner_values(
+    points: PointTable, counts: NeighborCounts, owners: Mapping[Any, Hashable], semivalue: Semivalue
+) -> OwnerValuation:
+    """What `owner_shapley` finds for these points, to the last bit, if ids have these owners."""
+    if not len(points):
+        raise InputError("the store has no points, and so no owners")
+    missing = [name for name in points.ids if is_missing(owners.get(name))]
+    if missing:
+        raise InputError(
+            f"owners lacks {len(missing)} of {len(points)} ids, such as {missing[0]!r}"
+        )
+    known = [owners[name] for name in points.ids]
+    stored = counts.side.stored_points(*points.table())
+    return value_owners(stored, counts.side, known, check_semivalue(semivalue), stacklevel=4)

@@ -28,7 +28,7 @@ from thresher.passes.owner_sums import METHOD, TABLE, OwnedPoints, OwnerNames, O
 from thresher.passes.partitions import Partition, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
 from thresher.passes.problem import Meaning, Priced, Problem, named
-from thresher.passes.tally import Tally
+from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.passes.walk import count
 from thresher.progress import Advance, progress_bar
 from thresher.sides.protocol import PublicSide
@@ -111,14 +111,14 @@ class OwnerRun:
         """What all points add to the cells of a side, by owner."""
         game = side.owner_counting(len(names))
         sums = np.zeros((game.entries, side.shape[1]), np.int64)
-        rows = 0
+        prints = 0
         with closing(self.run.parts(Place(), advance)) as parts:
             for part, way in parts:
                 points = named(part, meaning).points(side, strangers=False)
                 codes = names.codes(self._owners(part))
                 sums += count(OwnedPoints.of(points, codes, side), side.near(way), game)
-                rows += len(part)
-        if rows != seen.points:
+                prints = add_prints(prints, part_print(part, points, side))
+        if prints != reduce(add_prints, seen.prints.values(), 0):
             raise points_changed()
         return sums
 

@@ -17,6 +17,7 @@ from thresher.labels import Codes
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.walk import Advance, show_sums
+from thresher.sides.ball import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.spelling import NAMES, look_alikes, named
 
@@ -65,14 +66,7 @@ class OwnerNames:
 
     def warn(self, side: PublicSide, *, stacklevel: int) -> None:
         """Warn of names that look alike, and of what very many owners cost."""
-        if alike := look_alikes(self.known):
-            shown = "; ".join(named(names) for names in alike[:NAMES])
-            warnings.warn(
-                f"owners has names that differ only by case, spaces or type ({shown}): they are "
-                "different owners here. Give each owner one name, if that is not meant",
-                LabelWarning,
-                stacklevel=stacklevel,
-            )
+        warn_of_names(self.known, stacklevel=stacklevel + 1)
         if len(self) > MANY:
             size = GROUP * cell_bytes(side, len(self))
             passes = len(cell_ranges(side, len(self)))
@@ -83,6 +77,18 @@ class OwnerNames:
                 ThresherWarning,
                 stacklevel=stacklevel,
             )
+
+
+def warn_of_names(owners: Iterable[Hashable], *, stacklevel: int) -> None:
+    """Warn of owners whose names look alike."""
+    if alike := look_alikes(owners):
+        shown = "; ".join(named(names) for names in alike[:NAMES])
+        warnings.warn(
+            f"owners has names that differ only by case, spaces or type ({shown}): they are "
+            "different owners here. Give each owner one name, if that is not meant",
+            LabelWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def cell_bytes(side: PublicSide, owners: int) -> int:
@@ -100,6 +106,30 @@ def cell_ranges(side: PublicSide, owners: int, most: int = TABLE) -> list[slice]
         else:
             found.append(piece)
     return found
+
+
+def value_owners(
+    points: SidePoints, side: PublicSide, owners: Sequence[Hashable], semivalue: Semivalue, *,
+    stacklevel: int, neighbors: Neighbors = "auto", mean: bool = False,
+    advance: Advance | None = None,
+) -> OwnerValuation:  # fmt: skip
+    """The values of the owners of points that are in memory, of which there is one at least."""
+    names = OwnerNames()
+    codes = names.codes(owners)
+    names.warn(side, stacklevel=stacklevel + 1)
+    total, owned = OwnerSum(len(names), semivalue), OwnedPoints.of(points, codes, side)
+    for some in _sides(side, len(names)):
+        total.count(owned, some, neighbors, advance)
+    if not total.reached:
+        side.warn_of_reach(stacklevel=stacklevel + 1)
+    return total.valuation(side, names.known, len(points), mean=mean)
+
+
+def _sides(side: PublicSide, owners: int) -> list[PublicSide]:
+    """The side, cut where the sums of all owners would take too much memory."""
+    ranges = cell_ranges(side, owners)
+    whole = not isinstance(side, BallSide) or side.validation.mutual or side.validation.rows is None
+    return [side] if whole or len(ranges) < 2 else [side.some(block) for block in ranges]
 
 
 @dataclass

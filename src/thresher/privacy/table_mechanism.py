@@ -178,9 +178,22 @@ class TableDesign(Design):
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
             return table, table + sigma * random.standard_normal((DRAWS, len(table)))
-        prior = Prior(self.public, self.bound, self.scale, self.setting.points_per_owner or 1)
-        posterior = prior.posterior(table, sigma)
+        posterior = self._prior.posterior(table, sigma)
         return posterior.mean, posterior.draws(DRAWS, random)
+
+    def kept_shares(self) -> Floats:
+        """Which share of each count clipping leaves, as the public prior expects it."""
+        if self.public is None:
+            return np.ones(2 * len(self.setting.validation))
+        prior = self._prior
+        return np.divide(
+            prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean > 0
+        )
+
+    @cached_property
+    def _prior(self) -> Prior:
+        assert self.public is not None  # noqa: S101 - by those who call
+        return Prior(self.public, self.bound, self.scale, self.setting.points_per_owner or 1)
 
 
 def usual_bound(public: Public, size: int = 1) -> int:

@@ -110,7 +110,7 @@ class BallSide:
 
     def warn_of_reach(self, *, stacklevel: int) -> None:
         """Warn that nobody is near."""
-        warn_of_reach(self.radius, stacklevel=stacklevel + 1)
+        warn_of_reach(self.radius, stacklevel=stacklevel + 1, mutual=self.validation.mutual)
 
     def mover(self) -> Panels | None:
         """What counts single rows; None where distances are precomputed."""

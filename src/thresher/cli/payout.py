@@ -1,0 +1,86 @@
+"""`thresher payout`: from a file of values to a statement of what each owner is paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from thresher.cli.options import Force, Json, argument, given
+from thresher.cli.words import say, show_json
+from thresher.errors import shortened
+
+SHOWN = 10  # owners and pairs that are told in words
+
+
+def payout(
+    values: Annotated[Path, argument("The values, as thresher value wrote them: .parquet.")],
+    pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
+    floor_cents: Annotated[int, given("What every owner is paid at least.")] = 0,
+    minimum_cents: Annotated[
+        int, given("Payments below it are not made, and others share them.")
+    ] = 0,
+    cap_cents: Annotated[int | None, given("What an owner is paid at most.")] = None,
+    flooring: Annotated[
+        Literal["owner", "point"],
+        given("Where negative values end: at an owner's sum, or at each point."),
+    ] = "owner",
+    within: Annotated[
+        float | None,
+        given(
+            "Tell which owners have rows in common: equal ones (0), or within this distance. The "
+            "points are read again."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, given("Where the statement goes: .csv, .parquet or .json.", "--out", "-o")
+    ] = None,
+    report: Annotated[Path | None, given("Where the page goes that shows it: .html.")] = None,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Share a pot among owners by exact values, in whole cents that add up to it.
+
+    The rule is in the record of the values: the sum of an owner's points, or the game among owners
+    (thresher value --players owners). Owners with a negative value are paid nothing. The statement
+    has everything that is needed to compute it again.
+
+    Example: thresher payout values.parquet --pot-cents 1000000 --out payout.csv
+    --report payout.html
+    """
+    from thresher.files import check_apart
+    from thresher.report import check_target
+    from thresher.runs.payout_run import pay_file
+
+    for target in (out, report):
+        if target is not None:
+            check_apart(target, [values])
+    if report is not None:
+        check_target(report, force=force)
+    found = pay_file(
+        values, pot=pot_cents, floor=floor_cents, minimum=minimum_cents, cap=cap_cents,
+        flooring=flooring, within=within,
+    )  # fmt: skip
+    wrote = [] if out is None else found.save(out, force=force)
+    if report is not None:
+        found.report(report, force=force)
+        wrote.append(report)
+    _say(found, wrote)
+    if json:
+        show_json(found.record() | {"wrote": [str(path) for path in wrote]})
+
+
+def _say(found: Any, wrote: list[Path]) -> None:
+    """Who is paid what, in words."""
+    say(f"{found.paid} of {found.terms.pot} cents to {len(found.owners)} owners, by {found.rule}")
+    for caution in found.cautions():
+        say(f"hint: {caution}")
+    paid = sorted(found.cents.items(), key=lambda entry: -entry[1])
+    for owner, cents in paid[:SHOWN]:
+        say(f"  {shortened(str(owner), 60)}: {cents}")
+    if len(paid) > SHOWN:
+        say(f"  and {len(paid) - SHOWN} more")
+    for each in found.shared[:SHOWN]:
+        pair = f"{shortened(str(each.owner), 40)} and {shortened(str(each.other), 40)}"
+        say(f"in common: {pair}: {each.exact} equal rows, {each.near} close ones")
+    for path in wrote:
+        say(f"wrote {path}")

@@ -1,0 +1,123 @@
+"""payout: a pot in whole cents, shared out by the values of owners."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_choice, check_count
+from thresher.errors import InputError
+from thresher.owner_valuation import OwnerValuation
+from thresher.passes.owner_sums import warn_of_names
+from thresher.payouts.shared_rows import SharedRows, shared_rows
+from thresher.payouts.shares import Terms
+from thresher.payouts.statement import Payout, finite_values
+from thresher.valuation import Valuation
+
+
+def payout(
+    values: Any, *, pot: int, floor: int = 0, minimum: int = 0, cap: int | None = None,
+    flooring: str = "owner", rows: Any = None, within: float = 0.0,
+) -> Payout:  # fmt: skip
+    """Whole cents for each owner, in proportion to values; they add up to the pot.
+
+    For exact values only: pay that is scaled to add up to a pot tells everybody's total to whoever
+    knows one value. docs/payouts.md has what to pay under noise.
+
+    Parameters
+    ----------
+    values
+        An `OwnerValuation`, or a `Valuation` with owners, whose points' values are added up; or a
+        mapping from owners to values.
+    pot
+        What there is to pay, a whole number of cents.
+    floor
+        Cents that every owner is paid at least.
+    minimum
+        Payments below so many cents are not made. The lowest is left out first, and the others
+        share what it leaves.
+    cap
+        Cents that an owner is paid at most. What nobody may take is `unpaid`.
+    flooring
+        Where negative values end: "owner" pays owners whose sum is negative nothing; "point" lets
+        no point take from its owner's sum, so that splitting good rows from poor ones gains
+        nothing. It needs a `Valuation` of points.
+    rows
+        The rows of a `Valuation`'s points, as numbers of one scale: then the statement tells the
+        operator which owners have rows in common.
+    within
+        The Euclidean distance up to which such rows count as close.
+
+    Returns
+    -------
+    Payout
+        The statement: `.cents`, `.save(path)` and `.report(path)`.
+
+    Notes
+    -----
+    An owner is paid min(cap, max(floor, rate x value)), with the one rate at which all pay adds up.
+    Rounding is by largest remainder, in exact arithmetic; equal remainders go by order of the
+    owners.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> th.payout({"ann": 2.0, "bob": 1.0, "eve": -0.5}, pot=1000).cents["ann"]
+    667
+    """
+    terms = Terms(
+        _cents("pot", pot), _cents("floor", floor), _cents("minimum", minimum),
+        None if cap is None else _cents("cap", cap),
+    )  # fmt: skip
+    by_owner, about = _by_owner(values, flooring)
+    if not by_owner:
+        raise InputError("values has no owners: there is nobody to pay")
+    warn_of_names(by_owner, stacklevel=3)
+    shared: tuple[SharedRows, ...] = ()
+    if rows is not None:
+        if type(values) is not Valuation:
+            raise InputError("rows goes with a Valuation of points, which says whose each row is")
+        shared = shared_rows(rows, values.owners, radius=within)
+    found = Payout(tuple(by_owner), finite_values(by_owner), terms, about, shared)
+    assert found.cents is not None  # noqa: S101 - computed here, so that errors come at once
+    return found
+
+
+def _cents(name: str, value: object) -> int:
+    try:
+        return check_count(name, value, least=0)
+    except InputError:
+        raise InputError(
+            f"{name} must be a whole number of cents, at least 0, got {value!r}: 12.50 is 1250"
+        ) from None
+
+
+def _by_owner(values: Any, flooring: str) -> tuple[dict[Hashable, float], dict[str, Any]]:
+    """The value of each owner, and for the record where it comes from."""
+    by_point = check_choice("flooring", flooring, ("owner", "point")) == "point"
+    if isinstance(values, Valuation):
+        rule = "owners" if isinstance(values, OwnerValuation) else "points"
+        about = {
+            "rule": rule, "flooring": flooring, "method": values.method,
+            "params": dict(values.params), "utility_all": values.utility_all,
+            "utility_none": values.utility_none,
+        }  # fmt: skip
+        if by_point and rule == "points":
+            ends = values.utility_all, values.utility_none
+            kept = np.maximum(values.values, 0.0)
+            values = Valuation(kept, values.method, {}, *ends, values.owners)
+        elif by_point:
+            raise InputError("flooring='point' needs a Valuation of points, got one of owners")
+        return values.by_owner(), about
+    if by_point:
+        raise InputError("flooring='point' needs a Valuation of points, got values of owners")
+    if hasattr(values, "price_list"):
+        raise InputError("values must be exact: pay a private release by private_payout")
+    if not isinstance(values, Mapping):
+        raise InputError(
+            "values must be an OwnerValuation, a Valuation with owners, or a mapping from owners "
+            f"to values, got {type(values).__name__}"
+        )
+    return dict(values), {"rule": "given", "flooring": flooring}

@@ -1,0 +1,287 @@
+"""private_payout: what can be paid from a private release without giving away what it protects.
+
+Pay that is scaled to add up to a pot tells the exact total to whoever knows one value. So here
+
+    rate  = pot / total,   total = sum over the table of (estimated count x price)
+
+follows from the release alone, and an owner is paid by the rate, the prices and its own points. All
+pay together does not add up to the pot: a reserve takes the difference. T11 of docs/privacy.md says
+what nobody learns, and why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_choice, check_count
+from thresher.errors import InputError
+from thresher.files import write_whole
+from thresher.privacy.contributions import clipped_weights
+from thresher.privacy.release import Release, SeededRelease, interval
+from thresher.privacy.table_mechanism import TableDesign
+
+Floats = NDArray[np.float64]
+FORMAT = "thresher.private-payout/1"
+CLEAR = 3.0  # standard deviations that the predicted total has to be above zero
+
+
+@dataclass(frozen=True)
+class OwnerLine:
+    """What one owner is told, which nobody else may see.
+
+    Parameters
+    ----------
+    owner
+        Whose line it is.
+    cents, later
+        What is paid now, and what may follow after a later release.
+    low, high
+        The ends of an interval for the pay in cents, before rounding: two expected errors on each
+        side. NaN where the release cannot tell its error.
+    clipped
+        The share of the owner's value that the privacy bound cut off, and that is not paid.
+    """
+
+    owner: Hashable
+    cents: int
+    later: int
+    low: float
+    high: float
+    clipped: float
+
+
+@dataclass(frozen=True, eq=False)
+class PrivatePayout:
+    """Pay under noise: a public rate, a line for each owner, and a reserve for the operator.
+
+    Parameters
+    ----------
+    pot, rate, total, overshoot
+        Public: what there is to pay in cents, the cents for each unit of value, the total of values
+        that the release predicts, and by how many cents all pay is expected to exceed the pot if
+        owners with negative values are as rare as public rows say; for the basis "gains", at most.
+    pay, basis
+        As in `private_payout`.
+    record
+        The record of the release.
+    lines
+        One for each owner, in order of first appearance: private.
+    """
+
+    pot: int
+    rate: float
+    total: float
+    overshoot: float
+    pay: str
+    basis: str
+    record: Mapping[str, Any]
+    lines: tuple[OwnerLine, ...]
+    _draws: Floats
+
+    def __repr__(self) -> str:
+        return f"PrivatePayout({len(self.lines)} owners, {self.rate:.6g} cents a unit)"
+
+    @cached_property
+    def cents(self) -> Mapping[Hashable, int]:
+        """Whole cents of each owner, for the operator alone."""
+        return MappingProxyType({line.owner: line.cents for line in self.lines})
+
+    @property
+    def reserve(self) -> int:
+        """What is left of the pot, negative where pay exceeds it: for the operator alone.
+
+        It is exact, so whoever knows it and all pay but one knows that one.
+        """
+        return self.pot - sum(line.cents for line in self.lines)
+
+    def line(self, owner: Hashable) -> OwnerLine:
+        """What one owner is told."""
+        for line in self.lines:
+            if line.owner == owner:
+                return line
+        raise InputError(f"owner {owner!r} has no points")
+
+    def wrong_order(self, one: Hashable, other: Hashable) -> float:
+        """The chance that two owners stand in the wrong order: for the operator alone."""
+        places = [self.lines.index(self.line(owner)) for owner in (one, other)]
+        first, second = self._draws[:, places].T
+        apart = self._draws[:, places].mean(axis=0)
+        turned = (first < second) if apart[0] >= apart[1] else (first > second)
+        return float(turned.mean())
+
+    def public(self) -> dict[str, Any]:
+        """All that may be published: a function of the release."""
+        return {
+            "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
+            "overshoot": self.overshoot, "pay": self.pay, "basis": self.basis,
+            "release": dict(self.record),
+        }  # fmt: skip
+
+    def save_line(self, owner: Hashable, path: str | Path) -> None:
+        """Write what one owner is told, with the public part, as a .json file of its own."""
+        line = {
+            name: None if isinstance(entry, float) and math.isnan(entry) else entry
+            for name, entry in asdict(self.line(owner)).items()
+        }
+        text = json.dumps(self.public() | {"line": line}, indent=1, default=str) + "\n"
+        write_whole(
+            path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=False,
+            private=True,
+        )  # fmt: skip
+
+
+def private_payout(
+    release: Any, *, pot: int, pay: str = "estimate", basis: str = "total"
+) -> PrivatePayout:
+    """Pay by a private release of owners: a public rate, a line for each owner, and a reserve.
+
+    Parameters
+    ----------
+    release
+        A `Release` by the mechanism "table", with owners.
+    pot
+        As in `payout`, but a target: all pay together comes close to it, and a reserve takes the
+        difference.
+    pay
+        "estimate" pays the estimated value, "lower" the lower end of its interval now; the rest may
+        follow after a later release.
+    basis
+        What the rate divides the pot by. "total" is the total of values that the release predicts:
+        pay comes close to the pot if few owners have negative values, and exceeds it otherwise,
+        since those owners do not pay in. "gains" leaves out what wrong labels take away: then pay
+        stays below the pot, but for noise, and the reserve is large.
+
+    Returns
+    -------
+    PrivatePayout
+        `.line(owner)` is for that owner, `.public()` for everybody, the rest for the operator.
+
+    Notes
+    -----
+    The rate follows from the release alone, and an owner's line from the release and that owner's
+    own points. So everything that others see is as private as the release: T11 of docs/privacy.md.
+    What the privacy bound clips is not paid, so an owner of many points gains by splitting under
+    several names: identities have to be verified. Nothing is scaled afterwards.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> y, owners = X[:, 0] > 0, np.arange(800) // 8
+    >>> release = th.dp_tknn_shapley(
+    ...     X[200:], y[200:], X[:200], y[:200], epsilon=8, delta=1e-5, seed=0, owners=owners,
+    ...     points_per_owner=8,
+    ... )
+    >>> found = th.private_payout(release, pot=100_000)
+    >>> bool(abs(found.reserve) < 20_000)
+    True
+    """
+    pay = check_choice("pay", pay, ("estimate", "lower"))
+    pot = check_count("pot", pot, least=0)
+    design, owners = _checked(release)
+    total, drawn = predicted_totals(release, design, basis)
+    deviation = float(np.sqrt(((drawn - total) ** 2).mean()))
+    if total < CLEAR * deviation:
+        raise InputError(
+            f"the release predicts a total of {total:.3g} with a standard deviation of "
+            f"{deviation:.3g}: too uncertain to pay by. Spend more epsilon, or pay equal shares"
+        )
+    rate = pot / total
+    names = [owner for owner in dict.fromkeys(owners) if owner is not None]
+    values, draws, kept = paid_values(release, design, owners, names)
+    spread = np.sqrt(((draws - values) ** 2).mean(axis=0))
+    low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
+    if pay == "lower" and not design.tells_error:
+        raise InputError("pay='lower' needs a release that tells its error: pass points_per_owner")
+    lines = tuple(
+        _line(owner, rate, (values[i], low[i], high[i]), float(kept[i]), pay)
+        for i, owner in enumerate(names)
+    )
+    overshoot = float(np.maximum(rate * drawn - pot, 0.0).mean())
+    return PrivatePayout(pot, rate, total, overshoot, pay, basis, release.record, lines, draws)
+
+
+def predicted_totals(
+    release: Any, design: TableDesign, basis: str = "total"
+) -> tuple[float, Floats]:
+    """The total of what owners are paid for, as the release predicts it, and draws of it.
+
+    Counts times prices, with the share of each count that clipping is expected to leave; and more
+    by what owners with a negative value, who are paid nothing, would have taken away.
+    """
+    prices = release.price_list.member_prices.ravel()
+    if check_choice("basis", basis, ("total", "gains")) == "gains":
+        worth = np.maximum(prices, 0.0) * design.kept_shares()
+    else:
+        worth = prices * design.kept_shares() * _without_negative(design, prices)
+    mean, draws = design.estimates(release.table)
+    return float(mean @ worth), draws @ worth
+
+
+def _without_negative(design: TableDesign, prices: Floats) -> float:
+    """The positive values of made-up owners, drawn from the public rows, over all their values."""
+    size = design.setting.points_per_owner
+    if design.public is None or size is None:
+        return 1.0
+    vectors = design.public.grouped(size)
+    squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
+    values = clipped_weights(squares, design.bound, design.scale) * (vectors @ prices)
+    return float(np.maximum(values, 0.0).sum() / max(values.sum(), np.maximum(values, 0.0).max()))
+
+
+def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
+    """The design and the owners of a release that can be paid by."""
+    if not isinstance(release, Release | SeededRelease):
+        raise InputError(f"release must be a Release, got {type(release).__name__}")
+    design, owners = release._design, release._owners
+    if owners is None:
+        raise InputError("the release has no owners: pass owners= to dp_tknn_shapley")
+    if not isinstance(design, TableDesign):
+        raise InputError(
+            f"release must be by mechanism='table', got {release.record['mechanism']!r}"
+        )
+    return design, owners
+
+
+def paid_values(
+    release: Any, design: TableDesign, owners: tuple[Hashable, ...], names: list[Hashable]
+) -> tuple[Floats, Floats, Floats]:
+    """Of each owner: what is paid of its value, the same by each drawn list, and the share kept.
+
+    Sums run over an owner's own points in their order, so that no bit of them depends on others.
+    """
+    contributions, where = release._contributions, release._private.where
+    weights = clipped_weights(contributions.squares(), design.bound, design.scale) / design.scale
+    lists = [release.price_list, *release._drawn]
+    found = contributions.values(lists)
+    kept_of = np.empty(len(where))
+    units = contributions.units
+    kept_of[units.order] = np.repeat(weights, np.diff(units.starts))
+    rows: dict[Hashable, list[int]] = {owner: [] for owner in names}
+    for place, row in enumerate(where.tolist()):
+        rows[owners[row]].append(place)
+    kept = np.array([kept_of[some[0]] if (some := rows[owner]) else 1.0 for owner in names])
+    sums = np.array(
+        [[math.fsum(each[rows[owner]].tolist()) for owner in names] for each in found]
+    ).reshape(len(lists), len(names))
+    return sums[0] * kept, sums[1:] * kept, kept
+
+
+def _line(
+    owner: Hashable, rate: float, value: tuple[float, float, float], kept: float, pay: str
+) -> OwnerLine:
+    """The line of one owner; cents are rounded down."""
+    estimate, low, high = (rate * max(float(each), 0.0) for each in value)
+    whole = math.floor(estimate)
+    now = whole if pay == "estimate" else math.floor(low)
+    return OwnerLine(owner, now, whole - now, low, high, 1.0 - kept)

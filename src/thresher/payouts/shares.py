@@ -1,0 +1,169 @@
+"""A pot in whole cents, by weights: exact arithmetic, so that anybody can compute it again.
+
+An owner is paid min(cap, max(floor, rate x weight)) with the one rate at which all pay adds up to
+the pot. That is a fraction of cents. Largest remainders make it whole: everybody gets the whole
+cents below, and the cents that are left go to the largest fractions; equal fractions go by order of
+the owners. Weights are integers: floats times a power of two, with nothing lost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from thresher.errors import InputError
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a pot is divided, in whole cents.
+
+    Parameters
+    ----------
+    pot
+        What there is to pay.
+    floor, cap
+        The least and the most that any owner is paid; no cap if None.
+    minimum
+        Payments below it are not made, and their cents go to others; the lowest is left out first.
+    """
+
+    pot: int
+    floor: int = 0
+    minimum: int = 0
+    cap: int | None = None
+
+    def check(self, owners: int) -> None:
+        """Raise unless so many owners can be paid like that."""
+        if self.floor * owners > self.pot:
+            raise InputError(
+                f"floor={self.floor} for {owners} owners is {self.floor * owners} cents, more than "
+                f"pot={self.pot}"
+            )
+        if self.floor and self.minimum:
+            raise InputError("floor goes without minimum: everybody is paid at least the floor")
+        if self.cap is not None and self.cap < max(self.floor, self.minimum, 1):
+            raise InputError(
+                f"cap must be at least 1 cent, the floor and the minimum, got {self.cap}"
+            )
+
+
+def integer_weights(values: Sequence[float]) -> list[int]:
+    """Values as integers in the same proportion, exactly; those below 0 are 0.
+
+    Examples
+    --------
+    >>> integer_weights([0.5, 0.25, -1.0])
+    [2, 1, 0]
+    """
+    pairs = [max(value, 0.0).as_integer_ratio() for value in values]
+    most = max((below for _, below in pairs), default=1)
+    return [above * (most // below) for above, below in pairs]
+
+
+def whole_cents(weights: Sequence[int], terms: Terms) -> list[int]:
+    """What each owner is paid; it adds up to the pot, or to all caps where that is less.
+
+    Examples
+    --------
+    >>> whole_cents([1, 1, 1], Terms(100))
+    [34, 33, 33]
+    >>> whole_cents([50, 30, 1], Terms(100, minimum=10))
+    [63, 37, 0]
+    >>> whole_cents([50, 30, 1], Terms(100, floor=10, cap=50))
+    [50, 40, 10]
+    """
+    terms.check(len(weights))
+    if not any(weights):
+        raise InputError(
+            "no owner has a positive value: there is nothing to share the pot by. Keep the pot, or "
+            "agree on equal shares beforehand"
+        )
+    order = sorted(range(len(weights)), key=lambda place: -weights[place])  # ties by order
+    kept = order
+    if terms.minimum:
+        kept = order[
+            : _largest(len(order), lambda count: _all_above(weights, order[:count], terms))
+        ]
+        if not kept:
+            raise InputError(
+                f"minimum={terms.minimum} is more than pot={terms.pot} or cap={terms.cap} allows "
+                "any owner"
+            )
+    above, below = _rate([weights[place] for place in kept], terms)
+    cents, rests = [0] * len(weights), []
+    for place in sorted(kept):
+        whole, rest = divmod(weights[place] * above, below)
+        if whole >= (most := terms.pot if terms.cap is None else terms.cap):
+            whole, rest = most, 0
+        elif whole < terms.floor:
+            whole, rest = terms.floor, 0
+        cents[place] = whole
+        rests.append((-rest, place))
+    payable = terms.pot if terms.cap is None else min(terms.pot, _capped(weights, kept, terms))
+    for rest, place in sorted(rests)[: payable - sum(cents)]:
+        cents[place] += int(rest < 0)
+    return cents
+
+
+def _capped(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> int:
+    """What all owners get if everybody who has a weight is paid the cap."""
+    cap = terms.pot if terms.cap is None else terms.cap
+    return sum(cap if weights[place] else terms.floor for place in kept)
+
+
+def _all_above(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> bool:
+    """Whether the last of these owners, who has the least weight, is paid the minimum."""
+    if not kept:
+        return True
+    least = weights[kept[-1]]
+    above, below = _rate([weights[place] for place in kept], terms)
+    pay = least * above if terms.cap is None else min(least * above, terms.cap * below)
+    return least > 0 and pay >= terms.minimum * below
+
+
+def _largest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number from 0 to `most` for which it holds, which it does for all below."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _rate(weights: Sequence[int], terms: Terms) -> tuple[int, int]:
+    """Cents for each unit of weight, as a fraction, at which all pay adds up to the pot."""
+    floor, cap = terms.floor, terms.cap
+    if not floor and cap is None:
+        return terms.pot, max(sum(weights), 1)
+    ascending = sorted(weight for weight in weights if weight)
+    sums = [0, *accumulate(ascending)]
+    count, beside = len(ascending), floor * (len(weights) - len(ascending))
+
+    def bounds(above: int, below: int) -> tuple[int, int]:
+        """How many are at the floor, and how many are below the cap."""
+        if not above:
+            return (count if floor else 0), count
+        low = bisect_left(ascending, -(-floor * below // above))
+        return low, count if cap is None else bisect_left(ascending, -(-cap * below // above))
+
+    def left(low: int, high: int) -> int:
+        return terms.pot - beside - floor * low - (cap or 0) * (count - high)
+
+    def fits(above: int, below: int) -> bool:
+        low, high = bounds(above, below)
+        return (sums[high] - sums[low]) * above <= left(low, high) * below
+
+    found = [(0, 1)]
+    for bound in {floor, cap} - {0, None}:  # at these rates somebody meets a bound
+        assert bound is not None  # noqa: S101 - taken out
+        place = _largest(count, lambda k, b=bound: not k or fits(b, ascending[count - k]))  # type: ignore[misc]
+        if place:
+            found.append((bound, ascending[count - place]))
+    above, below = max(found, key=lambda each: Fraction(*each))
+    low, high = bounds(above, below)
+    between = sums[high] - sums[low]
+    return (left(low, high), between) if between and left(low, high) > 0 else (above, below)

@@ -1,0 +1,268 @@
+"""Payout: who is paid what, with everything that is needed to compute it again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import csv
+
+from thresher.errors import InputError, plain_text
+from thresher.files import (
+    check_free,
+    check_sealed,
+    portable_column,
+    read_table,
+    reading,
+    sealed,
+    write_table,
+    write_whole,
+)
+from thresher.payouts.shared_rows import SharedRows
+from thresher.payouts.shares import Terms, integer_weights, whole_cents
+from thresher.report.phrases import brief, count_of, short
+from thresher.report.statement import StatementPage, Table
+from thresher.tables.formulas import harmless
+from thresher.tables.reader import record_path
+from thresher.version import __version__
+
+FORMAT = "thresher.payout/1"
+TIES = "largest remainder; equal remainders in order of the owners"
+SUFFIXES = (".csv", ".parquet", ".json")
+RULES = {
+    "points": "the sum of the values of an owner's points",
+    "owners": "the game among owners",
+    "given": "values that were given",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Payout:
+    """A statement of what each owner is paid, in whole cents.
+
+    Parameters
+    ----------
+    owners, values
+        The owners, and the value of each that it is paid by.
+    terms
+        Pot, floor, minimum and cap.
+    about
+        Where the values come from: the rule, and the method and settings that made them.
+    shared
+        Rows that several owners have, for the operator; none unless they were looked for.
+
+    Examples
+    --------
+    >>> found = Payout(("ann", "bob", "eve"), (2.0, 1.0, -1.0), Terms(100), {"rule": "given"})
+    >>> found
+    Payout(100 of 100 cents to 3 owners)
+    >>> dict(found.cents)
+    {'ann': 67, 'bob': 33, 'eve': 0}
+    """
+
+    owners: tuple[Hashable, ...]
+    values: tuple[float, ...]
+    terms: Terms
+    about: Mapping[str, Any]
+    shared: tuple[SharedRows, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
+
+    @cached_property
+    def cents(self) -> Mapping[Hashable, int]:
+        """Whole cents of each owner."""
+        paid = whole_cents(integer_weights(self.values), self.terms)
+        return MappingProxyType(dict(zip(self.owners, paid, strict=True)))
+
+    @property
+    def paid(self) -> int:
+        """The cents of all owners."""
+        return sum(self.cents.values())
+
+    @property
+    def unpaid(self) -> int:
+        """The cents of the pot that caps keep from everybody."""
+        return self.terms.pot - self.paid
+
+    @property
+    def rule(self) -> str:
+        """What owners are paid by, in words."""
+        return RULES[self.about["rule"]]
+
+    def __repr__(self) -> str:
+        return f"Payout({self.paid} of {self.terms.pot} cents to {len(self.owners)} owners)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Payout):
+            return NotImplemented
+        return self.record() == other.record()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def status(self) -> tuple[str, ...]:
+        """Why an owner is not paid by its value alone: in a word or two, or nothing."""
+        terms, found = self.terms, []
+        for value, cents in zip(self.values, self.cents.values(), strict=True):
+            if terms.floor and cents == terms.floor:
+                found.append("floor")
+            elif cents == terms.cap:
+                found.append("cap")
+            elif value <= 0:
+                found.append("negative value" if value < 0 else "no value")
+            else:
+                found.append("below the minimum" if not cents and terms.minimum else "")
+        return tuple(found)
+
+    def record(self) -> dict[str, Any]:
+        """Everything that is needed to compute it again, as JSON holds it."""
+        return {
+            "format": FORMAT,
+            "thresher": __version__,
+            "about": dict(self.about),
+            "terms": asdict(self.terms),
+            "rounding": TIES,
+            "owners": portable_column("owner", self.owners),
+            "values": list(self.values),
+            "cents": list(self.cents.values()),
+            "unpaid": self.unpaid,
+            "shared": [asdict(each) for each in self.shared],
+        }
+
+    def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
+        """A data frame: owner, value, cents and status."""
+        found = self._table()
+        return found.to_pandas() if library == "pandas" else _polars(found)
+
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
+        """Write the statement, whole or not at all; the files that were written.
+
+        A .json or .parquet file holds all of it. A .csv file has owner, value, cents and status,
+        and its record is a .json file beside it, which is written first.
+        """
+        target = Path(path)
+        kind = target.suffix.lower()
+        if kind not in SUFFIXES:
+            raise InputError(f"a payout must be a .csv, .parquet or .json file, got {path}")
+        beside = record_path(target)
+        for each in (target, beside) if kind == ".csv" else (target,):
+            check_free(each, force=force)
+        about, table = sealed(self.record()), self._table()
+        text = json.dumps(about, indent=1) + "\n"
+        if kind == ".parquet":
+            columns = {name: table.column(name) for name in table.column_names}
+            write_table(target, columns, about, replace=force)
+            return [target]
+        record = beside if kind == ".csv" else target
+        write_whole(record, lambda draft: draft.write_text(text, encoding="utf-8"), replace=force)
+        if kind == ".json":
+            return [target]
+        write_whole(target, lambda draft: csv.write_csv(harmless(table), str(draft)), replace=force)
+        return [target, beside]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Payout:
+        """The statement that `save` wrote, computed again: what differs is refused."""
+        with reading(path, "payout") as file:
+            if file.suffix.lower() == ".parquet":
+                _, about = read_table(file)
+            else:
+                found = record_path(file) if file.suffix.lower() == ".csv" else file
+                about = json.loads(found.read_text(encoding="utf-8"))
+            check_sealed(about, FORMAT)
+            terms = Terms(**about["terms"])
+            shared = tuple(SharedRows(**each) for each in about["shared"])
+            lists = tuple(about["owners"]), tuple(about["values"])
+            payout = cls(*lists, terms, about["about"], shared)
+            if list(payout.cents.values()) != about["cents"]:
+                raise InputError("its cents do not follow from its values and terms")
+            return payout
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a page that shows the statement: one HTML file, for any browser."""
+        self.page().write(path, force=force)
+
+    def page(self) -> StatementPage:
+        """What the page shows: payments, and rows that several owners have."""
+        lines = sorted(
+            zip(self.owners, self.values, self.cents.values(), self.status(), strict=True),
+            key=lambda line: -line[2],
+        )
+        rows = [
+            (brief(owner), short(value), f"{cents / 100:,.2f}", status)
+            for owner, value, cents, status in lines
+        ]
+        tables = [Table.of("Payments", ("owner", "value", "paid", "note"), rows)]
+        if self.shared:
+            pairs = [
+                (brief(each.owner), brief(each.other), str(each.exact), str(each.near),
+                 f"{self.cents.get(each.owner, 0) / 100:,.2f}",
+                 f"{self.cents.get(each.other, 0) / 100:,.2f}")
+                for each in self.shared
+            ]  # fmt: skip
+            columns = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
+            tables.append(Table.of("Rows that several owners have", columns, pairs))
+        unpaid = f" {self.unpaid / 100:,.2f} stay unpaid, for all caps are met." * bool(self.unpaid)
+        lead = (
+            f"{self.paid / 100:,.2f} of {self.terms.pot / 100:,.2f} go to "
+            f"{count_of(sum(map(bool, self.cents.values())), 'owner')} of {len(self.owners)}, in "
+            f"proportion to {self.rule}.{unpaid}"
+        )
+        return StatementPage(
+            "payout", "Who is paid what", lead, tuple(tables), self.cautions(), self.record()
+        )
+
+    def cautions(self) -> tuple[str, ...]:
+        """What the operator should know before it pays."""
+        found = []
+        lost = sum(value < 0 for value in self.values)
+        if lost and self.about.get("flooring") == "owner":
+            found.append(
+                f"{count_of(lost, 'owner')} with a negative value get nothing. Who has good and "
+                "poor rows gains by handing them in under two names, unless names are verified or "
+                "flooring is by point."
+            )
+        if self.about["rule"] == "owners":
+            found.append("The game among owners rewards who splits under several names.")
+        elif self.about["rule"] == "points":
+            found.append("The sum of points' values rewards who hands in copies.")
+        if self.shared:
+            found.append(f"{count_of(len(self.shared), 'pair')} of owners have rows in common.")
+        return tuple(found)
+
+    def _table(self) -> pa.Table:
+        return pa.table(
+            {
+                "owner": portable_column("owner", self.owners),
+                "value": pa.array(self.values, pa.float64()),
+                "cents": pa.array(list(self.cents.values()), pa.int64()),
+                "status": list(self.status()),
+            }
+        )
+
+
+def _polars(table: pa.Table) -> Any:
+    from thresher.errors import require
+
+    return require("polars", purpose="a polars frame", extra="polars").from_arrow(table)
+
+
+def finite_values(values: Mapping[Hashable, Any]) -> tuple[float, ...]:
+    """The values of owners as floats; an error names the first that is no number."""
+    found = []
+    for owner, value in values.items():
+        number = math.nan
+        if hasattr(value, "__float__") and not isinstance(value, bool | str | bytes):
+            number = float(value)
+        if not math.isfinite(number):
+            shown = plain_text(f"owner {owner!r} has the value {value!r}")
+            raise InputError(f"values must be finite numbers, and {shown}")
+        found.append(number)
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""From a file of values to a statement of what each owner is paid."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import InputError, option
+from thresher.files import KEY, open_parquet, reading
+from thresher.owner_valuation import OwnerValuation
+from thresher.payouts.payout import payout
+from thresher.payouts.shared_rows import SharedRows, shared_rows
+from thresher.payouts.statement import Payout
+from thresher.runs.memory_run import encoded
+from thresher.runs.settings import Settings
+from thresher.runs.sources import read_sources
+from thresher.valuation import Valuation
+
+
+def pay_file(
+    path: Path, *, pot: int, floor: int = 0, minimum: int = 0, cap: int | None = None,
+    flooring: str = "owner", within: float | None = None,
+) -> Payout:  # fmt: skip
+    """The payout by the values of a .parquet file; its record says which rule they are by.
+
+    Parameters
+    ----------
+    path
+        What `thresher value` wrote, or `save` of a valuation.
+    pot, floor, minimum, cap, flooring
+        As in `payout`.
+    within
+        The distance up to which rows of several owners count as close; then the points, which the
+        record names, are read again. 0 finds exact twins alone.
+    """
+    about = _record(path)
+    owners = about.get("format") == OwnerValuation.file_format
+    valuation: Valuation = (OwnerValuation if owners else Valuation).load(path)
+    if valuation.owners is None:
+        raise InputError(
+            f"{path} has no owners: name their column by {option('owner')} when the points are "
+            "valued"
+        )
+    found = payout(valuation, pot=pot, floor=floor, minimum=minimum, cap=cap, flooring=flooring)
+    source = {key: about[key] for key in ("command", "input_digest", "thresher") if key in about}
+    found = dataclasses.replace(found, about={**found.about, "values": source})
+    return found if within is None else dataclasses.replace(found, shared=_shared(about, within))
+
+
+def _record(path: Path) -> Any:
+    """What the metadata of a file of values say."""
+    with reading(path, "table of values") as file:
+        if file.suffix.lower() != ".parquet":
+            raise InputError(
+                f"{file} is no .parquet file, which alone keeps values to the last bit: write the "
+                f"values by {option('out', 'values.parquet')}"
+            )
+        with open_parquet(file) as opened:
+            metadata = opened.schema_arrow.metadata or {}
+        if KEY not in metadata:
+            raise InputError(f"{file} was not written by thresher value")
+        return json.loads(metadata[KEY])
+
+
+def _shared(about: Any, within: float) -> tuple[SharedRows, ...]:
+    """Rows that several owners have, in the files that the record names."""
+    if "settings" not in about:
+        raise InputError(f"{option('within')} needs values that thresher value wrote to a file")
+    known = {each.name for each in dataclasses.fields(Settings)}
+    asked: dict[str, Any] = {
+        name: tuple(entry) if isinstance(entry, list) else entry
+        for name, entry in about["settings"].items()
+        if name in known - {"memory", "engine"}
+    }
+    sources = read_sources(Settings(**asked))
+    if sources.about["input_digest"] != about.get("input_digest"):
+        raise InputError(f"{asked['file']} is not what the values were computed from: it changed")
+    _, data = encoded(sources.settings, sources.points, sources.validation, progress=False)
+    X = np.nan_to_num(np.asarray(data[0], np.float64), nan=-1e30)
+    return shared_rows(X, sources.points.owners, radius=within)

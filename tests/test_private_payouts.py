@@ -1,0 +1,164 @@
+"""Payouts under noise: who learns what, and what is paid."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from releases import X_VAL, Y_VAL, X, Y
+
+import thresher as th
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.names import number_owners
+from thresher.privacy.private_points import read_points
+from thresher.privacy.release import SeededRelease
+
+OWNERS = np.arange(len(X)) % 20
+POT = 1_000_000
+
+
+def released(rows=slice(None), owners=OWNERS, **options):
+    settings = {"epsilon": 8.0, "delta": 1e-4, "seed": 0, "points_per_owner": 40} | options
+    return th.dp_tknn_shapley(X[rows], Y[rows], X_VAL, Y_VAL, owners=owners[rows], **settings)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return released()
+
+
+def replayed(release, rows, owners=OWNERS):
+    """A release of other points that came out with the same table: the noise made up for it."""
+    design = release._design
+    validation, radius = design.setting.validation, design.setting.radius
+    private = read_points(X[rows], Y[rows], validation, None)
+    names = tuple(owners[rows].tolist())
+    units = Units.of(number_owners(names)[private.where], len(private))
+    contributions = Contributions(private.points, validation, radius, units)
+    return SeededRelease(
+        design, release.table.copy(), dict(release.record), private, contributions, names
+    )
+
+
+@pytest.mark.parametrize("pay", ["estimate", "lower"])
+@pytest.mark.parametrize("left_out", [0, 7, 19])
+def test_others_see_the_same_bits_whether_an_owner_is_there_or_not(release, left_out, pay):
+    """A neighbor replay over whole statements: T11."""
+    with_all = th.private_payout(release, pot=POT, pay=pay)
+    without = th.private_payout(replayed(release, left_out != OWNERS), pot=POT, pay=pay)
+    assert with_all.public() == without.public()
+    others = [line for line in with_all.lines if line.owner != left_out]
+    assert others == list(without.lines)
+
+
+def test_others_see_the_same_bits_whatever_points_an_owner_has(release):
+    """Owner 7 keeps half of its points."""
+    rows = np.flatnonzero((OWNERS != 7) | (np.arange(len(X)) % 40 == 7))
+    one, other = (th.private_payout(each, pot=POT) for each in (release, replayed(release, rows)))
+    assert one.public() == other.public()
+    for before, after in zip(one.lines, other.lines):
+        assert (before == after) == (before.owner != 7)
+
+
+def test_pay_that_is_scaled_to_the_pot_would_give_an_owner_away(release):
+    """What T11 forbids: without one owner the scaled pay of another moves by thousands of cents."""
+    found = th.private_payout(release, pot=POT)
+    scaled = th.payout(dict(found.cents), pot=POT).cents
+    rest = {owner: cents for owner, cents in found.cents.items() if owner != 7}
+    assert th.payout(rest, pot=POT).cents[0] - scaled[0] > 1000
+
+
+def test_pay_is_the_rate_times_what_is_not_clipped(release):
+    found = th.private_payout(release, pot=POT)
+    assert found.rate == POT / found.total
+    for line in found.lines:
+        value = math.fsum(release.values_of(line.owner).tolist()) * (1 - line.clipped)
+        assert line.cents == math.floor(found.rate * max(value, 0.0))
+        assert line.low <= line.cents + 1 <= line.high + 1
+        assert 0 <= line.clipped <= 1
+
+
+def test_the_reserve_takes_the_difference_and_nothing_is_scaled(release):
+    found = th.private_payout(release, pot=POT)
+    assert found.reserve == POT - sum(found.cents.values())
+    assert 0 < found.overshoot < POT / 4
+    assert abs(found.reserve) < 0.3 * POT
+
+
+def test_the_basis_of_gains_stays_below_the_pot_where_many_labels_are_wrong():
+    """Half of the owners have random labels, so that many values are negative."""
+    labels = Y.copy()
+    poor = OWNERS % 2 == 0
+    labels[poor] = np.random.default_rng(0).permutation(labels[poor])
+    found = th.dp_tknn_shapley(
+        X, labels, X_VAL, Y_VAL, owners=OWNERS, epsilon=30, delta=1e-4, seed=0,
+        points_per_owner=40,
+    )  # fmt: skip
+    total, gains = (th.private_payout(found, pot=POT, basis=each) for each in ("total", "gains"))
+    assert gains.rate < total.rate
+    assert gains.reserve > 0 > total.reserve
+    assert gains.public()["basis"] == "gains"
+
+
+def test_the_lower_end_is_paid_now_and_the_rest_later(release):
+    estimate, lower = (
+        th.private_payout(release, pot=POT, pay=pay) for pay in ("estimate", "lower")
+    )
+    for one, other in zip(estimate.lines, lower.lines):
+        assert other.cents == math.floor(other.low)
+        assert other.cents + other.later == one.cents
+    assert lower.reserve > estimate.reserve
+
+
+def test_the_predicted_total_is_close_to_what_is_paid_for(release):
+    found = th.private_payout(release, pot=POT)
+    paid_for = sum(
+        math.fsum(release.values_of(line.owner).tolist()) * (1 - line.clipped)
+        for line in found.lines
+    )
+    assert abs(paid_for / found.total - 1) < 0.3
+
+
+def test_the_chance_of_a_wrong_order_is_the_operators(release):
+    found = th.private_payout(release, pot=POT)
+    ranked = sorted(found.lines, key=lambda line: -line.cents)
+    near = found.wrong_order(ranked[0].owner, ranked[1].owner)
+    far = found.wrong_order(ranked[0].owner, ranked[-1].owner)
+    assert 0 <= far <= near <= 1
+    assert "cents" not in found.public()
+    assert "lines" not in found.public()
+
+
+def test_an_owner_gets_a_file_of_its_own(release, tmp_path):
+    found = th.private_payout(release, pot=POT)
+    found.save_line(3, tmp_path / "three.json")
+    document = json.loads((tmp_path / "three.json").read_text())
+    assert document["line"]["cents"] == found.line(3).cents
+    assert document["rate"] == found.rate
+    assert (tmp_path / "three.json").stat().st_mode & 0o077 == 0
+    text = json.dumps(document)
+    assert str(found.cents[4]) not in text
+    with pytest.raises(th.InputError, match="is there already"):
+        found.save_line(3, tmp_path / "three.json")
+
+
+def test_what_cannot_be_paid_by_is_refused(release):
+    with pytest.raises(th.InputError, match="too uncertain to pay by"):
+        th.private_payout(released(epsilon=0.01), pot=POT)
+    alone = th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, seed=0)
+    with pytest.raises(th.InputError, match="the release has no owners"):
+        th.private_payout(alone, pot=POT)
+    with pytest.raises(th.InputError, match="release must be a Release, got dict"):
+        th.private_payout({}, pot=POT)
+    with pytest.raises(th.InputError, match="pay must be"):
+        th.private_payout(release, pot=POT, pay="upper")
+    with pytest.raises(th.InputError, match="basis must be"):
+        th.private_payout(release, pot=POT, basis="most")
+    with pytest.raises(th.InputError, match="pot must be an integer"):
+        th.private_payout(release, pot=1.5)
+    with pytest.raises(th.InputError, match="owner 99 has no points"):
+        th.private_payout(release, pot=POT).line(99)
+    with pytest.raises(th.InputError, match="values must be exact: pay a private release by"):
+        th.payout(release, pot=POT)
