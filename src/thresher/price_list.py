@@ -19,14 +19,19 @@ from thresher.files import reading, sealed, write_whole
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import Validation
 from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
-from thresher.sides.ball import CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
+from thresher.sides.ball import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
 from thresher.sides.protocol import PublicSide, SidePoints, Who
 from thresher.sides.stored import stored_kind, stored_side
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
 
-FORMATS = {"ball": "thresher.games.semivalues/1", "forest": "thresher.forest-prices/1"}
+FORMATS = {
+    "ball": "thresher.games.semivalues/1",
+    "rings": "thresher.ring-prices/1",
+    "forest": "thresher.forest-prices/1",
+}
 UNSCALED = (
     "values by this price list have the right order but are too large: it is of a private release "
     f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
@@ -59,7 +64,8 @@ class PriceList:
         The semivalue in words, as in `tknn_shapley`.
     table
         Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
-        that lacks it, a newcomer; each under that label and under another one. For a forest the
+        that lacks it, a newcomer; each under that label and under another one. With a kernel it
+        is (3, 2, rings, M), the innermost ring first. For a forest it holds the
         class counts of leaves, from which prices follow: one row a class, one column a leaf.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
@@ -95,16 +101,16 @@ class PriceList:
 
     @classmethod
     def of_counts(
-        cls, validation: Validation, radius: float, counts: tuple[NDArray[Any], NDArray[Any]],
-        semivalue: Semivalue,
+        cls, validation: Validation, radius: float, counts: Any,
+        semivalue: Semivalue, kernel: Kernel | None = None,
     ) -> PriceList:  # fmt: skip
         """The prices that follow from the counts (same, other); estimated ones may be fractions."""
-        return cls.over(BallSide(validation, radius), counts, semivalue)
+        return cls.over(BallSide(validation, radius, kernel), counts, semivalue)
 
     @classmethod
     def over(cls, side: PublicSide, counts: Any, semivalue: Semivalue) -> PriceList:
         """The prices that follow from the table of counts of a public side."""
-        semivalue = check_semivalue(semivalue)
+        semivalue = check_semivalue(semivalue, calibrated=side.kind == BALL)
         return cls(side, semivalue_name(semivalue), side.prices(counts, semivalue))
 
     @property
@@ -116,6 +122,11 @@ class PriceList:
     def radius(self) -> float:
         """The distance up to which a point is near, inclusive."""
         return only_ball(self.side).radius
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The rings and their weights; None for the box."""
+        return only_ball(self.side).kernel
 
     @property
     def classes(self) -> list[Hashable]:
@@ -208,7 +219,7 @@ class PriceList:
 
     @property
     def _semivalue(self) -> Semivalue:
-        return check_semivalue(self.semivalue)
+        return check_semivalue(self.semivalue, calibrated=self.side.kind == BALL)
 
     def _values(
         self, points: SidePoints, who: Who, label: int | None = None
@@ -226,7 +237,7 @@ class PriceList:
             "format": FORMATS[self.side.kind],
             "semivalue": self.semivalue,
             **self.side.describe(),
-            **_packed(self.side.arrays(), self.table, plain=self.side.kind == BallSide.kind),
+            **_packed(self.side.arrays(), self.table, plain=self.side.kind == BALL),
         }
         marks = ({} if self.scaled else {"scaled": False}) | ({"noise": True} if self.noise else {})
         return sealed(about | marks)
@@ -245,7 +256,9 @@ class PriceList:
                 document = document["prices"]  # of a private release
             kind = stored_kind(document, FORMATS)
             arrays, table = _unpacked(document)
-            semivalue = semivalue_name(check_semivalue(document["semivalue"]))
+            semivalue = semivalue_name(
+                check_semivalue(document["semivalue"], calibrated=kind == BALL)
+            )
             marks = {
                 name: check_flag(name, document.get(name, usual))
                 for name, usual in (("scaled", True), ("noise", False))

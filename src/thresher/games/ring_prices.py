@@ -22,6 +22,7 @@ point costs the same however many points are near. Leave-one-out needs no integr
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -145,7 +146,7 @@ def chances(semivalue: Semivalue) -> Chances:
     reach = float(gammainccinv(b + 1, TAIL))
     wanted = reach if a == 1.0 else 2 * reach + a  # there p is cut at 1, or before 1/2
     rules = [_gauss(size, a, b + 1) for size in SIZES]
-    limits = np.array([_limit(*pair) for pair in zip(rules, rules[1:], strict=False)])
+    limits = np.array([_limit(*pair) for pair in itertools.pairwise(rules)])
     count = int(np.argmax(limits >= (wanted if b <= STEEP else FAR))) + 1
     nodes = np.zeros((count, 2, SIZES[count - 1]))
     for place, rule in enumerate(rules[:count]):

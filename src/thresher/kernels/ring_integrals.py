@@ -37,10 +37,10 @@ def ring_integrals(
     5 are for a member, which is not among its own rest: over those that carry the label if it does
     not, if it does; over the others if it carries the label, if it does not.
 
-    Rule r is rules[r, :, :sizes[r]], chances p and their masses times p, and is good up to X = limits[r].
-    Beyond the last `cut` is taken: nodes and masses on [0, 1], stretched to p <= reach / (X +
-    excess), with `shape` = (reach, excess, power): masses grow with stretch^power, and are
-    multiplied by (1 - p)^excess.
+    Rule r is rules[r, :, :sizes[r]], chances p and their masses times p. It is good up to X =
+    limits[r]. Beyond the last `cut` is taken: nodes and masses on [0, 1], stretched to
+    p <= reach / (X + excess), with `shape` = (reach, excess, power): masses grow with
+    stretch^power, and are multiplied by (1 - p)^excess.
     """
     rings = weights.shape[0]
     E, e, present = np.empty(rings), np.empty(rings), np.empty(rings, np.int64)
@@ -81,7 +81,7 @@ def _choose(
     """Write the chances and masses that are right for X, and return how many they are."""
     for r in range(sizes.shape[0]):
         n = sizes[r]
-        if X <= limits[r] or points < 2 * n:  # of a polynomial of that degree it is exact
+        if limits[r] >= X or points < 2 * n:  # of a polynomial of that degree it is exact
             chances[:, :n] = rules[r, :, :n]
             return n
     reach, excess, power = shape

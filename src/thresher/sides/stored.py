@@ -14,7 +14,8 @@ from thresher.inputs import Validation
 from thresher.labels import Classes, Codes
 from thresher.metrics import measure
 from thresher.neighbors.forests import Forest
-from thresher.sides.ball import BallSide
+from thresher.neighbors.kernel import Kernel
+from thresher.sides.ball import BALL, RINGS, BallSide
 from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
 
@@ -46,7 +47,7 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
     if not len(labels):
         raise InputError("it has no validation points")
     validation = Validation(rows, labels, classes, metric, columns)
-    return BallSide(validation, check_radius(about["radius"]))
+    return BallSide(validation, check_radius(about["radius"]), Kernel.recorded(about))
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
@@ -77,6 +78,7 @@ def _forest(about: Any, arrays: Mapping[str, Any]) -> ForestSide:
 
 
 READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
-    BallSide.kind: _ball,
+    BALL: _ball,
+    RINGS: _ball,
     ForestSide.kind: _forest,
 }
