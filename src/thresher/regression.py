@@ -22,6 +22,7 @@ from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
 from thresher.passes.walk import count_and_value, value_while_counting
+from thresher.precomputed import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut
 from thresher.valuation import Valuation
@@ -147,7 +148,7 @@ def radius_regression(
         **validation.record(),
         "mean": mean,
     }
-    ends = (each * unit / divisor for each in (game.utility(sums), game.utility_none()))
+    ends = game.utility(sums) * unit / divisor, game.utility_none() * unit / divisor
     found = values * unit / divisor
     found.flags.writeable = False
     return Valuation(found, "tknn-shapley", params, *ends, known_owners)
@@ -164,15 +165,15 @@ def knn_regression(
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
     known_owners = check_owners(owners, len(points))
     prediction = None if utility == "jia2019" else targets.empty
-    values, ends = np.zeros(len(points)), np.zeros(2)
+    values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
         for v, order in enumerate(_orders(points, validation)):
             own, t = targets.points[order], float(targets.judges[v])
             values[order] += nearest_values(own, t, k, prediction)
             few = own[:k]
             guess = few.sum() / k if prediction is None else few.mean()
-            none = 0.0 if prediction is None else -((prediction - t) ** 2)
-            ends += -((guess - t) ** 2), none
+            everybody -= float((guess - t) ** 2)
+            nobody -= 0.0 if prediction is None else (prediction - t) ** 2
             if advance is not None:
                 advance(len(points))
     divisor = len(validation) if mean else 1
@@ -185,20 +186,21 @@ def knn_regression(
         "mean": mean,
     }
     return Valuation(
-        values / divisor, "knn-shapley", params, *(ends / divisor).tolist(), known_owners
+        values / divisor, "knn-shapley", params, everybody / divisor, nobody / divisor, known_owners
     )
 
 
 def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
     """For each judge the points by their distance, by the pair rule; equal ones by position."""
     step = max(1, PAIRS // len(points))
+    given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
     for lo, hi in cut(0, len(validation), step):
         if isinstance(points.rows, Rows):
             assert validation.rows is not None  # noqa: S101 - they have features, too
             cosine = validation.metric == "cosine"
             keys = pair_table(points.rows, validation.rows.some(slice(lo, hi)), cosine=cosine)
         else:
-            keys = np.concatenate([part for _, part in points.rows.blocks(1)], axis=1)[:, lo:hi]
+            keys = given[:, lo:hi]
         for v in range(lo, hi):
             order = np.argsort(keys[:, v - lo], kind="stable")
             yield order[order != v] if validation.mutual else order
@@ -251,6 +253,6 @@ def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable
         count = np.bincount(leaves, minlength=size)
         means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
         left = float(((targets - means[leaves]) ** 2).sum())
-        return count * share, means, left * share
+        return np.asarray(count * share, np.float64), means, left * share
 
     return judges

@@ -109,7 +109,8 @@ class ClassGame:
     def utility(self, sums: Integers) -> float:
         """The utility of all counted points."""
         if self.weights:
-            return ring_utility(*self.rings(sums), np.array(self.weights), self.classes)
+            same, other = self.rings(sums)
+            return ring_utility(same, other, np.array(self.weights), self.classes)
         same, other = sums
         return utility(same, other, self.classes)
 

@@ -187,7 +187,8 @@ class RingVisitTask(VisitTask):
     @staticmethod
     def block(*about: Any, edges: tuple[float, ...]) -> RingTreeBlock:
         """What was written."""
-        return RingTreeBlock(*about, rings=len(edges))
+        columns, words, visits, codes, positions, starts = about
+        return RingTreeBlock(columns, words, visits, codes, positions, starts, len(edges))
 
     @cached_property
     def scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -178,7 +178,7 @@ class TreeBlock:
     """The bits of the visits of one block of validation points: one row a visit."""
 
     columns: slice
-    words: NDArray[np.uint32]
+    words: NDArray[Any]
     visits: Visits
     codes: NDArray[np.int32]  # the class of each place of each leaf
     positions: NDArray[np.uint32]  # and its row where points are sorted by class
