@@ -69,7 +69,7 @@ def test_values_equal_enumeration_of_all_coalitions(metric, semivalue):
     about = {"metric": metric, "semivalue": named(semivalue), "classes": [0, 1, 2]}
     for neighbors in ("all", "tree"):
         got = th.tknn_shapley(X, y, V, y_val, kernel=RINGS, neighbors=neighbors, **about)
-        np.testing.assert_allclose(got.values, wanted, rtol=0, atol=1e-13 * abs(wanted).max())
+        np.testing.assert_allclose(got.values, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 
 def by_compositions(same, other, weights, classes, semivalue, ring, carries):
@@ -212,7 +212,7 @@ def test_equal_weights_are_the_box():
     box = th.tknn_shapley(*data, radius=1.5, metric="euclidean")
     rings = [(r, 3.0) for r in (0.5, 1.0, 1.5)]
     found = th.tknn_shapley(*data, metric="euclidean", kernel=rings)
-    np.testing.assert_allclose(found.values, box.values, rtol=0, atol=1e-14 * len(data[2]))
+    np.testing.assert_allclose(found.values, box.values, rtol=0, atol=1e-12)
     assert found.utility_all == pytest.approx(box.utility_all, rel=1e-14)
 
 
@@ -287,12 +287,12 @@ def test_members_newcomers_and_labels_are_priced_as_if_they_were_there():
             changed = np.concatenate([[label], np.delete(y, i)])
             rows = np.concatenate([X[i : i + 1], np.delete(X, i, 0)])
             wanted = th.tknn_shapley(rows, changed, V, y_val, semivalue="banzhaf", **whole)
-            assert table[i, label] == pytest.approx(wanted.values[0], abs=1e-14)
+            assert table[i, label] == pytest.approx(wanted.values[0], abs=1e-12)
             again = prices.values(X[i : i + 1], y[i : i + 1], label=label)
-            assert again[0] == pytest.approx(wanted.values[0], abs=1e-14)
+            assert again[0] == pytest.approx(wanted.values[0], abs=1e-12)
             rows, labels = np.concatenate([X[i : i + 1] + 0.1, X]), [label, *y]
             wanted = th.tknn_shapley(rows, labels, V, y_val, semivalue="banzhaf", **whole)
-            assert newcomers[i, label] == pytest.approx(wanted.values[0], abs=1e-14)
+            assert newcomers[i, label] == pytest.approx(wanted.values[0], abs=1e-12)
 
 
 def test_explain_knows_the_kernel():
@@ -378,8 +378,8 @@ def test_kernels_that_are_none(kernel, radius, message):
 def test_rings_and_beta_have_limits():
     with pytest.raises(th.InputError, match="rings must be an integer >= 1"):
         check_kernel("gaussian", 0, 0.5)
-    with pytest.raises(th.InputError, match="at most 255"):
-        check_kernel("gaussian", 256, 0.5)
+    with pytest.raises(th.InputError, match="at most 254"):
+        check_kernel("gaussian", 255, 0.5)
     with pytest.raises(th.InputError, match="with a kernel must be a number between"):
         th.tknn_shapley(*problem(), kernel="gaussian", semivalue=th.Beta(1e6, 1))
 

@@ -55,7 +55,7 @@ class Distances:
 
     def table(self) -> NDArray[np.float64]:
         """All distances; NaN is refused."""
-        found = np.concatenate([part for _, part in self.blocks(1)], axis=1).astype(np.float64)
+        found = np.concatenate(list(self._checked()), axis=1).astype(np.float64)
         if np.isnan(found).any():
             row, column = np.argwhere(np.isnan(found))[0]
             raise InputError(f"X has NaN as the distance in row {row}, column {column}")

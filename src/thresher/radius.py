@@ -129,9 +129,9 @@ def suggest_radius(
 
 
 def _named_kernel(kernel: object, rings: int) -> str:
-    check_kernel(kernel, rings, 1.0)
     if not isinstance(kernel, str):
         raise InputError("kernel must be a name: a sequence of (radius, weight) has a radius")
+    check_kernel(kernel, rings, 1.0)
     return kernel
 
 

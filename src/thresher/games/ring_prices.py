@@ -37,9 +37,9 @@ from thresher.threads import cut, run
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-TAIL = 1e-17  # what is left out, relative to the whole
+TAIL = 1e-15  # what is left out, relative to the whole
 AGREE = 3e-14  # how well a finer rule confirms one
-SIZES = (2, 4, 8, 16, 28, 40, 64, 128, 256, 512)  # nodes of rules over p
+SIZES = (2, 4, 8, 16, 24, 40, 64, 128, 256, 512)  # nodes of rules over p
 STEEP = 8.0  # from this b on chances near 0 do not matter
 FAR = 1900.0  # nearly the largest growth that rules are tried with
 NO_SHAPE = (0.0, 0.0, 0.0)

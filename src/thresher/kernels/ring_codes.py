@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 Single = NDArray[np.float32]
 Words = NDArray[np.uint32]
 
-WORD = 32  # pairs that are compared at a time
+UNSURE = 255  # the code of pairs that may be near an edge
 TILE = 256  # rows whose sums are held at a time
 GROUP = 64  # validation points that are summed together
 U64 = np.uint64
@@ -28,50 +28,57 @@ U64 = np.uint64
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def product_codes(
-    G: Single, norms: Single, levels: Single, scores: Single, positions: NDArray[np.integer[Any]],
-    codes: Bytes, notes: Words,
+    G: Single, norms: Single, levels: Single, scores: Single, scale: Single, bins: Bytes,
+    positions: NDArray[np.integer[Any]], codes: Bytes, notes: Words,
 ) -> int:  # fmt: skip
     """Codes from a tile `G` of the matrix product; the number of noted pairs is returned.
 
-    levels[e] and scores[e] are those of edge e, the outermost first; a note is (row, column).
+    levels[e] and scores[e] are those of edge e, the outermost first; a note is (row, column). How
+    far a pair is within the outermost edge, r times `scale` (the first number, or the second over
+    the norm), says in which bin it is: bins have a code, or `UNSURE` near an edge. Pairs in those
+    are compared with each edge, and so are all pairs of a row whose r is not as exact as a bin.
     """
     count = 0
-    inside, doubt = np.empty(WORD, np.int32), np.empty(WORD, np.int32)
+    last = bins.shape[0] - 1
+    a, b, slack, reach = scores[0, 0], scores[0, 1], scores[0, 2], scores[0, 3]
     for i in range(G.shape[0]):
         n = norms[i]
-        out = codes[positions[i]]
-        for first in range(0, G.shape[1], WORD):
-            g = G[i, first : first + WORD]
-            for e in range(scores.shape[0]):
-                a, b, slack, reach = scores[e, 0], scores[e, 1], scores[e, 2], scores[e, 3]
-                h = a * n * n + b * n
-                width = slack * (reach * n + abs(h) + scores[e, 4]) + scores[e, 5]
-                t = levels[e, first : first + WORD]
-                if e == 0:
-                    inside[:] = 0
-                    doubt[:] = 0
-                if g.shape[0] == WORD:
-                    for j in range(WORD):  # of known length, so that it is vectors
-                        r = (g[j] - h) - t[j]
-                        inside[j] += np.int32(r >= np.float32(0))
-                        doubt[j] |= np.int32(abs(r) <= width)
-                else:
-                    for j in range(g.shape[0]):
-                        r = (g[j] - h) - t[j]
-                        inside[j] += np.int32(r >= np.float32(0))
-                        doubt[j] |= np.int32(abs(r) <= width)
-                if e == 0 and not (inside.any() or doubt.any()):
-                    break
+        out, g = codes[positions[i]], G[i]
+        h = a * n * n + b * n
+        factor = scale[0] if scale[1] == np.float32(0) else scale[1] / n
+        width = slack * (reach * n + abs(h) + scores[0, 4]) + scores[0, 5]
+        if width * factor < np.float32(0.5):
             for j in range(g.shape[0]):
-                out[first + j] = inside[j]
-            if doubt.any():
-                for j in range(g.shape[0]):
-                    if doubt[j]:
-                        notes[count, 0] = i
-                        notes[count, 1] = first + j
-                        count += 1
-        out[G.shape[1] :] = 0
+                place = ((g[j] - h) - levels[0, j]) * factor + np.float32(2)
+                place = min(max(place, np.float32(0)), np.float32(last))
+                out[j] = bins[np.int32(place)]
+        else:
+            out[: g.shape[0]] = UNSURE
+        for j in range(g.shape[0]):
+            if out[j] == UNSURE:
+                inside, doubt = _compare(g[j], n, j, levels, scores)
+                out[j] = inside
+                if doubt:
+                    notes[count, 0] = i
+                    notes[count, 1] = j
+                    count += 1
+        out[g.shape[0] :] = 0
     return count
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _compare(
+    product: np.float32, n: np.float32, j: int, levels: Single, scores: Single
+) -> tuple[int, bool]:
+    """How many edges a pair is within, and whether float32 cannot tell for one of them."""
+    inside, doubt = 0, False
+    for e in range(scores.shape[0]):
+        h = scores[e, 0] * n * n + scores[e, 1] * n
+        r = (product - h) - levels[e, j]
+        width = scores[e, 2] * (scores[e, 3] * n + abs(h) + scores[e, 4]) + scores[e, 5]
+        inside += r >= np.float32(0)
+        doubt |= abs(r) <= width
+    return inside, doubt
 
 
 @njit(cache=True, nogil=True)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-STEP = 0.27  # of the trapezoid rule: its error falls as exp(-pi^2 / step)
-LEAST = 1e-8  # times 1 / mass is where s begins: what lies below is the square of that
+STEP = 0.28  # of the trapezoid rule: its error falls as exp(-pi^2 / step)
+LEAST = 1e-7  # times 1 / mass is where s begins: what lies below is the square of that
 MOST = 40.0  # over the least weight is where s ends
 
 
@@ -67,7 +67,7 @@ def ring_integrals(
                 E[k], e[k] = np.exp(-weights[k] * s), -np.expm1(-weights[k] * s)
                 X += near[k] * e[k]
             nodes = _choose(X, points, sizes, limits, rules, cut, shape, chances)
-            _add_chances(chances[:, :nodes], same[v], other[v], weights, E, e, some, sums)
+            _add_chances(chances[:, :nodes], near, same[v], weights, E, e, sums)
             for i in range(6):
                 for k in range(rings):
                     out[v, i, k] += STEP * s * e[k] * sums[i, k]
@@ -93,29 +93,56 @@ def _choose(
     return cut.shape[1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _add_chances(
-    chances: Floats, same: Integers, other: Integers, weights: Floats, E: Floats, e: Floats,
-    some: Integers, sums: Floats,
+    chances: Floats, near: Integers, same: Integers, weights: Floats, E: Floats, e: Floats,
+    sums: Floats,
 ) -> None:  # fmt: skip
-    """The six integrals over p for each ring, at one s; `some` are the rings that hold points."""
-    t, inverse = np.empty(weights.shape[0]), np.empty(weights.shape[0])
+    """The six integrals over p for each ring, at one s; rings without points are left at 0.
+
+    log g is a series in x / (2 - x) where x = p (1 - E) is at most 1/2, which vectors can do.
+    """
+    rings = weights.shape[0]
+    t, inverse, logs = np.empty(rings), np.empty(rings), np.empty(rings)
     sums[:] = 0.0
     for j in range(chances.shape[1]):
         p = chances[0, j]
         carry = lack = log_Q = 0.0
-        for k in some:
+        for k in range(rings):
             x = p * e[k]
-            g = 1.0 - x if x < 0.5 else (1.0 - p) + p * E[k]
-            inverse[k] = 1.0 / g
+            inverse[k] = 1.0 / ((1.0 - x) if x < 0.5 else (1.0 - p) + p * E[k])
             t[k] = weights[k] * E[k] * inverse[k]
+            z = min(x, 0.5) / (2.0 - min(x, 0.5))
+            y = z * z
+            series = 1.0 / 35
+            series = series * y + 1.0 / 33
+            series = series * y + 1.0 / 31
+            series = series * y + 1.0 / 29
+            series = series * y + 1.0 / 27
+            series = series * y + 1.0 / 25
+            series = series * y + 1.0 / 23
+            series = series * y + 1.0 / 21
+            series = series * y + 1.0 / 19
+            series = series * y + 1.0 / 17
+            series = series * y + 1.0 / 15
+            series = series * y + 1.0 / 13
+            series = series * y + 1.0 / 11
+            series = series * y + 1.0 / 9
+            series = series * y + 1.0 / 7
+            series = series * y + 1.0 / 5
+            series = series * y + 1.0 / 3
+            series = series * y + 1.0
+            logs[k] = -2.0 * z * series
+        for k in range(rings):
+            if p * e[k] > 0.5:
+                logs[k] = -np.log(inverse[k])
             carry += same[k] * t[k]
-            lack += other[k] * t[k]
-            log_Q += (same[k] + other[k]) * (np.log1p(-x) if x < 0.5 else np.log(g))
+            lack += (near[k] - same[k]) * t[k]
+            log_Q += near[k] * logs[k]
         Q = chances[1, j] * np.exp(log_Q)
         sums[0] += Q * carry
         sums[1] += Q * lack
-        for k in some:
+        for k in range(rings):
             rest = Q * inverse[k]
             sums[2, k] += rest * carry
             sums[3, k] += rest * max(carry - t[k], 0.0)

@@ -16,7 +16,7 @@ from thresher.checks import check_count, check_radius
 from thresher.errors import InputError, ThresherWarning, option
 
 BOX = "box"
-MOST_RINGS = 255  # a pair's ring is one byte
+MOST_RINGS = 254  # a pair's ring is one byte
 USUAL_RADIUS = 0.5  # what a radius is where none is named
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.kernels.pairs import pair_codes
 from thresher.kernels.ring_codes import (
+    UNSURE,
     add_codes,
     add_visit_codes,
     count_codes,
@@ -27,8 +29,10 @@ from thresher.kernels.ring_codes import (
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Task, pieces_of
 from thresher.neighbors.tree import JOB_LEAVES, JOB_VISITS, TreeBlock, Visits, VisitTask, leaf_score
-from thresher.threads import cut, one_blas_thread, run
+from thresher.threads import cut, one_blas_thread, run, take
 
+BINS = 4096  # of distances, by which most pairs find their ring
+NO_SCALE, NO_BINS = np.full(2, np.inf, np.float32), np.zeros(1, np.uint8)  # compare all edges
 LANES = 512  # validation points whose rings are held at once, at most
 BYTES = 1 << 26  # and bytes, unless 64 validation points take more
 
@@ -47,6 +51,23 @@ def settled(
     about = V, squares, cosine, np.array(edges)
     pair_codes(where.astype(np.int64), X, points.squares[wanted], queries, *about, found)
     return found
+
+
+def ring_bins(depths: NDArray[np.float64]) -> tuple[float, Codes]:
+    """A scale, and the codes of `BINS` bins of how far within the outermost edge a pair is.
+
+    `depths` says how far each edge is within the outermost one, ascending from 0, and at last how
+    far a pair can be. The first bin is for what is outside by more than one bin.
+    """
+    scale = BINS / float(depths[-1])
+    starts = np.arange(BINS + 3) - 2.0  # of the bins, in bins
+    low, high = starts - 0.75, starts + 1.75  # what its pairs may truly be: wrong by half a bin
+    low[0], high[-1] = -np.inf, np.inf
+    edges = depths[:-1] * scale
+    codes = (starts[:, None] >= edges).sum(axis=1).astype(np.uint8)
+    unsure = ((low[:, None] <= edges) & (edges <= high[:, None])).any(axis=1)
+    codes[unsure] = UNSURE
+    return scale, codes
 
 
 @dataclass(frozen=True)
@@ -91,16 +112,30 @@ class RingTask(Task):
         columns = np.ascontiguousarray(self.score.columns[:, : len(V)])
         outward = np.array(self.edges[::-1])
         scores = self.score.at_edges(self.validation, self.metric, outward)
+        cosine, reach = self.metric == "cosine", min(outward[0], self.score.radius)
+        depths = np.append(outward[0] - outward, outward[0])
+        if not cosine:
+            inner = np.append(np.minimum(outward, reach), 0.0)
+            depths = (reach**2 - inner**2) * (self.score.scale**2 / 2)
+        scale, bins = ring_bins(depths)
+        steps = np.array([0.0, scale] if cosine else [scale, 0.0], np.float32)
+
+        most = step * len(V)
+        spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
 
         def job(lo: int, hi: int) -> None:
-            product = np.dot(self.scaled.tile(lo, hi), columns)
-            notes = np.empty((product.size, 2), np.uint32)
+            buffer, notes = take(spare) or (
+                aligned((most,), np.float32), np.empty((most, 2), np.uint32)
+            )  # fmt: skip
+            product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
+            np.dot(self.scaled.tile(lo, hi), columns, out=product)
             places, norms = self.positions[lo:hi], self.scaled.norms[lo:hi]
-            count = product_codes(product, norms, *scores, places, words, notes)
+            count = product_codes(product, norms, *scores, steps, bins, places, words, notes)
             row, column = notes[:count].T
-            pairs, cosine = (row.astype(np.int64) + lo, column), self.metric == "cosine"
+            pairs = row.astype(np.int64) + lo, column
             about = self.points, V, self.validation.squares, self.edges
             words[places[row], column] = settled(pairs, *about, cosine=cosine)
+            spare.put((buffer, notes))
             if advance is not None:
                 advance(product.size)
 
@@ -207,7 +242,7 @@ class RingVisitTask(VisitTask):
             some, tile = visits.query_of[first:last], self.leaf_columns(leaf)
             product, rows = np.dot(Q[some], tile), np.arange(last - first)
             notes = np.empty((product.size, 2), np.uint32)
-            about = levels[leaf], numbers[leaf], rows, words[first:last], notes
+            about = levels[leaf], numbers[leaf], NO_SCALE, NO_BINS, rows, words[first:last], notes
             count = product_codes(product, norms[some], *about)
             row, place = notes[:count].T.astype(np.int64)
             kept = place + leaf * self.tree.leaf < len(self.tree.order)
