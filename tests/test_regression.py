@@ -144,6 +144,67 @@ def test_newcomers_are_priced_as_if_they_were_there():
     assert worth[0] == pytest.approx(worth[1], rel=1e-13)
 
 
+# Counts and price lists
+
+
+def test_counts_merge_and_are_removed_to_the_bit_and_price_lists_pay_members(tmp_path):
+    X, y, V, y_val = problem(points=60, validation=70, width=3)
+    about = {"metric": "euclidean", "radius": 1.5, "task": "regression", "empty": EMPTY}
+    start = th.NeighborCounts(V, y_val, **about)
+    whole = th.NeighborCounts(V, y_val, **about).add(X, y)
+    first = th.NeighborCounts(V, y_val, **about).add(X[:30], y[:30])
+    rest = th.NeighborCounts(V, y_val, **about).add(X[25:], y[25:]).remove(X[25:30], y[25:30])
+    assert first.merge(rest).table.tolist() == whole.table.tolist()
+    assert first.__copy__().remove(X, y).table.tolist() == start.table.tolist()
+    assert first.relabel(X[:2], y[:2], [1.0, 2.0]).relabel(X[:2], [1.0, 2.0], y[:2]) is first
+    first.save(tmp_path / "counts.npz")
+    again = th.NeighborCounts.load(tmp_path / "counts.npz")
+    assert again.table.tolist() == whole.table.tolist()
+    prices = again.price_list("banzhaf")
+    prices.save(tmp_path / "prices.json")
+    found = th.PriceList.load(tmp_path / "prices.json").values(X, y)
+    assert found.tolist() == prices.values(X, y).tolist()
+    wanted = th.tknn_shapley(X, y, V, y_val, semivalue="banzhaf", **about)
+    assert_close(found, wanted.values)
+    assert whole.utility() == pytest.approx(wanted.utility_all, rel=1e-12)
+
+
+def test_a_price_list_knows_newcomers_and_the_best_target():
+    X, y, V, y_val = problem(points=40, validation=30, width=3)
+    about = {"metric": "euclidean", "radius": 2.0, "task": "regression", "empty": EMPTY}
+    prices = th.NeighborCounts(V, y_val, **about).add(X, y).price_list()
+    new = X[:3] + 0.1
+    for i, worth in enumerate(prices.newcomer_values(new, y[:3])):
+        rows, targets = np.vstack([X, new[i]]), np.append(y, y[i])
+        wanted = th.tknn_shapley(rows, targets, V, y_val, **about)
+        assert worth == pytest.approx(wanted.values[-1], abs=1e-11)
+    best, worth = prices.best_targets(new)
+    np.testing.assert_allclose(prices.newcomer_values(new, best), worth, rtol=1e-6)
+    for step in (-0.25, 0.25):
+        assert (prices.newcomer_values(new, best + step) < worth).all()
+    far, _ = prices.best_targets([[1e6, 0.0, 0.0]])
+    assert np.isnan(far).all()
+    with pytest.raises(th.InputError, match="best_targets is for price lists"):
+        th.NeighborCounts([[1.0]], ["a"]).price_list().best_targets([[1.0]])
+    with pytest.raises(th.InputError, match="label_values is for classes"):
+        prices.label_values(X, y)
+
+
+def test_counts_of_other_grids_do_not_merge_and_bounds_are_kept():
+    X, y, V, y_val = problem()
+    about = {"metric": "euclidean", "task": "regression"}
+    wide = th.NeighborCounts(V, y_val, bounds=(-100, 100), **about)
+    with pytest.raises(th.InputError, match="only counts over the same public side merge"):
+        wide.merge(th.NeighborCounts(V, y_val, bounds=(-50, 50), **about))
+    with pytest.raises(th.InputError, match="outside of the bounds -100 to 100"):
+        wide.add(X, y + 1000)
+    for bounds in [(1, 1), (2, 1), (0, np.inf), 3]:
+        with pytest.raises(th.InputError, match="bounds must be two numbers"):
+            th.NeighborCounts(V, y_val, bounds=bounds, **about)
+    with pytest.raises(th.InputError, match="empty and bounds go with task='regression'"):
+        th.NeighborCounts(V, [0, 1, 0, 1, 0], empty=1.0)
+
+
 # Nearest neighbors
 
 
@@ -270,5 +331,5 @@ def test_a_task_is_never_guessed():
     for function in (th.tknn_shapley, th.knn_shapley, th.forest_shapley):
         with pytest.raises(th.InputError, match="Pass task='regression'"):
             function(X, targets, V, y_val)
-    found = th.tknn_shapley(X, targets, V, y_val, classes=[*targets, *y_val])
+    found = th.tknn_shapley(X, targets, V, y_val, classes=np.unique([*targets, *y_val]))
     assert len(found) == 200

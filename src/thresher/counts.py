@@ -23,15 +23,18 @@ from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
+from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import forest_side
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
+from thresher.sides.targets import target_side
 
 FORMATS = {
     "ball": "thresher.counts/1",
     "rings": "thresher.ring-counts/1",
     "forest": "thresher.forest-counts/1",
+    "targets": "thresher.target-counts/1",
 }
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -56,6 +59,13 @@ class NeighborCounts:
         judge each other.
     kernel, rings
         As in `tknn_shapley`: then there are counts for each ring.
+    task, empty
+        As in `tknn_shapley`: for regression the table has four rows, the number of near points,
+        the sum of their targets in steps of a grid, and that of their squares in two parts of 31
+        bits.
+    bounds
+        For regression: the public range of targets, which the grid covers. By default that of
+        `y_val`, and as much again on either side.
 
     Notes
     -----
@@ -80,8 +90,19 @@ class NeighborCounts:
     def __init__(
         self, X_val: object = None, y_val: object = None, *, radius: float = 0.5,
         metric: str = "cosine", classes: object = None, forest: Forest | None = None,
-        kernel: object = BOX, rings: int = 16,
+        kernel: object = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
+        bounds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
+        if check_task(task) == REGRESSION:
+            if (classes, forest, kernel) != (None, None, BOX):
+                raise InputError("classes, forest and kernel go without task='regression'")
+            side = target_side(
+                X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds
+            )
+            self._start(side)
+            return
+        if (empty, bounds) != (None, None):
+            raise InputError("empty and bounds go with task='regression'")
         if forest is not None:
             if (radius, metric, kernel) != (0.5, "cosine", BOX):
                 raise InputError(

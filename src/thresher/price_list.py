@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_flag
-from thresher.errors import ScaleWarning, option
+from thresher.errors import InputError, ScaleWarning, option
 from thresher.files import reading, sealed, write_whole
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import Validation
@@ -31,6 +31,7 @@ FORMATS = {
     "ball": "thresher.games.semivalues/1",
     "rings": "thresher.ring-prices/1",
     "forest": "thresher.forest-prices/1",
+    "targets": "thresher.target-prices/1",
 }
 UNSCALED = (
     "values by this price list have the right order but are too large: it is of a private release "
@@ -176,6 +177,32 @@ class PriceList:
     def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
+
+    def best_targets(self, X: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """For regression: the target under which each newcomer would be worth most, and its value.
+
+        A value is a quadratic in the target. It is NaN for points that are near nobody.
+
+        Examples
+        --------
+        >>> import thresher as th
+        >>> about = {"radius": 1, "metric": "euclidean", "task": "regression"}
+        >>> counts = th.NeighborCounts([[0.0], [0.2]], [1.0, 3.0], **about).add([[0.5]], [4.0])
+        >>> target, worth = counts.price_list().best_targets([[0.1]])
+        >>> target.round(3).tolist(), worth.round(3).tolist()
+        ([1.6], [3.2])
+        """
+        low, high = getattr(self.side.classes, "bounds", (None, None))
+        if low is None:
+            raise InputError("best_targets is for price lists of task='regression'")
+        at = np.array([low, (low + high) / 2, high])
+        values = np.array([self.newcomer_values(X, np.full(_count(X), each)) for each in at])
+        half = at[2] - at[1]
+        bend = (values[2] - 2 * values[1] + values[0]) / (2 * half**2)
+        slope = (values[2] - values[0]) / (2 * half)
+        near = bend < 0
+        move = np.divide(-slope, 2 * bend, out=np.full(len(bend), np.nan), where=near)
+        return at[1] + move, values[1] + slope * move / 2
 
     def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
         """The value of each point under each class: one row a point, one column for each class.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,10 +130,10 @@ def radius_regression(
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     known_owners, grid = check_owners(owners, len(points)), targets.grid()
     unit = grid.step**2
-    game = TargetGame(
-        grid.steps(targets.points), grid.steps(targets.judges),
-        int(grid.steps(np.array([targets.empty]))[0]), semivalue,
-    )  # fmt: skip
+    steps: Any = grid.steps(targets.points)
+    points = replace(points, codes=steps)
+    empty_steps = int(grid.steps(np.array([targets.empty]))[0])
+    game = TargetGame(grid.steps(targets.judges), empty_steps, semivalue)
     near, divisor = Ball.around(validation, radius, neighbors), len(validation) if mean else 1
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
         sums, values = count_and_value(points, near, game, advance=advance)
@@ -220,8 +220,9 @@ def leaf_regression(
     share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / trees
     judges = grid.steps(targets.judges)
     none = int(grid.steps(np.array([targets.empty]))[0])
+    votes = replace(votes, codes=grid.steps(targets.points))
     game = LeafTargets(
-        grid.steps(targets.points), judges, none, semivalue,
+        judges, none, semivalue,
         leaf_judges=None if mutual else _judges_of(votes, judges, share), share=share,
     )  # fmt: skip
     utilities: list[float] = []

@@ -62,7 +62,7 @@ def ring_prices(
     >>> same, other = np.array([[1, 0], [2, 0]]), np.array([[1, 0], [0, 1]])
     >>> found = ring_prices(same, other, np.array([1.0, 1.0]), 2, "shapley")
     >>> found[0, 0].round(4).tolist()  # as if there were no rings
-    [[0.2153, 0.3056], [0.2153, 0.3056]]
+    [[0.2153, 0.5], [0.2153, 0.5]]
     """
     found = _integrals(same, other, ring_weights, semivalue)
     near = (same + other).sum(axis=0)

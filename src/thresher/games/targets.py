@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
 from thresher.kernels.target_sums import LIMB
-from thresher.labels import Codes
 from thresher.neighbors.groups import Groups
 
 Floats = NDArray[np.float64]
@@ -70,36 +69,47 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class TargetGroups(Groups):
+    """Points in input order, with their targets in steps of a grid."""
+
+    targets: Integers
+
+    @classmethod
+    def of_targets(cls, targets: NDArray[Any]) -> TargetGroups:
+        """The points with these targets."""
+        plain = Groups.of(np.zeros(len(targets), np.int32), 1)
+        return cls(plain.positions, plain.starts, np.ascontiguousarray(targets, np.int64))
+
+
+@dataclass(frozen=True)
 class TargetGame:
     """How near the mean target of near points is to that of a cell, in steps of the grid.
 
+    What other games know as the class of a point is its target here.
+
     Parameters
     ----------
-    targets
-        Those of the points, in input order.
     judges
-        Those of the cells.
+        The targets of the cells.
     empty
         The prediction where nobody is near.
     semivalue
         How utility is shared out.
     """
 
-    targets: Integers
     judges: Integers
     empty: int
     semivalue: Semivalue = "shapley"
     entries: int = ENTRIES
     columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
 
-    def groups(self, codes: Codes) -> Groups:
+    def groups(self, codes: NDArray[Any]) -> TargetGroups:
         """Points in input order."""
-        return Groups.of(np.zeros(len(codes), np.int32), 1)
+        return TargetGroups.of_targets(codes)
 
-    def sums(self, block: Any, groups: Groups) -> Integers:
+    def sums(self, block: Any, groups: Any) -> Integers:
         """The number, the sum and the sum of squares of near targets in each cell."""
-        del groups
-        found: Integers = block.sum_targets(self.targets)
+        found: Integers = block.sum_targets(groups.targets)
         return found
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
@@ -112,9 +122,9 @@ class TargetGame:
         for row, weights in zip(out, prices, strict=True):
             block.add(segments, weights[None], row)
 
-    def total(self, out: Floats) -> Floats:
+    def total(self, out: Floats, groups: Any) -> Floats:
         """What each point is paid."""
-        u = self.targets.astype(np.float64)
+        u = groups.targets.astype(np.float64)
         found: Floats = out[0] + u * (out[1] + u * out[2])
         return found
 

@@ -71,7 +71,7 @@ class Columns(Game, Protocol):
     def columns(self) -> int:
         """How many sums."""
 
-    def total(self, out: Floats) -> Floats:
+    def total(self, out: Floats, groups: Any) -> Floats:
         """The value of each point, from one row for each sum."""
 
 
@@ -81,9 +81,9 @@ def _room(game: Game, points: int) -> Floats:
     return np.zeros((columns, points) if columns else points)
 
 
-def _total(game: Any, sums: Floats) -> Floats:
+def _total(game: Any, sums: Floats, groups: Groups) -> Floats:
     """What was paid to each point in all."""
-    found: Floats = game.total(sums) if sums.ndim == 2 else sums
+    found: Floats = game.total(sums, groups) if sums.ndim == 2 else sums
     return found
 
 
@@ -133,14 +133,14 @@ def value(
     """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
-    if before is not None:
+    if before is not None and sums.ndim == 1:
         sums[groups.positions] = before
 
     def pay(block: Block) -> None:
         game.pay(block, groups, prices[..., block.columns], sums)
 
     visit(part, near, groups, pay, advance)
-    return groups.in_input_order(_total(game, sums), divisor)
+    return groups.in_input_order(_total(game, sums, groups), divisor)
 
 
 def count_and_value(
@@ -174,7 +174,7 @@ def value_while_counting(
         game.pay(block, groups, game.prices(found, block.columns), sums)
 
     visit(part, near, groups, add_and_pay, advance)
-    return groups.in_input_order(_total(game, sums), divisor)
+    return groups.in_input_order(_total(game, sums, groups), divisor)
 
 
 def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:

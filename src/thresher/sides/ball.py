@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,7 +190,7 @@ class BallSide:
             "mean": mean,
         }
 
-    def named(self, names: tuple[str, ...] | None) -> BallSide:
+    def named(self, names: tuple[str, ...] | None) -> Self:
         """The same side, if the columns of the points may have these names."""
         known = self.validation.columns
         check_columns("X", names, "X_val", known)
@@ -199,7 +199,7 @@ class BallSide:
 
     def with_classes(
         self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
-    ) -> BallSide:
+    ) -> Self:
         """The same side with other classes; a stranger is one more with another label."""
         del strangers
         codes = classes.encode("y_val", list(labels))
@@ -207,7 +207,7 @@ class BallSide:
         return dataclasses.replace(self, validation=validation)
 
     def settled(
-        self, counts: NDArray[Any], before: BallSide, meaning: Mapping[Hashable, Hashable]
+        self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
     ) -> NDArray[Any] | None:
         """The counts, if labels that agree now did so when they were counted, and no others did."""
         was = before.classes.known_codes(list(meaning))
@@ -256,7 +256,7 @@ class BallSide:
         count = len(self)
         return [slice(start, min(count, start + size)) for start in range(0, count, size)]
 
-    def some(self, block: slice) -> BallSide:
+    def some(self, block: slice) -> Self:
         """The side of some validation points, which have features."""
         rows = self.validation.rows
         assert rows is not None  # noqa: S101 - by those who call

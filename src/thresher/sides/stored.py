@@ -10,6 +10,7 @@ import numpy as np
 from thresher.checks import check_choice, check_features, check_metric, check_radius
 from thresher.errors import InputError
 from thresher.files import check_sealed
+from thresher.games.targets import Grid
 from thresher.inputs import Validation
 from thresher.labels import Classes, Codes
 from thresher.metrics import measure
@@ -18,6 +19,7 @@ from thresher.neighbors.kernel import Kernel
 from thresher.sides.ball import BALL, RINGS, BallSide
 from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
+from thresher.sides.targets import TARGETS, TargetClasses, TargetSide, side_of
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
@@ -48,6 +50,15 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
         raise InputError("it has no validation points")
     validation = Validation(rows, labels, classes, metric, columns)
     return BallSide(validation, check_radius(about["radius"]), Kernel.recorded(about))
+
+
+def _targets(about: Any, arrays: Mapping[str, Any]) -> TargetSide:
+    """The side that a file describes."""
+    plain = _ball({**about, "classes": [0]}, {**arrays, "labels": 0 * np.asarray(arrays["labels"])})
+    grid, (low, high) = Grid(**about["grid"]), about["bounds"]
+    classes = TargetClasses((TARGETS,), grid, (float(low), float(high)))
+    judges = grid.center + grid.step * np.asarray(arrays["labels"], np.float64)
+    return side_of(plain.validation, classes, judges, plain.radius, float(about["empty"]))
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
@@ -81,4 +92,5 @@ READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
     BALL: _ball,
     RINGS: _ball,
     ForestSide.kind: _forest,
+    TARGETS: _targets,
 }
