@@ -38,6 +38,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/knn_scale.py
 	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/rings.py
 	$(BIN)/python benchmarks/suggestions.py
 	$(BIN)/python benchmarks/radius.py
 	$(BIN)/python benchmarks/scaling.py

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from thresher.explained import explain
     from thresher.findings import Findings
     from thresher.forest import forest_shapley, leaf_shapley
-    from thresher.games.semivalues import Beta
+    from thresher.games.semivalues import Beta, Calibrated
     from thresher.growth import grow_forest
     from thresher.knn import knn_shapley
     from thresher.leaf_findings import forest_findings
@@ -63,6 +63,7 @@ __all__ = [
     "Audit",
     "Beta",
     "BudgetError",
+    "Calibrated",
     "DaskValuation",
     "ExtraError",
     "Findings",
@@ -122,6 +123,7 @@ _LATER = {
     "Attack": "thresher.attack.membership",
     "Audit": "thresher.attack.audit",
     "Beta": "thresher.games.semivalues",
+    "Calibrated": "thresher.games.semivalues",
     "DaskValuation": "thresher.passes.dask_valuation",
     "Findings": "thresher.findings",
     "Forest": "thresher.neighbors.forests",

@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.checks import MAX_INTEGER, check_features, check_metric, check_radius
+from thresher.checks import MAX_INTEGER, check_features, check_metric
 from thresher.errors import InputError
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball
+from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.passes.walk import count
 
 
@@ -31,6 +32,8 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     metric
         "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row
         of zeros is no error under cosine: its similarity to every row is 0, its distance 1.
+    kernel, rings
+        As in `tknn_shapley`: how near points weigh.
 
     Notes
     -----
@@ -45,13 +48,17 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     [[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]
     """
 
-    def __init__(self, radius: float = 0.5, metric: str = "cosine") -> None:
+    def __init__(
+        self, radius: float = 0.5, metric: str = "cosine", kernel: Any = BOX, rings: int = 16
+    ) -> None:
         self.radius = radius
         self.metric = metric
+        self.kernel = kernel
+        self.rings = rings
 
     def fit(self, X: Any, y: Any) -> TKNNClassifier:
         """Keep the points, sorted by class."""
-        check_radius(self.radius)
+        check_kernel(self.kernel, self.rings, self.radius)
         if check_metric(self.metric) == "precomputed":
             raise InputError("metric must be 'cosine' or 'euclidean' for TKNNClassifier")
         given = X
@@ -69,12 +76,16 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         _check_rounded(X, found)
         queries = self._measure(found)
-        near_queries = Ball(
-            queries, len(queries), check_metric(self.metric), check_radius(self.radius)
+        radius, kernel = check_kernel(self.kernel, self.rings, self.radius, warn=False)
+        edges, weights = ((), (1.0,)) if kernel is None else (kernel.edges, kernel.weights)
+        about = check_metric(self.metric), radius
+        near_queries = Ball(queries, len(queries), *about, edges=edges)
+        counts = count(self._points, near_queries, ClassCounts(len(self.classes_), len(edges)))
+        votes = np.einsum(
+            "crq,r->cq", counts.reshape(len(self.classes_), -1, len(queries)), weights
         )
-        counts = count(self._points, near_queries, ClassCounts(len(self.classes_)))
-        near = counts.sum(axis=0)
-        shares = np.where(near > 0, counts / np.maximum(near, 1), 1 / len(self.classes_))
+        near, even = votes.sum(axis=0), np.full(votes.shape, 1 / len(self.classes_))
+        shares = np.divide(votes, near, out=even, where=near > 0)
         return np.ascontiguousarray(shares.T)
 
     def predict(self, X: Any) -> NDArray[Any]:

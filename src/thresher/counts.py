@@ -12,22 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.arrays import load_about, load_arrays, save_arrays
-from thresher.checks import check_radius, rows_text
+from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Validation, check_validation, kept, tell_of_twins
 from thresher.labels import check_labels
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
+from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import forest_side
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
+from thresher.sides.targets import target_side
 
-FORMATS = {"ball": "thresher.counts/1", "forest": "thresher.forest-counts/1"}
+FORMATS = {
+    "ball": "thresher.counts/1",
+    "rings": "thresher.ring-counts/1",
+    "forest": "thresher.forest-counts/1",
+    "targets": "thresher.target-counts/1",
+}
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
 
@@ -49,6 +57,15 @@ class NeighborCounts:
         The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
         `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
         judge each other.
+    kernel, rings
+        As in `tknn_shapley`: then there are counts for each ring.
+    task, empty
+        As in `tknn_shapley`: for regression the table has four rows, the number of near points,
+        the sum of their targets in steps of a grid, and that of their squares in two parts of 31
+        bits.
+    bounds
+        For regression: the public range of targets, which the grid covers. By default that of
+        `y_val`, and as much again on either side.
 
     Notes
     -----
@@ -73,14 +90,28 @@ class NeighborCounts:
     def __init__(
         self, X_val: object = None, y_val: object = None, *, radius: float = 0.5,
         metric: str = "cosine", classes: object = None, forest: Forest | None = None,
+        kernel: object = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
+        bounds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
+        if check_task(task) == REGRESSION:
+            if (classes, forest, kernel) != (None, None, BOX):
+                raise InputError("classes, forest and kernel go without task='regression'")
+            side = target_side(
+                X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds
+            )
+            self._start(side)
+            return
+        if (empty, bounds) != (None, None):
+            raise InputError("empty and bounds go with task='regression'")
         if forest is not None:
-            if (radius, metric) != (0.5, "cosine"):
-                raise InputError("radius and metric go without forest: near is in the same leaf")
+            if (radius, metric, kernel) != (0.5, "cosine", BOX):
+                raise InputError(
+                    "radius, metric and kernel go without forest: near is in the same leaf"
+                )
             self._start(forest_side(forest, X_val, y_val, classes))
             return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        self._start(BallSide(kept(validation), check_radius(radius)))
+        self._start(BallSide(kept(validation), *check_kernel(kernel, rings, radius)))
 
     def _start(self, side: PublicSide) -> None:
         self._side = side
@@ -114,21 +145,25 @@ class NeighborCounts:
     def table(self) -> NDArray[np.int64]:
         """All counts up to now, one column for each cell.
 
-        A validation point has two rows, `same` and `other`; a leaf one row for each class.
+        A validation point has two rows, `same` and `other`, or as many for each ring, the
+        innermost first; a leaf has one row for each class.
         """
         return _snapshot(self._counts)
 
     @property
     def same(self) -> NDArray[np.int64]:
         """Near points that carry the validation point's label, as counted up to now."""
-        only_ball(self._side)
-        return _snapshot(self._counts[0])
+        return _snapshot(self._halves()[0])
 
     @property
     def other(self) -> NDArray[np.int64]:
         """Near points that carry another label, as counted up to now."""
-        only_ball(self._side)
-        return _snapshot(self._counts[1])
+        return _snapshot(self._halves()[1])
+
+    def _halves(self) -> NDArray[np.int64]:
+        """Near points with the label and with another one, over all rings."""
+        found: NDArray[np.int64] = self._counts.reshape(2, -1, len(only_ball(self._side)))
+        return found.sum(axis=1)
 
     def __copy__(self) -> NeighborCounts:
         twin = type(self).__new__(type(self))

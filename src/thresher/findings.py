@@ -20,15 +20,17 @@ from thresher.errors import InputError
 from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
-from thresher.games.semivalues import Semivalue, check_semivalue, label_prices
+from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points, Validation, check_mutual, check_points, check_validation
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
+from thresher.sides.ball import BallSide
 from thresher.stability import Stability
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
@@ -126,39 +128,42 @@ def explain_by_radius(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: A
     """What a valuation by `tknn_shapley` says about each point."""
     points, validation = checked_data(valuation, X, y, X_val, y_val)
     about = valuation.params
-    game = ClassGame.of(validation, check_semivalue(about["semivalue"]))
-    _, found = _judge_all(points, validation, about["radius"], game, mean=bool(about.get("mean")))
+    side = BallSide(validation, about["radius"], Kernel.recorded(about))
+    semivalue = check_semivalue(about["semivalue"], calibrated=True)
+    _, found = _judge_all(points, side, semivalue, mean=bool(about.get("mean")))
     check_fit(valuation.values, found.value)
     return _findings(valuation, validation.classes, points.codes, found)
 
 
 def value_and_explain(
     points: Points, validation: Validation, *, radius: float, semivalue: Semivalue,
-    owners: Any = None, mean: bool = False, progress: bool = False,
+    owners: Any = None, mean: bool = False, progress: bool = False, kernel: Kernel | None = None,
 ) -> tuple[Valuation, Findings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find, to the same bits, in one walk over the points."""
     known = check_owners(owners, len(points))
-    game, pairs = ClassGame.of(validation, semivalue), len(points) * len(validation)
+    side, pairs = BallSide(validation, radius, kernel), len(points) * len(validation)
     with progress_bar("tknn-shapley", pairs, show=progress) as advance:
-        counts, found = _judge_all(points, validation, radius, game, mean=mean, advance=advance)
+        counts, found = _judge_all(points, side, semivalue, mean=mean, advance=advance)
     if not counts.any():
         warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
     valuation = valuation_of(
-        found.value, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known
-    )
+        found.value, validation, radius, semivalue, side.utility(counts), mean=mean, owners=known,
+        kernel=kernel,
+    )  # fmt: skip
     return valuation, _findings(valuation, validation.classes, points.codes, found)
 
 
 def _judge_all(
-    points: Points, validation: Validation, radius: float, game: ClassGame, *, mean: bool,
+    points: Points, side: BallSide, semivalue: Semivalue, *, mean: bool,
     advance: Advance | None = None,
 ) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
     """The counts, and what they say about all points."""
-    near, scale = Ball.around(validation, radius), len(validation) if mean else 1
+    validation, near, game = side.validation, side.near(), side.counting(semivalue)
+    scale = len(validation) if mean else 1
     if validation.mutual or len(points) * game.classes <= AT_ONCE:
         return _judge_at_once(points, validation, near, game, scale, advance)
     counts = count(points, near, game, advance)
-    prices = PriceList.of_counts(validation, radius, (counts[0], counts[1]), game.semivalue)
+    prices = PriceList.over(side, counts, semivalue)
     pieces = cut(0, len(points), max(1024, min(CHUNK, NUMBERS // game.classes)))
     return counts, _joined(judge(prices, points.take(lo, hi), scale) for lo, hi in pieces)
 
@@ -174,8 +179,7 @@ def _judge_at_once(
 
     def add_and_pay(block: Any) -> None:
         counts[:, block.columns] = found = game.sums(block, groups)
-        prices = label_prices(found[0], found[1], game.classes, game.semivalue)
-        labels.pay(block, groups, prices, worth.values, worth.near)
+        labels.pay(block, groups, game.label_prices(found), worth.values, worth.near)
 
     visit(points, near, groups, add_and_pay, advance)
     known, pieces = _present(validation), cut(0, len(points), CHUNK)

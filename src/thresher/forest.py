@@ -16,7 +16,7 @@ use, and are in, only the trees in which they are `unseen`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -27,18 +27,21 @@ from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
-from thresher.growth import check_growth, grown_from
+from thresher.growth import check_growth, check_multiple, grown_from
 from thresher.inputs import warn_of_codes
 from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.growing import grow
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.walk import value_while_counting
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, REGRESSION, Targets, check_task, leaf_regression
 from thresher.valuation import Valuation
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
+REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +58,8 @@ def leaf_shapley(
     owners: Any = None,
     mean: bool = False,
     progress: bool = False,
+    task: str = CLASSES,
+    empty: float | None = None,
 ) -> Valuation:
     """The exact value of each point for the soft vote of trees whose leaves are known.
 
@@ -73,6 +78,9 @@ def leaf_shapley(
         As in `tknn_shapley`.
     mean
         Divide by the number of judges; without it, values are sums over them.
+    task, empty
+        As in `tknn_shapley`: for regression the utility of a coalition for a judge is the mean over
+        trees of minus the squared error of the mean target in the judge's leaf.
 
     Returns
     -------
@@ -96,8 +104,29 @@ def leaf_shapley(
     >>> th.leaf_shapley(leaves, y).values.round(3).tolist()
     [-0.25, 0.0, 0.25]
     """
+    if check_task(task) == REGRESSION:
+        _check_no_classes(classes)
+        targets = Targets.check(y, y_val, empty)
+        numbers = np.zeros(len(targets.points), int), np.zeros(len(targets.judges), int)
+        judges = None if y_val is None else numbers[1]
+        votes = leaf_votes(leaves, numbers[0], leaves_val, judges, unseen=unseen, classes=[0])
+        return leaf_regression(
+            votes, targets, LEAVES, {}, check_semivalue(semivalue), owners=owners,
+            mean=check_flag("mean", mean), progress=check_flag("progress", progress),
+        )  # fmt: skip
+    _check_no_empty(empty)
     votes = leaf_votes(leaves, y, leaves_val, y_val, unseen=unseen, classes=classes)
     return votes.valuation(LEAVES, {}, semivalue, owners=owners, mean=mean, progress=progress)
+
+
+def _check_no_classes(classes: Any) -> None:
+    if classes is not None:
+        raise InputError("classes goes without task='regression', which has targets")
+
+
+def _check_no_empty(empty: Any) -> None:
+    if empty is not None:
+        raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
 
 
 def leaf_votes(
@@ -236,6 +265,8 @@ def forest_shapley(
     progress: bool = False,
     memory: int | str | None = None,
     checkpoint: str | PathLike[str] | None = None,
+    task: str = CLASSES,
+    empty: float | None = None,
 ) -> Valuation | DaskValuation:
     """The exact value of each point for the soft vote of a random forest.
 
@@ -268,6 +299,9 @@ def forest_shapley(
     memory, checkpoint
         As in `tknn_shapley`: points are read in parts, and dropped through the trees where they
         lie. The values are the same to the last bit.
+    task, empty
+        As in `leaf_shapley`; in memory. The forest is a regressor then, by default
+        `RandomForestRegressor(bootstrap=False, min_samples_leaf=5, max_features=1/3)`.
 
     Returns
     -------
@@ -296,6 +330,17 @@ def forest_shapley(
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val go together: pass both, or neither")
     in_parts = not (memory is None and checkpoint is None) or hasattr(X, "source_of_parts")
+    if check_task(task) == REGRESSION:
+        _check_no_classes(classes)
+        if in_parts or is_dask(X):
+            raise InputError("task='regression' needs arrays in memory")
+        targets = Targets.check(y, y_val, empty)
+        votes, about = _target_votes(X, X_val, targets, forest, (trees, folds, seed), progress)
+        return leaf_regression(
+            votes, targets, FOREST, about, check_semivalue(semivalue), owners=owners,
+            mean=check_flag("mean", mean), progress=check_flag("progress", progress),
+        )  # fmt: skip
+    _check_no_empty(empty)
     if in_parts or is_dask(X):
         from thresher.passes import forest_passes
 
@@ -315,6 +360,31 @@ def forest_shapley(
         progress=progress,
     )  # fmt: skip
     return votes.valuation(FOREST, about, semivalue, owners=owners, mean=mean, progress=progress)
+
+
+def _target_votes(
+    X: Any, X_val: Any, targets: Targets, forest: Any, settings: tuple[int, int, int],
+    progress: bool,  # noqa: FBT001
+) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
+    """Points and judges in the leaves of a forest for numbers, which is grown first."""
+    columns = TreeColumns.of("X", X)
+    if not isinstance(forest, Forest):
+        if forest is None:
+            from sklearn.ensemble import RandomForestRegressor
+
+            forest = RandomForestRegressor(**REGRESSOR)
+        check_multiple(*settings[:2])
+        features = columns.encode("X", X)
+        if len(features) != len(targets.points):
+            raise InputError(f"X has {len(features)} rows but y has {len(targets.points)} targets")
+        grown = grow(features, targets.points, forest, *settings, progress=progress)
+        forest = replace(grown, columns=columns)
+    numbers = [np.zeros(len(each), np.int64) for each in (targets.points, targets.judges)]
+    judges = None if X_val is None else numbers[1]
+    known = {"trees": settings[0], "folds": settings[1], "seed": settings[2]}
+    return forest_votes(
+        X, numbers[0], X_val, judges, forest=forest, classes=[0], progress=progress, **known
+    )
 
 
 def forest_votes(

@@ -33,10 +33,11 @@ from thresher.labels import check_owners
 from thresher.neighbors.closest import closest
 from thresher.neighbors.sorting import Bench, Source, order, sources
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, REGRESSION, check_task, knn_regression
 from thresher.threads import cut, in_order, take
 from thresher.valuation import Valuation
 
-Utility = Literal["soft-label", "jia2019"]
+Utility = Literal["soft-label", "jia2019", "mean"]
 Precision = Literal["float64", "float32"]
 
 JOB_ROWS = 16  # validation points a job, at most
@@ -49,6 +50,7 @@ def knn_shapley(
     X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, k: int = 5, metric: str = "cosine",
     utility: Utility = "soft-label", classes: Any = None, owners: Any = None, mean: bool = False,
     progress: bool = False, precision: Precision = "float64", error: float = 0.0,
+    task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
     """The Shapley value of each point for the k-nearest-neighbor classifier, exact by default.
 
@@ -71,6 +73,10 @@ def knn_shapley(
         validation point tells apart only its nearest points, at most max(k, 1/error) of them, and
         gives all others of a label their mean. Where those are more than one point in 32, all are
         sorted, which is as fast, and values are exact.
+    task, empty
+        As in `tknn_shapley`. For regression `utility` is "mean", the default: minus the squared
+        error of the mean of the min(k, |S|) nearest; or "jia2019": of their sum over k, and 0 for
+        the empty coalition, which is the largest utility there is.
 
     Returns
     -------
@@ -102,10 +108,23 @@ def knn_shapley(
     k = check_count("k", k)
     if k > MAX_INTEGER:
         raise InputError(f"k must be at most 2**53, got {k}")
-    check_choice("utility", utility, get_args(Utility))
+    regression = check_task(task) == REGRESSION
+    if regression and utility == "soft-label":
+        utility = "mean"
+    known = ("mean", "jia2019") if regression else ("soft-label", "jia2019")
+    check_choice("utility", utility, known)
     check_choice("precision", precision, get_args(Precision))
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     error = check_number("error", error, least=0, most=1)
+    if regression:
+        if (precision, error, classes) != ("float64", 0.0, None):
+            raise InputError("precision, error and classes go without task='regression'")
+        return knn_regression(
+            X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
+            progress=progress, empty=empty,
+        )  # fmt: skip
+    if empty is not None:
+        raise InputError("empty goes with task='regression'")
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))

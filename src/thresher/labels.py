@@ -24,6 +24,7 @@ from thresher.times import arrow_entries, is_time, plain_time, plain_times
 Codes = NDArray[np.int32]
 
 TABLE_SIZE = 1 << 16  # integer labels within such a range are coded by a table
+MANY_NUMBERS = 64  # distinct numbers that are not whole, beyond which they are no classes
 RawLabels = NDArray[Any] | list[Any] | Coded
 
 
@@ -131,10 +132,22 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
     distinct: dict[Hashable, None] = {}
     for raw in found:
         distinct.update(dict.fromkeys(_distinct(raw)))
+    _refuse_targets(distinct)
     try:
         return Classes(tuple(sorted(distinct)))  # type: ignore[type-var]
     except (ArithmeticError, TypeError):  # labels of mixed types have no order of their own
         return Classes(tuple(distinct))
+
+
+def _refuse_targets(distinct: dict[Hashable, None]) -> None:
+    """Refuse labels that look like numbers to predict: nobody should be guessing the task."""
+    broken = [label for label in distinct if isinstance(label, float) and not label.is_integer()]
+    if len(broken) > MANY_NUMBERS:
+        raise InputError(
+            f"y has {len(distinct)} distinct real numbers, such as {broken[0]!r}, which look like "
+            "targets. Pass task='regression' where a function has it, or classes= if each number "
+            "is a class"
+        )
 
 
 def _given_classes(classes: object) -> Classes:

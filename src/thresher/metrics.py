@@ -177,6 +177,23 @@ class Score:
     columns: NDArray[np.float32]  # features x lanes: validation points as columns, padded
     level: NDArray[np.float32]  # t(v), infinite in the padding
     numbers: NDArray[np.float32]
+    radius: float  # or one that takes in as much
+
+    def at_edges(
+        self, validation: Rows, metric: Metric, edges: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Levels and numbers for each of some smaller radii: one row an edge.
+
+        All but b and t(v) is that of the radius, which allows for more than a smaller one asks.
+        """
+        levels, numbers = (np.tile(each, (len(edges), 1)) for each in (self.level, self.numbers))
+        if metric == "cosine":
+            numbers[:, 1] = np.maximum(1.0 - edges, -2.0)
+            return levels, numbers
+        known = np.flatnonzero(np.isfinite(self.level))
+        reach = np.minimum(edges, self.radius)[:, None] ** 2
+        levels[:, known] = (validation.squares[known] - reach) * (self.scale**2 / 2)
+        return levels, numbers
 
 
 def score(
@@ -215,7 +232,7 @@ def score(
     tiny = (width + 16) * 2.0**-126 * (1 + reach)
     numbers = np.array([a, b, slack, reach, most, tiny], np.float64) * (1 + 2.0**-20)
     numbers[:2] = a, b
-    return Score(scale, farthest, columns, level, numbers.astype(np.float32))
+    return Score(scale, farthest, columns, level, numbers.astype(np.float32), radius)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,14 @@ class Distances:
             if ready < width:
                 waiting, held = width - ready, [rest[:, ready:].copy()]
 
+    def table(self) -> NDArray[np.float64]:
+        """All distances; NaN is refused."""
+        found = np.concatenate(list(self._checked()), axis=1).astype(np.float64)
+        if np.isnan(found).any():
+            row, column = np.argwhere(np.isnan(found))[0]
+            raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+        return found
+
     def _checked(self) -> Iterator[NDArray[Any]]:
         """The blocks of the source, if all together have a column for each validation point."""
         blocks = [self.source] if isinstance(self.source, np.ndarray) else self.source

@@ -14,19 +14,25 @@ from numpy.typing import NDArray
 
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_flag
-from thresher.errors import ScaleWarning, option
+from thresher.errors import InputError, ScaleWarning, option
 from thresher.files import reading, sealed, write_whole
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import Validation
 from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
-from thresher.sides.ball import CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
+from thresher.sides.ball import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
 from thresher.sides.protocol import PublicSide, SidePoints, Who
 from thresher.sides.stored import stored_kind, stored_side
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
 
-FORMATS = {"ball": "thresher.games.semivalues/1", "forest": "thresher.forest-prices/1"}
+FORMATS = {
+    "ball": "thresher.games.semivalues/1",
+    "rings": "thresher.ring-prices/1",
+    "forest": "thresher.forest-prices/1",
+    "targets": "thresher.target-prices/1",
+}
 UNSCALED = (
     "values by this price list have the right order but are too large: it is of a private release "
     f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
@@ -59,7 +65,8 @@ class PriceList:
         The semivalue in words, as in `tknn_shapley`.
     table
         Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
-        that lacks it, a newcomer; each under that label and under another one. For a forest the
+        that lacks it, a newcomer; each under that label and under another one. With a kernel it
+        is (3, 2, rings, M), the innermost ring first. For a forest it holds the
         class counts of leaves, from which prices follow: one row a class, one column a leaf.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
@@ -95,16 +102,16 @@ class PriceList:
 
     @classmethod
     def of_counts(
-        cls, validation: Validation, radius: float, counts: tuple[NDArray[Any], NDArray[Any]],
-        semivalue: Semivalue,
+        cls, validation: Validation, radius: float, counts: Any,
+        semivalue: Semivalue, kernel: Kernel | None = None,
     ) -> PriceList:  # fmt: skip
         """The prices that follow from the counts (same, other); estimated ones may be fractions."""
-        return cls.over(BallSide(validation, radius), counts, semivalue)
+        return cls.over(BallSide(validation, radius, kernel), counts, semivalue)
 
     @classmethod
     def over(cls, side: PublicSide, counts: Any, semivalue: Semivalue) -> PriceList:
         """The prices that follow from the table of counts of a public side."""
-        semivalue = check_semivalue(semivalue)
+        semivalue = check_semivalue(semivalue, calibrated=side.kind == BALL)
         return cls(side, semivalue_name(semivalue), side.prices(counts, semivalue))
 
     @property
@@ -116,6 +123,11 @@ class PriceList:
     def radius(self) -> float:
         """The distance up to which a point is near, inclusive."""
         return only_ball(self.side).radius
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The rings and their weights; None for the box."""
+        return only_ball(self.side).kernel
 
     @property
     def classes(self) -> list[Hashable]:
@@ -166,6 +178,32 @@ class PriceList:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
+    def best_targets(self, X: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """For regression: the target under which each newcomer would be worth most, and its value.
+
+        A value is a quadratic in the target. It is NaN for points that are near nobody.
+
+        Examples
+        --------
+        >>> import thresher as th
+        >>> about = {"radius": 1, "metric": "euclidean", "task": "regression"}
+        >>> counts = th.NeighborCounts([[0.0], [0.2]], [1.0, 3.0], **about).add([[0.5]], [4.0])
+        >>> target, worth = counts.price_list().best_targets([[0.1]])
+        >>> target.round(3).tolist(), worth.round(3).tolist()
+        ([1.6], [3.2])
+        """
+        low, high = getattr(self.side.classes, "bounds", (None, None))
+        if low is None:
+            raise InputError("best_targets is for price lists of task='regression'")
+        at = np.array([low, (low + high) / 2, high])
+        values = np.array([self.newcomer_values(X, np.full(_count(X), each)) for each in at])
+        half = at[2] - at[1]
+        bend = (values[2] - 2 * values[1] + values[0]) / (2 * half**2)
+        slope = (values[2] - values[0]) / (2 * half)
+        near = bend < 0
+        move = np.divide(-slope, 2 * bend, out=np.full(len(bend), np.nan), where=near)
+        return at[1] + move, values[1] + slope * move / 2
+
     def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
         """The value of each point under each class: one row a point, one column for each class.
 
@@ -208,7 +246,7 @@ class PriceList:
 
     @property
     def _semivalue(self) -> Semivalue:
-        return check_semivalue(self.semivalue)
+        return check_semivalue(self.semivalue, calibrated=self.side.kind == BALL)
 
     def _values(
         self, points: SidePoints, who: Who, label: int | None = None
@@ -226,7 +264,7 @@ class PriceList:
             "format": FORMATS[self.side.kind],
             "semivalue": self.semivalue,
             **self.side.describe(),
-            **_packed(self.side.arrays(), self.table, plain=self.side.kind == BallSide.kind),
+            **_packed(self.side.arrays(), self.table, plain=self.side.kind == BALL),
         }
         marks = ({} if self.scaled else {"scaled": False}) | ({"noise": True} if self.noise else {})
         return sealed(about | marks)
@@ -245,7 +283,9 @@ class PriceList:
                 document = document["prices"]  # of a private release
             kind = stored_kind(document, FORMATS)
             arrays, table = _unpacked(document)
-            semivalue = semivalue_name(check_semivalue(document["semivalue"]))
+            semivalue = semivalue_name(
+                check_semivalue(document["semivalue"], calibrated=kind == BALL)
+            )
             marks = {
                 name: check_flag(name, document.get(name, usual))
                 for name, usual in (("scaled", True), ("noise", False))

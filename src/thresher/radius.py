@@ -13,10 +13,12 @@ from thresher.inputs import Validation, check_validation
 from thresher.kernels.pairs import pair_distances
 from thresher.labels import Classes
 from thresher.metrics import Rows
+from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 
 Floats = NDArray[np.float64]
 
 LENIENCE = 0.2  # over the root of the validation points: an AUROC lower by that weighs 1/e
+MOST_WEIGHED = 1000  # validation points that a kernel is judged by
 MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
 
 
@@ -74,6 +76,8 @@ def suggest_radius(
     classes: Any = None,
     candidates: int = 64,
     most_points: int = 4000,
+    kernel: Any = BOX,
+    rings: int = 16,
 ) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
@@ -90,13 +94,16 @@ def suggest_radius(
         those to the nearest other one; under cosine none so small that rounding would keep parallel
         rows apart.
     most_points
-        Larger validation sets are thinned to this many rows, evenly.
+        Larger validation sets are thinned to this many rows, evenly; with a kernel to 1000.
+    kernel, rings
+        A named kernel, as in `tknn_shapley`: near points then weigh by it.
 
     Notes
     -----
     With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
     how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
-    near. At most `MOST_OTHERS` other labels of each point are tried.
+    near. At most `MOST_OTHERS` other labels of each point are tried. With a kernel n and m are
+    weights, and n + 1 is the sum of their squares, and 1.
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
     candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
@@ -117,20 +124,28 @@ def suggest_radius(
     candidates = check_count("candidates", candidates, least=2)
     most_points = check_count("most_points", most_points, least=2)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
-    return judge_radius(validation, candidates=candidates, most_points=most_points)[0]
+    how = {"candidates": candidates, "most_points": most_points, "rings": rings}
+    return judge_radius(validation, kernel=_named_kernel(kernel, rings), **how)[0]
 
 
-def suggest_for(validation: Validation) -> RadiusSuggestion:
+def _named_kernel(kernel: object, rings: int) -> str:
+    if not isinstance(kernel, str):
+        raise InputError("kernel must be a name: a sequence of (radius, weight) has a radius")
+    check_kernel(kernel, rings, 1.0)
+    return kernel
+
+
+def suggest_for(validation: Validation, kernel: str = BOX, rings: int = 16) -> RadiusSuggestion:
     """What `suggest_radius` suggests for a validation set that was checked: by its own labels."""
     present, codes = np.unique(validation.codes, return_inverse=True)
     classes = Classes(tuple(validation.classes.labels[code] for code in present))
     own = Validation(validation.rows, codes.astype(np.int32), classes, validation.metric)
-    return judge_radius(own)[0]
+    return judge_radius(own, kernel=kernel, rings=rings)[0]
 
 
 def judge_radius(
     validation: Validation, radius: float | None = None, *, candidates: int = 64,
-    most_points: int = 4000,
+    most_points: int = 4000, kernel: str = BOX, rings: int = 16,
 ) -> tuple[RadiusSuggestion, float, float]:  # fmt: skip
     """What `suggest_radius` suggests, and accuracy and coverage at one radius: its own if None.
 
@@ -143,10 +158,14 @@ def judge_radius(
     """
     if len(validation) < 2:
         raise InputError("X_val has one row: at least two are needed to suggest a radius")
-    table = _Distances(_thin(validation, most_points))
+    most = most_points if kernel == BOX else min(most_points, MOST_WEIGHED)
+    table = _Distances(_thin(validation, most))
     radii = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
-    accuracy, coverage, detection = _curves(table, tried)
+    if kernel != BOX:
+        tried = tried[tried > 0]
+        radii = radii[radii > 0]
+    accuracy, coverage, detection = _curves(table, tried, kernel, rings)
     at = np.searchsorted(tried, radii)
     best = _middle(radii, (detection[at] - detection[at].max()) * np.sqrt(len(table.rows)))
     found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], detection[at])
@@ -209,20 +228,35 @@ def _usable(radii: Floats, table: _Distances) -> Floats:
     return np.where(radii > 0, np.maximum(radii, SMALLEST_RADIUS), radii)
 
 
-def _curves(table: _Distances, radii: Floats) -> tuple[Floats, Floats, Floats]:
+def _votes(
+    distances: Floats, radii: Floats, codes: NDArray[Any], classes: int, kernel: str, rings: int
+) -> tuple[Floats, Floats]:
+    """The weight of each class within each radius, and the sum of squared weights."""
+    if kernel == BOX:
+        first = np.searchsorted(radii, distances)  # the first radius that reaches each point
+        counts = np.bincount(first * classes + codes, minlength=(len(radii) + 1) * classes)
+        votes = counts.reshape(-1, classes)[:-1].cumsum(axis=0)
+        return votes, votes.sum(axis=1)
+    each = np.append(SHAPES[kernel]((np.arange(rings) + 0.5) / rings), 0.0)
+    inside = np.minimum(np.ceil(distances / radii[:, None] * rings) - 1, rings)
+    weights = each[np.maximum(inside, 0).astype(np.int64)]
+    return weights @ np.eye(classes)[codes], (weights**2).sum(axis=1)
+
+
+def _curves(
+    table: _Distances, radii: Floats, kernel: str = BOX, rings: int = 16
+) -> tuple[Floats, Floats, Floats]:
     """Leave-one-out accuracy, coverage and AUROC of wrong labels at each radius."""
     codes, classes = table.validation.codes, len(table.validation.classes)
     accuracy, coverage = np.zeros(len(radii)), np.zeros(len(radii))
     right, wrong = [], []
     for v in range(len(codes)):
-        first = np.searchsorted(radii, table.row(v))  # the first radius that reaches each point
-        counts = np.bincount(first * classes + codes, minlength=(len(radii) + 1) * classes)
-        shares = counts.reshape(-1, classes)[:-1].cumsum(axis=0)
+        shares, squares = _votes(table.row(v), radii, codes, classes, kernel, rings)
         near = shares.sum(axis=1)
         leads = shares == shares.max(axis=1, keepdims=True)
         accuracy += leads[:, codes[v]] / leads.sum(axis=1)
         coverage += near > 0
-        scores = (classes * shares - near[:, None]) / np.sqrt(near + 1)[:, None]
+        scores = (classes * shares - near[:, None]) / np.sqrt(squares + 1)[:, None]
         right.append(scores[:, codes[v]])
         wrong.append(scores[:, _other_labels(v, codes[v], classes)])
     found = [_auroc(*each) for each in zip(np.array(right).T, np.stack(wrong, axis=1), strict=True)]

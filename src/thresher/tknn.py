@@ -20,10 +20,13 @@ from thresher.inputs import (
 )
 from thresher.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
+from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count_and_value, value
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, REGRESSION, check_task, radius_regression
+from thresher.sides.ball import BallSide
 from thresher.valuation import Valuation
 
 METHOD = "tknn-shapley"
@@ -34,6 +37,7 @@ def tknn_shapley(
     metric: str = "cosine", semivalue: Semivalue = "shapley", classes: Any = None,
     owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
     memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
+    kernel: Any = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
 ) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
@@ -53,7 +57,7 @@ def tknn_shapley(
         distances, one row a point and one column a validation point (or yields blocks of such
         columns), and X_val is None.
     semivalue
-        "shapley", "banzhaf", "leave-one-out" or `Beta(a, b)`.
+        "shapley", "banzhaf", "leave-one-out", `Beta(a, b)`, or without a kernel `Calibrated(t)`.
     classes
         All classes; without it, those that occur in `y` and `y_val`.
     owners
@@ -75,6 +79,19 @@ def tknn_shapley(
         The path of a file that keeps what is done. A run that was broken off, however hard, goes
         on from it when it is called again with the same arguments. It is removed when the run is
         through. Points are then read in parts, too.
+    kernel
+        How near points weigh: "box", all alike; "gaussian", "triangular" or "epanechnikov", less
+        the farther away they are, in `rings` of equal width, each with the weight at its middle
+        (the radius is three standard deviations of the Gaussian); or a sequence of (radius,
+        weight), one for each ring from the inside out, without `radius`.
+    rings
+        In how many rings a named kernel is cut.
+    task
+        "classification", or "regression": then `y` and `y_val` are numbers, and utility is minus
+        the squared error of the mean of the near targets. In memory, without a kernel.
+    empty
+        For regression: the prediction where nobody is near, a public number. By default the mean
+        of the validation targets; it is needed where there are none.
 
     Returns
     -------
@@ -89,7 +106,8 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, 1/C where there is none; `prices` has the closed form. The utility for all judges is
+    the label, weighted with a kernel, 1/C where there is none. The box has closed forms; with a
+    kernel values are converged integrals, exact to rounding. The utility for all judges is
     the sum. Cost at most O(N M d) in time
     and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
     radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
@@ -105,9 +123,13 @@ def tknn_shapley(
     >>> th.tknn_shapley(X, y).values.tolist()  # near each other, the first two disagree
     [-0.5, -0.5, 0.0]
     """
-    radius, semivalue = check_radius(radius), check_semivalue(semivalue)
+    radius, shape = check_kernel(kernel, rings, radius)
+    semivalue = check_semivalue(semivalue, calibrated=shape is None)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
+    regression = check_task(task) == REGRESSION
+    if empty is not None and not regression:
+        raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
@@ -115,11 +137,18 @@ def tknn_shapley(
             "each other are held in memory, all of them. Pass a validation set, such as a sample "
             "of rows that are left out of X"
         )
+    if regression:
+        _check_regression(classes, shape, in_parts=in_parts or is_dask(X))
+        return radius_regression(
+            X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
+            mean=mean, neighbors=neighbors, progress=progress, empty=empty,
+        )  # fmt: skip
     if is_dask(X):
         check_no_limits(memory, checkpoint)
     settings: Any = {
         "radius": radius, "metric": metric, "semivalue": semivalue, "classes": classes,
         "owners": owners, "mean": mean, "neighbors": neighbors, "progress": progress,
+        "kernel": shape,
     }  # fmt: skip
     if in_parts:
         from thresher.passes.in_parts import value_in_parts
@@ -131,7 +160,8 @@ def tknn_shapley(
         return value_on_dask(X, y, X_val, y_val, **settings)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
     known_owners = check_owners(owners, len(points))
-    near, game = Ball.around(validation, radius, neighbors), ClassGame.of(validation, semivalue)
+    side = BallSide(validation, radius, shape)
+    near, game = side.near(neighbors), side.counting(semivalue)
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
         counts, values = count_and_value(
             points, near, game, divisor=len(validation) if mean else 1, advance=advance
@@ -139,8 +169,19 @@ def tknn_shapley(
     if not counts.any():
         warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
     return valuation_of(
-        values, validation, radius, semivalue, game.utility(counts), mean=mean, owners=known_owners
-    )
+        values, validation, radius, semivalue, game.utility(counts), mean=mean,
+        owners=known_owners, kernel=shape,
+    )  # fmt: skip
+
+
+def _check_regression(classes: Any, kernel: Any, *, in_parts: bool) -> None:
+    """Refuse what regression does not do."""
+    if classes is not None:
+        raise InputError("classes goes without task='regression', which has targets")
+    if kernel is not None:
+        raise InputError("task='regression' goes with kernel='box'")
+    if in_parts:
+        raise InputError("task='regression' needs arrays in memory, without memory or checkpoint")
 
 
 def zero_budget_score(

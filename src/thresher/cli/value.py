@@ -131,6 +131,13 @@ def value(
             "validation set."
         ),
     ] = None,
+    kernel: Annotated[
+        str | None,
+        _method(
+            "For tknn: how near points weigh: box (alike), gaussian, triangular or epanechnikov."
+        ),
+    ] = None,
+    rings: Annotated[int, _method("For tknn: in how many rings a kernel is cut.")] = 16,
     metric: Annotated[
         Literal["cosine", "euclidean"] | None, _method("Distance; cosine if not given.")
     ] = None,
@@ -256,9 +263,9 @@ def _settings(given: dict[str, Any]) -> Any:
     for name in ("features", "ignore", "categorical", "na", "date"):
         given[name] = split_names(given[name])
     given["guess"] = tuple(role for role in ("label", "id", "owner") if given[role] is None)
-    if given["method"] == "auto" and (given["radius"] or given["metric"]):
+    if given["method"] == "auto" and (given["radius"] or given["metric"] or given["kernel"]):
         given["method"] = "tknn"  # also where the default is asked for
-    for name in ("label", "model", "radius", "metric"):
+    for name in ("label", "model", "radius", "metric", "kernel"):
         if given[name] is None:
             del given[name]
     return Settings(**given)

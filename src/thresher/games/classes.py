@@ -1,21 +1,23 @@
 """The game of classes: points carry labels, and each cell asks who agrees with its own.
 
 A cell is a validation point. It keeps two sums, the near points with its label and those with
-another one, and pays two prices: one to a point that agrees, one to a point that does not.
+another one, and pays two prices: one to a point that agrees, one to a point that does not. Where
+points weigh by the ring that they are in, it keeps and pays as many for each ring.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.games.semivalues import Semivalue, member_prices, utility
+from thresher.games.ring_prices import ring_prices, ring_utility
+from thresher.games.semivalues import Semivalue, label_prices, member_prices, utility
 from thresher.inputs import Validation
 from thresher.labels import Codes
 from thresher.neighbors.groups import Block, Groups
+from thresher.neighbors.kernel import Kernel
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,36 +35,68 @@ class ClassGame:
         How many classes there are; a point with the code behind the last one agrees with nobody.
     semivalue
         How utility is shared out.
+    weights
+        The weight of each ring, the innermost first; none where all near points count alike.
     """
 
     judges: Codes
     classes: int
     semivalue: Semivalue = "shapley"
-    entries: ClassVar[int] = 2
+    weights: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, validation: Validation, semivalue: Semivalue = "shapley") -> ClassGame:
+    def of(
+        cls, validation: Validation, semivalue: Semivalue = "shapley",
+        kernel: Kernel | None = None,
+    ) -> ClassGame:  # fmt: skip
         """The game of a validation set."""
-        return cls(validation.codes, len(validation.classes), semivalue)
+        weights = () if kernel is None else kernel.weights
+        return cls(validation.codes, len(validation.classes), semivalue, weights)
+
+    @property
+    def entries(self) -> int:
+        """First those with the label, ring by ring, then the others."""
+        return 2 * max(1, len(self.weights))
 
     def groups(self, codes: Codes) -> Groups:
         """Points sorted by class."""
         return Groups.of(codes, self.classes + 1)
 
     def sums(self, block: Block, groups: Groups) -> Integers:
-        """Near points with the label of each cell of a block, and with another: (same, other)."""
+        """Near points with the label of each cell of a block, and with another: (same, other).
+
+        Counts, weights and prices of rings have one more axis, which is here laid out in rows.
+        """
         judges = self.judges[block.columns]
         segments = groups.segments(np.unique(judges))
         counts = block.count(segments)
-        same = np.zeros(counts.shape[1], np.int64)
+        same = np.zeros(counts.shape[1:], np.int64)
         for (_, _, code), row in zip(segments, counts, strict=True):
             same += np.where(judges == code, row, 0)
-        return np.array([same, counts.sum(axis=0) - same])
+        return np.array([same, counts.sum(axis=0) - same]).reshape(self.entries, -1)
+
+    def rings(self, sums: Integers) -> Integers:
+        """The same sums with an axis for rings: (same or other, ring, cell)."""
+        return sums.reshape(2, len(self.weights), -1)
 
     def prices(self, sums: Integers, columns: slice) -> Floats:  # noqa: ARG002 - all cells alike
         """What each cell pays a member that agrees with it, and one that does not."""
+        if self.weights:
+            table = self.all_prices(sums)
+            return np.array([table[0, 0], table[1, 1]])
         same, other = sums
         return np.array(member_prices(same, other, self.classes, self.semivalue))
+
+    def all_prices(self, sums: Integers) -> Floats:
+        """As `ring_prices`: for all who may be priced, under any label; for rings only."""
+        same, other = self.rings(sums)
+        return ring_prices(same, other, np.array(self.weights), self.classes, self.semivalue)
+
+    def label_prices(self, sums: Integers) -> Floats:
+        """What each cell pays members under any label; see `semivalues.label_prices`."""
+        if self.weights:
+            return self.all_prices(sums)[:2]
+        return label_prices(sums[0], sums[1], self.classes, self.semivalue)
 
     def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`, by class."""
@@ -74,6 +108,9 @@ class ClassGame:
 
     def utility(self, sums: Integers) -> float:
         """The utility of all counted points."""
+        if self.weights:
+            same, other = self.rings(sums)
+            return ring_utility(same, other, np.array(self.weights), self.classes)
         same, other = sums
         return utility(same, other, self.classes)
 
@@ -98,15 +135,22 @@ class RelabelGame(ClassGame):
 class ClassCounts:
     """How many points of each class are near: what is counted where nobody is paid."""
 
-    entries: int
+    classes: int
+    rings: int = 0  # where the neighborhood has some
+
+    @property
+    def entries(self) -> int:
+        """One row a class, or a row for each of its rings."""
+        return self.classes * max(1, self.rings)
 
     def groups(self, codes: Codes) -> Groups:
         """Points sorted by class."""
-        return Groups.of(codes, self.entries)
+        return Groups.of(codes, self.classes)
 
     def sums(self, block: Block, groups: Groups) -> Integers:
-        """The near points of each class, one row a class."""
+        """The near points of each class, and ring by ring."""
         present = np.flatnonzero(np.diff(groups.starts))
-        found = np.zeros((self.entries, block.columns.stop - block.columns.start), np.int64)
-        found[present] = block.count(groups.segments(present))
-        return found
+        counts = block.count(groups.segments(present))
+        found = np.zeros((self.classes, *counts.shape[1:]), np.int64)
+        found[present] = counts
+        return found.reshape(self.entries, -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +83,9 @@ class LabelGame:
         """
         points, own, rows = len(groups.positions), groups.codes, groups.rows
         judges = self.judges[block.columns]
-        for columns, bits in _strips(block, points):
+        for columns, bits, paid in _strips(block, points, prices):
             labels = _Labels.of(judges[columns], self.classes)
-            tables = labels.tables(prices[:, :, columns])
+            tables = labels.tables(paid)
 
             def job(
                 lo: int, hi: int, bits: _Bits = bits, labels: _Labels = labels,
@@ -100,13 +101,32 @@ class LabelGame:
             run(job, cut(0, points, ROWS), parallel=points > ROWS)
 
 
-def _strips(block: Block | TreeBlock, points: int) -> Iterator[tuple[slice, _Bits]]:
-    """A few validation points of a block, and the bits of all points, sorted by class."""
+def _strips(
+    block: Any, points: int, prices: NDArray[np.float64]
+) -> Iterator[tuple[slice, _Bits, NDArray[np.float64]]]:
+    """A few validation points of a block, the bits of all points, sorted by class, and prices."""
+    if prices.ndim == 4:
+        yield from _ring_strips(block, points, prices)
+        return
     for lo, hi in cut(0, block.columns.stop - block.columns.start, STRIP):
+        paid = prices[:, :, lo:hi]
         if isinstance(block, Block):
-            yield slice(lo, hi), (block.words.view(np.uint64), lo // 64)
+            yield slice(lo, hi), (block.words.view(np.uint64), lo // 64), paid
         else:
-            yield slice(lo, hi), (_words_of_tree(block, lo, hi, points), 0)
+            yield slice(lo, hi), (_words_of_tree(block, lo, hi, points), 0), paid
+
+
+def _ring_strips(
+    block: Any, points: int, prices: NDArray[np.float64]
+) -> Iterator[tuple[slice, _Bits, NDArray[np.float64]]]:
+    """The same ring by ring, for 64 validation points at a time: sums have one order."""
+    rings = prices.shape[2]
+    for lo, hi in cut(0, block.columns.stop - block.columns.start, 64):
+        codes = np.zeros((points, 64), np.uint8)
+        codes[:, : hi - lo] = block.some(lo, hi, points)
+        for ring in range(rings):
+            bits = np.packbits(codes == rings - ring, axis=1, bitorder="little")
+            yield slice(lo, hi), (bits.view(np.uint64), 0), prices[:, :, ring, lo:hi]
 
 
 def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> NDArray[np.uint64]:

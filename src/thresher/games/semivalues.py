@@ -12,6 +12,7 @@ with the second term absent for c = 1, and is told by its two functions w0 and W
     Shapley        w0 = 1/c         W = (H_c - 1) / c                  H_c the harmonic number
     Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c)
     leave-one-out  w0 = [c = 1]     W = [c > 1] / c
+    Calibrated(t)  w0 = 0           W = [c > t] (H_c - H_t) / (c - t)
     Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)      J ~ beta-binomial(c-1; b, a)
 
 Why: points out of reach are null players, so a coalition is J of the c - 1 others in reach, any J
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_number
+from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -64,13 +65,44 @@ class Beta:
             object.__setattr__(self, name, number)
 
 
-Semivalue = str | Beta
+@dataclass(frozen=True)
+class Calibrated:
+    """The mean of what a point adds to coalitions of at least `t` near members.
+
+    Small coalitions, whose votes are mostly chance, do not count: a coalition of j >= t other near
+    points has the weight 1 / (c - t), c the near points. Where c <= t values are 0. Values do not
+    add up to the utility of all points, so they rank points rather than pay for them. It is for
+    `tknn_shapley` and its counts without a kernel; t is an integer >= 1.
+
+    Examples
+    --------
+    >>> Calibrated(5)
+    Calibrated(t=5)
+    """
+
+    t: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "t", check_count("t of Calibrated", self.t))
 
 
-def check_semivalue(semivalue: object) -> Semivalue:
-    """`semivalue`, if it is a known name or a `Beta`, or what `semivalue_name` made of one."""
+Semivalue = str | Beta | Calibrated
+
+
+def check_semivalue(semivalue: object, *, calibrated: bool = False) -> Semivalue:
+    """`semivalue`, if it is a known name or a `Beta`, or what `semivalue_name` made of one.
+
+    A `Calibrated` passes only where it is `calibrated` for.
+    """
     if isinstance(semivalue, Beta) or (isinstance(semivalue, str) and semivalue in NAMED):
         return semivalue
+    steps = re.fullmatch(r"calibrated\(([1-9][0-9]*)\)", str(semivalue))
+    if steps:
+        semivalue = Calibrated(int(steps[1]))
+    if isinstance(semivalue, Calibrated):
+        if calibrated:
+            return semivalue
+        raise InputError(f"{semivalue} is for tknn_shapley and its counts, without a kernel")
     written = re.fullmatch(rf"beta\({NUMBER}, *{NUMBER}\)", str(semivalue))
     if written:
         return Beta(float(written[1]), float(written[2]))
@@ -80,6 +112,8 @@ def check_semivalue(semivalue: object) -> Semivalue:
 
 def semivalue_name(semivalue: Semivalue) -> str:
     """The semivalue in words, for records: 'shapley', 'beta(4.0, 1.0)'."""
+    if isinstance(semivalue, Calibrated):
+        return f"calibrated({semivalue.t})"
     return semivalue if isinstance(semivalue, str) else f"beta({semivalue.a}, {semivalue.b})"
 
 
@@ -94,6 +128,8 @@ def weights(semivalue: Semivalue | Weights, near: Integers) -> tuple[Floats, Flo
     """
     if isinstance(semivalue, Beta):
         return _beta(semivalue.a, semivalue.b, near)
+    if isinstance(semivalue, Calibrated):
+        return np.zeros(near.shape), _calibrated(semivalue.t, near)
     return NAMED[semivalue](near) if isinstance(semivalue, str) else semivalue(near)
 
 
@@ -211,6 +247,24 @@ NAMED: dict[str, Weights] = {
     "banzhaf": _banzhaf,
     "leave-one-out": _leave_one_out,
 }
+
+
+def _calibrated(t: int, near: Integers) -> Floats:
+    """(H_c - H_t) / (c - t), the mean of 1/(j + 1) over j = t, ..., c - 1; 0 for c <= t.
+
+    For large t the difference of harmonic numbers would cancel, and is taken from their series
+    H_n = gamma + log(n + 1/2) + 1 / (24 (n + 1/2)^2) - 7 / (960 (n + 1/2)^4) + ...
+    """
+    from scipy.special import digamma
+
+    more = np.maximum(near - t, 1).astype(np.float64)
+    if t < 64:
+        steps = digamma(t + more + 1) - digamma(t + 1.0)
+    else:
+        middle, end = t + 0.5, t + 0.5 + more
+        steps = np.log1p(more / middle) + (end**-2 - middle**-2) / 24
+        steps += (middle**-4 - end**-4) * 7 / 960
+    return np.where(near > t, steps / more, 0.0)
 
 
 def _beta(a: float, b: float, near: Integers) -> tuple[Floats, Floats]:

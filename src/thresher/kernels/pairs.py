@@ -220,6 +220,30 @@ def settle_visits(
 
 
 @njit(cache=True, nogil=True)
+def pair_codes(
+    rows: Integers, X: Numbers, x2: Floats, queries: Integers, V: Floats, v2: Floats, cosine: bool,
+    edges: Floats, out: NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """How many of the edges each pair (rows[j], queries[j]) is within, by the pair rule."""
+    for j in range(rows.shape[0]):
+        i, v = rows[j], queries[j]
+        product = dot(X[i], V[v]) if cosine else np.sqrt(squared_distance(X[i], V[v]))
+        out[j] = _edges_around(product, x2[i] * v2[v], cosine, edges)
+
+
+@njit(cache=True, nogil=True)
+def _edges_around(product: float, scale: float, cosine: bool, edges: Floats) -> int:
+    """Of how many edges `is_near` holds; the distance itself where the metric is euclidean."""
+    count = 0
+    for e in range(edges.shape[0]):
+        if cosine:
+            count += _alike_enough(product, scale, edges[e])
+        else:
+            count += product <= edges[e]
+    return count
+
+
+@njit(cache=True, nogil=True)
 def pair_keys(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, out: Floats) -> None:
     """Keys of the rows of X by the pair rule."""
     for i in range(X.shape[0]):
@@ -264,10 +288,13 @@ def _fingerprint(bits: NDArray[np.uint64], salt: np.int64) -> np.uint64:
 
 @njit(cache=True)
 def move_row(
-    x: Floats, panels: Floats, v2: Floats, codes: NDArray[np.int32], cosine: bool, radius: float,
+    x: Floats, panels: Floats, v2: Floats, codes: NDArray[np.int32], cosine: bool, edges: Floats,
     bounds: tuple[float, float], leave: int, enter: int, twins: bool, counts: Integers,
 ) -> bool:  # fmt: skip
     """Count row x out of class `leave` and into class `enter` (-1 is none), by the pair rule.
+
+    The first half of `counts` is for the label of a validation point, the second for others; each
+    has one row for each ring, the innermost first.
 
     False, and nothing changes, if |x|^2 is not within `bounds` or, where `twins` are asked for, x
     is a validation row. `panels[p, k, j]` is feature k of validation point 64 p + j: what the pair
@@ -280,23 +307,26 @@ def move_row(
     if twins and _is_among(x, x2, panels, v2):
         return False
     lanes = np.empty((LANES, PANEL))
-    near = np.empty(PANEL, np.int64)
+    near, before = np.empty(PANEL, np.int64), np.empty(PANEL, np.int64)
     change = np.int64(enter >= 0) - np.int64(leave >= 0)
     for p in range(panels.shape[0]):
         lo = p * PANEL
         n = min(PANEL, v2.shape[0] - lo)
         _panel_sums(x, panels[p], cosine, lanes)
-        if cosine:
+        before[:] = 0
+        for e in range(edges.shape[0]):
+            if cosine:
+                for j in range(n):
+                    near[j] = _alike_enough(lanes[0, j], x2 * v2[lo + j], edges[e])
+            else:
+                for j in range(n):
+                    near[j] = np.sqrt(lanes[0, j]) <= edges[e]
             for j in range(n):
-                near[j] = _alike_enough(lanes[0, j], x2 * v2[lo + j], radius)
-        else:
-            for j in range(n):
-                near[j] = np.sqrt(lanes[0, j]) <= radius
-        for j in range(n):
-            code = codes[lo + j]
-            same = np.int64(code == enter) - np.int64(code == leave)
-            counts[0, lo + j] += near[j] * same
-            counts[1, lo + j] += near[j] * (change - same)
+                code = codes[lo + j]
+                same = np.int64(code == enter) - np.int64(code == leave)
+                counts[e, lo + j] += (near[j] - before[j]) * same
+                counts[edges.shape[0] + e, lo + j] += (near[j] - before[j]) * (change - same)
+                before[j] = near[j]
     return True
 
 

@@ -33,7 +33,7 @@ from thresher.sides.stored import stored_kind, stored_side
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
 KIND = "thresher.live/2"
-FORMATS = {"ball": KIND, "forest": "thresher.forest-live/1"}
+FORMATS = {"ball": KIND, "rings": "thresher.ring-live/1", "forest": "thresher.forest-live/1"}
 SCHEMA = """
 CREATE TABLE about (text TEXT NOT NULL, features BLOB NOT NULL, labels BLOB NOT NULL);
 CREATE TABLE total (points INTEGER NOT NULL, checksums INTEGER NOT NULL, store TEXT NOT NULL);

@@ -24,6 +24,7 @@ from thresher.live.points import Id, PointTable, check_id
 from thresher.live.values import present_owner_values, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX
 from thresher.neighbors.panels import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
@@ -92,6 +93,8 @@ class LiveCounts:
         classes: object = None,
         dtype: str = "float64",
         forest: Forest | None = None,
+        kernel: object = BOX,
+        rings: int = 16,
     ) -> Self:
         """A new store without points.
 
@@ -99,7 +102,7 @@ class LiveCounts:
         ----------
         folder
             A new or empty folder; the one above it is there.
-        X_val, y_val, radius, metric, classes, forest
+        X_val, y_val, radius, metric, classes, forest, kernel, rings
             As in `NeighborCounts`; distances cannot be precomputed.
         dtype
             "float64" holds the features of every table. "float32" takes half the space, and
@@ -108,9 +111,10 @@ class LiveCounts:
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
         check_choice("dtype", dtype, ("float32", "float64"))
-        if forest is None and radius is None:
+        if forest is None and radius is None and isinstance(kernel, str):
             raise InputError("radius is missing: name a distance, or pass forest=")
-        more: Any = {} if radius is None else {"radius": radius}
+        more: Any = {"kernel": kernel, "rings": rings}
+        more |= {} if radius is None else {"radius": radius}
         counts = NeighborCounts(X_val, y_val, metric=metric, classes=classes, forest=forest, **more)
         dtype = dtype if forest is None else "float32"
         points = PointTable(counts.side.width, dtype)

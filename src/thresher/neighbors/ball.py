@@ -6,8 +6,8 @@ Both give the same bits; "auto" takes the one that is expected to be faster.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
 
 from numpy.typing import NDArray
 
@@ -15,14 +15,14 @@ from thresher.checks import Metric, check_choice
 from thresher.errors import InputError
 from thresher.inputs import Validation
 from thresher.metrics import Rows
-from thresher.neighbors.blocks import Block, near_blocks
+from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.costs import tree_pays
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Advance, Tree, TreeBlock, tree_blocks
+from thresher.neighbors.rings import RingTask, RingVisitTask
+from thresher.neighbors.tree import Advance, Tree, tree_blocks
 from thresher.precomputed import Distances
 
-AnyBlock = TypeVar("AnyBlock", Block, TreeBlock)
 Neighbors = Literal["auto", "all", "tree"]
 
 
@@ -48,6 +48,9 @@ class Ball:
     mutual
         Whether the rows are the points themselves. Then no point is in its own cell, whatever its
         distance to itself.
+    edges
+        The outer edges of rings, ascending up to the radius. Without them a pair is near or not,
+        and blocks are bits; with them blocks know the ring of each pair.
     """
 
     rows: Rows | None
@@ -56,11 +59,15 @@ class Ball:
     radius: float
     neighbors: Neighbors = "auto"
     mutual: bool = False
+    edges: tuple[float, ...] = ()
 
     @classmethod
-    def around(cls, validation: Validation, radius: float, neighbors: Neighbors = "auto") -> Ball:
+    def around(
+        cls, validation: Validation, radius: float, neighbors: Neighbors = "auto",
+        edges: tuple[float, ...] = (),
+    ) -> Ball:  # fmt: skip
         """The points within a radius of each validation point."""
-        about = validation.metric, radius, neighbors, validation.mutual
+        about = validation.metric, radius, neighbors, validation.mutual, edges
         return cls(validation.rows, len(validation), *about)
 
     def tree(self, points: Rows | Distances) -> Tree | None:
@@ -79,22 +86,25 @@ class Ball:
 
     def blocks(
         self, points: Rows | Distances, groups: Groups, advance: Advance | None = None
-    ) -> Iterator[Block] | Iterator[TreeBlock]:
+    ) -> Iterator[Any]:
         """Yield the near pairs, a block of validation rows at a time."""
         tree = self.tree(points)
+        how: dict[str, Any] = {"advance": advance}
+        if self.edges:
+            how |= {"edges": self.edges, "task": RingTask if tree is None else RingVisitTask}
         if tree is None:
             pairs = near_blocks(
-                points, groups, self.rows, metric=self.metric, radius=self.radius, advance=advance
+                points, groups, self.rows, metric=self.metric, radius=self.radius, **how
             )
             return _without_own(pairs, groups.positions) if self.mutual else pairs
         assert isinstance(points, Rows) and self.rows is not None  # noqa: S101, PT018
-        visits = tree_blocks(
-            tree, points, groups.positions, groups.starts, self.rows, advance=advance
-        )
+        if self.edges:  # a byte a pair, not a bit
+            tree = replace(tree, most=max(1, tree.most // 8))
+        visits = tree_blocks(tree, points, groups.positions, groups.starts, self.rows, **how)
         return _without_own(visits, tree.place_of()) if self.mutual else visits
 
 
-def _without_own(blocks: Iterator[AnyBlock], own: NDArray[Any]) -> Iterator[AnyBlock]:
+def _without_own(blocks: Iterator[Any], own: NDArray[Any]) -> Iterator[Any]:
     """The same blocks, with each point taken out of its own cell."""
     for block in blocks:
         block.take_out(own[block.columns])

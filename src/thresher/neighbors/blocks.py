@@ -21,6 +21,7 @@ from thresher.errors import InputError
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
+from thresher.kernels.target_sums import sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
 from thresher.neighbors.groups import Groups, clear_bits
 from thresher.neighbors.tree import Advance
@@ -54,7 +55,7 @@ class Block:
     def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Near points in each segment, for each validation point of the block."""
         counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
-        pieces = _pieces(segments, parallel=self.parallel)
+        pieces = pieces_of(segments, parallel=self.parallel)
         partial = np.zeros((len(pieces), counts.shape[1]), np.int64)
 
         def job(row: int, lo: int, hi: int) -> None:
@@ -87,9 +88,20 @@ class Block:
             add_by_tables(words, lo, hi, tables[index], out)
 
         for index in range(len(segments)):
-            pieces = _pieces([segments[index]], parallel=self.parallel)
+            pieces = pieces_of([segments[index]], parallel=self.parallel)
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
+
+    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums of the targets near each validation point; see `kernels.target_sums`."""
+        pieces = pieces_of([(0, len(targets), 0)], parallel=self.parallel)
+        partial = np.zeros((len(pieces), 4, self.words.shape[1] * 32), np.int64)
+
+        def job(place: int, lo: int, hi: int) -> None:
+            sum_columns(self.words, lo, hi, targets, partial[place])
+
+        run(job, [(i, lo, hi) for i, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
+        return partial.sum(axis=0)[:, : self.columns.stop - self.columns.start]
 
     def take_out(self, rows: NDArray[np.uint32]) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
@@ -102,7 +114,9 @@ class Block:
         return Block(self.columns, words, self.parallel)
 
 
-def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tuple[int, int, int]]:
+def pieces_of(
+    segments: list[tuple[int, int, int]], *, parallel: bool
+) -> list[tuple[int, int, int]]:
     """The segments (index, lo, hi), long ones cut so that every thread gets some."""
     total = sum(hi - lo for lo, hi, _ in segments)
     size = max(4096, -(-total // thread_count())) if parallel else total
@@ -115,21 +129,24 @@ def _pieces(segments: list[tuple[int, int, int]], *, parallel: bool) -> list[tup
 
 def near_blocks(
     points: Rows | Distances, groups: Groups, validation: Rows | None, *, metric: Metric,
-    radius: float, advance: Advance | None = None,
-) -> Iterator[Block]:  # fmt: skip
+    radius: float, advance: Advance | None = None, task: type[Task] | None = None,
+    edges: tuple[float, ...] = (),
+) -> Iterator[Any]:  # fmt: skip
     """Yield the bits of all points, a block of validation points at a time.
 
     The words of a block are overwritten by the next one. `advance` is told the number of
-    pairs done, for a progress bar.
+    pairs done, for a progress bar. A `task` may write something else than bits, by the `edges`
+    within the radius.
     """
+    kind = Task if task is None else task
     if isinstance(points, Distances):
-        yield from _distance_blocks(points, groups, radius, advance)
+        yield from _distance_blocks(points, groups, radius, advance, kind, edges)
         return
     assert validation is not None  # noqa: S101 - the public functions check it
     if metric == "euclidean":
         points, validation = centered(points, validation)
-    lanes = _lanes(len(validation), len(points))
-    words = aligned((len(points), lanes // 32), np.uint32)
+    lanes = lanes_of(len(validation), kind.most_lanes(len(points)))
+    words = kind.room(len(points), lanes)
     parallel = len(points) * len(validation) * max(10, points.width) >= PARALLEL_WORK
     longest = points.largest_norm()
     scaled: Scaled | None = None
@@ -140,39 +157,38 @@ def near_blocks(
         scored = score(asked, lanes, metric, radius, longest, most)
         if scaled is None or not scaled.suits(scored):
             scaled = Scaled.of(points, scored, metric)
-        task = _Task(scaled, groups.positions, asked, metric, radius, scored)
-        task.fill(words, advance, parallel=parallel)
+        filler = kind(scaled, groups.positions, asked, metric, radius, scored, edges)
+        filler.fill(words, advance, parallel=parallel)
         for places in few:
-            _fill_few(task, places, words, longest, parallel=parallel)
-        yield Block(block, words, parallel)
+            _fill_few(filler, places, words, longest, parallel=parallel)
+        yield kind.block(block, words, edges, parallel=parallel)
 
 
 def _fill_few(
-    task: _Task, places: NDArray[np.int64], words: NDArray[np.uint32], longest: float, *,
+    task: Task, places: NDArray[np.int64], words: NDArray[Any], longest: float, *,
     parallel: bool,
 ) -> None:  # fmt: skip
     """Fill the columns `places` of a block, whose numbers are of another size than most."""
     asked, lanes = task.validation.some(places), -(-len(places) // 32) * 32
     scored = score(asked, lanes, task.metric, task.radius, longest)
     scaled = Scaled.of(task.points, scored, task.metric)
-    found = aligned((len(words), lanes // 32), np.uint32)
-    few = _Task(scaled, task.positions, asked, task.metric, task.radius, scored)
+    found = task.room(len(words), lanes)
+    few = type(task)(scaled, task.positions, asked, task.metric, task.radius, scored, task.edges)
     few.fill(found, None, parallel=parallel)
-    put_columns(found, places, words)
+    task.put(found, places, words)
 
 
-def _lanes(count: int, points: int) -> int:
+def lanes_of(count: int, most: int) -> int:
     """Validation points a block: a multiple of 64, and blocks of nearly equal size.
 
     No result depends on it: sums run over 64 validation points at a time.
     """
-    most = SMALL_BLOCK if points * SMALL_BLOCK // 8 <= SMALL_BYTES else BLOCK
     blocks = -(-count // most)
     return -(-count // (blocks * 64)) * 64
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
 
     scaled: Scaled
@@ -181,12 +197,47 @@ class _Task:
     metric: Metric
     radius: float
     score: Score
+    edges: tuple[float, ...] = ()
+
+    @staticmethod
+    def most_lanes(points: int) -> int:
+        """The most validation points of a block."""
+        return SMALL_BLOCK if points * SMALL_BLOCK // 8 <= SMALL_BYTES else BLOCK
+
+    @staticmethod
+    def room(points: int, lanes: int) -> NDArray[Any]:
+        """Where a block is written: a bit for each pair."""
+        return aligned((points, lanes // 32), np.uint32)
+
+    @staticmethod
+    def put(found: NDArray[Any], places: NDArray[np.int64], words: NDArray[Any]) -> None:
+        """Move columns to their places."""
+        put_columns(found, places, words)
+
+    @staticmethod
+    def block(
+        columns: slice, words: NDArray[Any], edges: tuple[float, ...], *, parallel: bool
+    ) -> Any:
+        """What was written."""
+        del edges
+        return Block(columns, words, parallel)
+
+    @staticmethod
+    def read(
+        tile: NDArray[np.float64], radius: float, edges: tuple[float, ...],
+        positions: NDArray[np.uint32], words: NDArray[Any],
+    ) -> None:  # fmt: skip
+        """Write what a tile of distances says."""
+        del edges
+        distance_words(tile, radius, positions, words)
 
     @property
     def points(self) -> Rows:
+        """The points."""
         return self.scaled.rows
 
-    def fill(self, words: NDArray[np.uint32], advance: Advance | None, *, parallel: bool) -> None:
+    def fill(self, words: NDArray[Any], advance: Advance | None, *, parallel: bool) -> None:
+        """Fill all of them."""
         direct = self.points.width <= DIRECT_WIDTH
         step = max(TILE, DIRECT_WORDS // words.shape[1])
         if not direct:  # wide rows by fewer, so that a tile stays small
@@ -231,11 +282,12 @@ class _Task:
 
 
 def _distance_blocks(
-    distances: Distances, groups: Groups, radius: float, advance: Advance | None
-) -> Iterator[Block]:
+    distances: Distances, groups: Groups, radius: float, advance: Advance | None,
+    kind: type[Task], edges: tuple[float, ...],
+) -> Iterator[Any]:  # fmt: skip
     for columns, part in distances.blocks(GROUP):
         width = part.shape[1]
-        words = aligned((len(distances), _lanes(width, len(distances)) // 32), np.uint32)
+        words = kind.room(len(distances), lanes_of(width, width))
 
         def job(
             lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start
@@ -244,9 +296,9 @@ def _distance_blocks(
             if np.isnan(tile).any():
                 row, column = np.argwhere(np.isnan(tile))[0] + (distances.first + lo, start)
                 raise InputError(f"X has NaN as the distance in row {row}, column {column}")
-            distance_words(tile, radius, groups.positions[lo:hi], words)
+            kind.read(tile, radius, edges, groups.positions[lo:hi], words)
             if advance is not None:
                 advance(tile.size)
 
         run(job, cut(0, len(distances), TILE), parallel=len(distances) * width >= 1 << 22)
-        yield Block(columns, words, parallel=len(distances) * width >= 1 << 22)
+        yield kind.block(columns, words, edges, parallel=len(distances) * width >= 1 << 22)

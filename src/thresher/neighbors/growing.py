@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.labels import Codes
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import Features
 from thresher.neighbors.trees import Tree, fold_of, hashes
@@ -26,10 +25,13 @@ ORDER = 1 << 20  # salt of the order in which rows are handed to a forest
 
 
 def grow(
-    features: Features, codes: Codes, forest: Any, trees: int, folds: int, seed: int, *,
+    features: Features, codes: NDArray[Any], forest: Any, trees: int, folds: int, seed: int, *,
     progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """Grow trees on the rows outside of each fold, as often as there are splits."""
+    """Grow trees on the rows outside of each fold, as often as there are splits.
+
+    `codes` are those of classes, or numbers where the forest is a regressor.
+    """
     from sklearn.base import clone, is_classifier
     from sklearn.ensemble import RandomForestClassifier
 

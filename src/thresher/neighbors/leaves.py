@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
+from thresher.kernels.target_sums import sum_leaves
 from thresher.neighbors.groups import Groups, Segments
 from thresher.threads import cut, in_order, run
 
@@ -101,6 +102,12 @@ class LeafBlock:
             take_from_leaves(self.leaf_of, row, factors, lo, hi, out)
 
         self._run(job, segments, weights)
+
+    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums of the targets in each leaf; see `kernels.target_sums`."""
+        found = np.zeros((4, self.columns.stop - self.columns.start), np.int64)
+        sum_leaves(self.leaf_of, targets, found)
+        return found
 
     def _run(self, job: Callable[..., None], segments: Segments, weights: Floats) -> None:
         pieces = [

@@ -24,11 +24,11 @@ class Panels:
     squares: NDArray[np.float64]
     codes: NDArray[np.int32]
     cosine: bool
-    radius: float
+    edges: NDArray[np.float64]  # of the rings, ascending
     bounds: tuple[float, float]  # of |x|^2, within which `metrics.measure` takes a row
 
     @classmethod
-    def of(cls, validation: Validation, radius: float) -> Panels:
+    def of(cls, validation: Validation, edges: tuple[float, ...]) -> Panels:
         """The panels of a validation set with features."""
         assert validation.rows is not None  # noqa: S101 - distances are counted as tables
         count, width = validation.rows.array.shape
@@ -39,7 +39,8 @@ class Panels:
         cosine = validation.metric == "cosine"
         bounds = (SMALLEST_SQUARE if cosine else 0.0, MAX_MAGNITUDE**2)
         squares, codes = validation.rows.squares, validation.codes
-        return cls(np.ascontiguousarray(numbers), squares, codes, cosine, radius, bounds)
+        about = squares, codes, cosine, np.array(edges), bounds
+        return cls(np.ascontiguousarray(numbers), *about)
 
     def fingerprint(self, row: NDArray[np.float64], code: int) -> int:
         """The fingerprint of a row and its class."""
@@ -51,7 +52,7 @@ class Panels:
     ) -> bool:  # fmt: skip
         """Count a row out of one class and into another; see `kernels.pairs.move_row`."""
         return move_row(
-            row, self.numbers, self.squares, self.codes, self.cosine, self.radius, self.bounds,
+            row, self.numbers, self.squares, self.codes, self.cosine, self.edges, self.bounds,
             leave, enter, twins, counts,
         )  # fmt: skip
 

@@ -8,9 +8,11 @@ proven error and by the pair rule where that is in doubt, and kept as bits. Sums
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from thresher.kernels.bits import add_visits, count_visits
 from thresher.kernels.boxes import fill_leaves, fill_parents, group_by_leaf, split_nodes, touch
 from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
+from thresher.kernels.target_sums import sum_visits
 from thresher.metrics import CHUNK, UNIT, Rows, aligned
 from thresher.neighbors.coordinates import Space, lengths
 from thresher.neighbors.groups import clear_bits
@@ -51,6 +54,7 @@ class Tree:
     low: NDArray[np.float32]  # nodes x directions
     high: NDArray[np.float32]
     offsets: NDArray[np.int64]  # where the nodes of each level begin; the leaves are level 0
+    most: int  # visits after which a block ends
 
     @classmethod
     def of(cls, points: Rows, space: Space, leaf: int | None = None) -> Tree:
@@ -76,7 +80,7 @@ class Tree:
 
         run(fill, cut(0, len(columns), JOB_LEAVES), parallel=parallel)
         fill_parents(low, high, offsets)
-        return cls(space, order, columns, norms[order], low, high, offsets)
+        return cls(space, order, columns, norms[order], low, high, offsets, VISITS)
 
     @property
     def leaf(self) -> int:
@@ -86,12 +90,12 @@ class Tree:
     def visits(self, queries: NDArray[np.float64], limit: float) -> tuple[Visits, int]:
         """The leaves that each query may have near points in, and for how many queries.
 
-        Those after more than `VISITS` visits are left out; what is done is a multiple of 64.
+        Those after more than `most` visits are left out; what is done is a multiple of 64.
         """
         step, threads = self._step(), thread_count()
         found: list[NDArray[np.uint32]] = []
         done = made = 0
-        while done < len(queries) and made <= VISITS:
+        while done < len(queries) and made <= self.most:
             pieces = cut(done, min(len(queries), done + step * threads), step)
             walked: list[list[NDArray[np.uint32]]] = [[] for _ in pieces]
 
@@ -111,12 +115,12 @@ class Tree:
     def most_visits(self, queries: int) -> int:
         """The most visits that `visits` returns at once, of so many queries."""
         return int(self.offsets[1]) * min(
-            queries, VISITS // int(self.offsets[1]) + 1 + self._step() * thread_count()
+            queries, self.most // int(self.offsets[1]) + 1 + self._step() * thread_count()
         )
 
     def _step(self) -> int:
         """The queries that walk the tree in one job."""
-        share = VISITS // (int(self.offsets[1]) * thread_count())
+        share = self.most // (int(self.offsets[1]) * thread_count())
         return max(64, min(QUERIES, share) // 64 * 64)
 
     def _walk(
@@ -163,13 +167,18 @@ class Visits:
     def __len__(self) -> int:
         return len(self.leaf_of)
 
+    def by_leaf(self, lo: int, hi: int) -> list[tuple[int, int, int]]:
+        """The visits lo to hi leaf by leaf: the first of them, their end, and the leaf."""
+        ends = [lo, *(np.flatnonzero(np.diff(self.leaf_of[lo:hi])) + lo + 1).tolist(), hi]
+        return [(a, b, int(self.leaf_of[a])) for a, b in itertools.pairwise(ends)]
+
 
 @dataclass(frozen=True)
 class TreeBlock:
     """The bits of the visits of one block of validation points: one row a visit."""
 
     columns: slice
-    words: NDArray[np.uint32]
+    words: NDArray[Any]
     visits: Visits
     codes: NDArray[np.int32]  # the class of each place of each leaf
     positions: NDArray[np.uint32]  # and its row where points are sorted by class
@@ -205,11 +214,25 @@ class TreeBlock:
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
+    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums of the targets near each validation point; see `kernels.target_sums`."""
+        found = np.zeros((4, self.columns.stop - self.columns.start), np.int64)
+        sum_visits(
+            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, targets, found
+        )
+        return found
+
     def take_out(self, places: NDArray[np.uint32]) -> None:
         """Say of one point for each validation point that it is not near: the one in `places`."""
+        clear_bits(self.words, *self._own_visits(places))
+
+    def _own_visits(
+        self, places: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """The visits in which a validation point meets its place of `places`, and where."""
         size, wanted = self.codes.shape[1], places[self.visits.query_of]
         met = np.flatnonzero(wanted // size == self.visits.leaf_of)
-        clear_bits(self.words, met, wanted[met] % size)
+        return met, wanted[met] % size
 
     def moved(self, rows: NDArray[np.uint32], starts: NDArray[np.int64]) -> TreeBlock:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""
@@ -226,21 +249,24 @@ class TreeBlock:
 
 def tree_blocks(
     tree: Tree, points: Rows, positions: NDArray[np.uint32], class_starts: NDArray[np.int64],
-    validation: Rows, *, advance: Advance | None = None,
-) -> Iterator[TreeBlock]:  # fmt: skip
+    validation: Rows, *, advance: Advance | None = None, task: type[VisitTask] | None = None,
+    edges: tuple[float, ...] = (),
+) -> Iterator[Any]:  # fmt: skip
     """Yield the visits of all validation points, a block of them at a time.
 
     Blocks begin at multiples of 64, and end where there are enough visits: what is aimed at follows
     the visits that the last one made. The words of a block are overwritten by the next one, so that
-    memory does not grow with the validation set.
+    memory does not grow with the validation set. A `task` may write something else than bits, by
+    the `edges` within the radius.
     """
+    kind = VisitTask if task is None else task
     places = tree.places()
     codes = np.searchsorted(class_starts, positions, side="right").astype(np.int32) - np.int32(1)
     by_place = codes[places], positions[places]
-    filler = _Filler.of(tree, points, validation)
+    filler = kind.of(tree, points, validation, edges)
     limit = tree.space.limit(filler.longest, filler.longest_query)
     most = min(MOST_BLOCK, CELLS // (2 * len(class_starts)), NUMBERS // points.width)
-    room = np.empty((tree.most_visits(len(validation)), tree.leaf // 32), np.uint32)
+    room = kind.room(tree.most_visits(len(validation)), tree.leaf)
     start, size = 0, FIRST_BLOCK
     while start < len(validation):
         size = max(64, min(most, size) // 64 * 64)
@@ -251,15 +277,15 @@ def tree_blocks(
         coordinates, block = coordinates[:count], slice(start, start + count)
         words = room[: len(visits)]
         filler.fill(visits, block, coordinates, words)
-        yield TreeBlock(block, words, visits, *by_place, class_starts)
+        yield kind.block(block, words, visits, *by_place, class_starts, edges=edges)
         if advance is not None:
             advance(len(points) * count)
         start = block.stop
-        size = VISITS * count // max(1, len(visits))
+        size = tree.most * count // max(1, len(visits))
 
 
 @dataclass(frozen=True)
-class _Filler:
+class VisitTask:
     """Fill the words of visits: propose in float32, note what is in doubt, settle it.
 
     `level` and `numbers` are those of `metrics.Score` for each leaf, with the two sides exchanged:
@@ -272,11 +298,13 @@ class _Filler:
     validation: Rows
     longest: float  # of the coordinates of points, and of validation points
     longest_query: float
-    level: NDArray[np.float32]
-    numbers: NDArray[np.float32]
+    edges: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, tree: Tree, points: Rows, validation: Rows) -> _Filler:
+    def of(
+        cls, tree: Tree, points: Rows, validation: Rows, edges: tuple[float, ...] = ()
+    ) -> VisitTask:
+        """The task of all visits."""
         longest = float(tree.norms.max())
         longest_query = max(
             (
@@ -285,27 +313,66 @@ class _Filler:
             ),
             default=0.0,
         )
-        most = 4 * (longest + longest_query) + 1  # a larger radius takes in nothing more
-        level, numbers = _score(tree, min(tree.space.radius * tree.space.scale, most))
-        level.ravel()[: len(points)][tree.space.too_long(points, tree.order)] = np.inf
-        return cls(tree, points, validation, longest, longest_query, level, numbers)
+        return cls(tree, points, validation, longest, longest_query, edges)
+
+    @staticmethod
+    def room(visits: int, leaf: int) -> NDArray[Any]:
+        """Where visits are written: a bit for each pair."""
+        return np.empty((visits, leaf // 32), np.uint32)
+
+    @staticmethod
+    def block(*about: Any, edges: tuple[float, ...]) -> TreeBlock:
+        """What was written."""
+        del edges
+        return TreeBlock(*about)
+
+    @property
+    def most(self) -> float:
+        """A radius, as coordinates are scaled: a larger one takes in nothing more."""
+        return 4 * (self.longest + self.longest_query) + 1
+
+    @cached_property
+    def score(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Levels and numbers of each leaf."""
+        return leaf_score(self.tree, self.points, self.tree.space.radius, self.most)
 
     def fill(
-        self, visits: Visits, block: slice, coordinates: NDArray[np.float64],
-        words: NDArray[np.uint32],
-    ) -> None:  # fmt: skip
+        self, visits: Visits, block: slice, coordinates: NDArray[np.float64], words: NDArray[Any]
+    ) -> None:
+        """Fill the words of all visits of a block."""
         Q, norms = coordinates.astype(np.float32), lengths(coordinates).astype(np.float32)
         V = self.validation.as_float64(block)
-        propose = self._direct if self.tree.space.directions is None else self._product
 
         def job(lo: int, hi: int) -> None:
-            notes = np.empty(((hi - lo) * self.tree.leaf // 32, 3), np.uint32)
-            count = propose(visits, lo, hi, Q, norms, words, notes)
-            if count:
-                self._settle(notes[:count], visits, block, V, words)
+            self.propose(visits, lo, hi, Q, norms, block, V, words)
 
-        with nullcontext() if propose == self._direct else one_blas_thread():
+        with nullcontext() if self.is_direct else one_blas_thread():
             run(job, cut(0, len(visits), JOB_VISITS), parallel=len(visits) > JOB_VISITS)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether distances are summed directly, without a product."""
+        return self.tree.space.directions is None
+
+    def propose(
+        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
+        block: slice, V: NDArray[np.float64], words: NDArray[Any],
+    ) -> None:  # fmt: skip
+        """Write the words of the visits lo to hi, and settle what is in doubt."""
+        notes = np.empty(((hi - lo) * self.tree.leaf // 32, 3), np.uint32)
+        write = self._direct if self.is_direct else self._product
+        count = write(visits, lo, hi, Q, norms, words, notes)
+        if count:
+            self._settle(notes[:count], visits, block, V, words)
+
+    def leaf_columns(self, leaf: int) -> NDArray[np.float32]:
+        """The points of a leaf as columns; wide ones are gathered when they are visited."""
+        if self.is_direct:
+            columns: NDArray[np.float32] = self.tree.columns[leaf]
+            return columns
+        rows = self.tree.order[leaf * self.tree.leaf : (leaf + 1) * self.tree.leaf]
+        found = self.tree.space.coordinates(self.points, rows.astype(np.int64))
+        return found.astype(np.float32).T
 
     def _direct(
         self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
@@ -314,7 +381,7 @@ class _Filler:
         return int(
             visit_words(
                 visits.leaf_of[lo:hi], visits.query_of[lo:hi], lo, Q, (0,) * Q.shape[1], norms,
-                self.tree.columns, self.level, self.numbers, words[lo:hi], notes,
+                self.tree.columns, *self.score, words[lo:hi], notes,
             )
         )  # fmt: skip
 
@@ -322,16 +389,12 @@ class _Filler:
         self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
         words: NDArray[np.uint32], notes: NDArray[np.uint32],
     ) -> int:  # fmt: skip
-        """The same for wide rows, whose leaves are gathered when they are visited."""
-        count, order = 0, self.tree.order
-        bounds = np.flatnonzero(np.diff(visits.leaf_of[lo:hi])) + lo + 1
-        for first, last in zip([lo, *bounds], [*bounds, hi], strict=True):
-            leaf = int(visits.leaf_of[first])
-            rows = order[leaf * self.tree.leaf : (leaf + 1) * self.tree.leaf].astype(np.int64)
-            tile = self.tree.space.coordinates(self.points, rows).astype(np.float32)
+        """The same for wide rows."""
+        count, (level, numbers) = 0, self.score
+        for first, last, leaf in visits.by_leaf(lo, hi):
             some = visits.query_of[first:last]
             found = product_words(
-                np.dot(Q[some], tile.T), norms[some], self.level[leaf], self.numbers[leaf],
+                np.dot(Q[some], self.leaf_columns(leaf)), norms[some], level[leaf], numbers[leaf],
                 np.arange(last - first, dtype=np.uint32), words[first:last], notes[count:],
             )  # fmt: skip
             notes[count : count + found, 0] += np.uint32(first)
@@ -358,23 +421,29 @@ class _Filler:
         )  # fmt: skip
 
 
-def _score(tree: Tree, radius: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`."""
+def leaf_score(
+    tree: Tree, points: Rows, radius: float, most: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`.
+
+    A radius beyond `most`, as coordinates are scaled, takes in nothing more.
+    """
     leaves, width = len(tree.columns), len(tree.space.center)
     level = np.full(leaves * tree.leaf, np.inf)
     share = (width + 16) * UNIT
     slack = share / (1 - share) * 1.001 if share < 0.5 else 1e6
     reach = np.maximum.reduceat(tree.norms, np.arange(0, len(tree.norms), tree.leaf))
     if tree.space.metric == "cosine":
-        a, far = 0.0, max(1.0 - tree.space.radius, -2.0)
+        a, far = 0.0, max(1.0 - radius, -2.0)
         level[: len(tree.norms)] = far
-        most = np.full(leaves, abs(far) + 1.0)
+        largest = np.full(leaves, abs(far) + 1.0)
     else:
-        a = 0.5
+        a, radius = 0.5, min(radius * tree.space.scale, most)
         level[: len(tree.norms)] = (tree.norms**2 - radius**2) / 2
-        most = (reach**2 + radius**2) / 2
+        largest = (reach**2 + radius**2) / 2
+    level[: len(points)][tree.space.too_long(points, tree.order)] = np.inf
     tiny = (width + 16) * 2.0**-126 * (1 + reach)
     shared = np.ones(leaves)
-    numbers = np.column_stack([a * shared, 0 * shared, slack * shared, reach, most, tiny])
+    numbers = np.column_stack([a * shared, 0 * shared, slack * shared, reach, largest, tiny])
     numbers[:, 2:] *= 1 + 2.0**-20
     return level.astype(np.float32).reshape(leaves, tree.leaf), numbers.astype(np.float32)

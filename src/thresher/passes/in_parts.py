@@ -21,6 +21,7 @@ from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
 from thresher.labels import check_owners
 from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.checkpoint import Checkpoint, Chunk
 from thresher.passes.memory import FEWEST, Account, check_memory, in_use
 from thresher.passes.parts import ArrayParts, Part, Place, Source
@@ -42,12 +43,13 @@ Piece = tuple[int, Iterable[Chunk]]
 def value_in_parts(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Neighbors = "auto",
+    kernel: Kernel | None = None,
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
     problem = Problem.check(
         X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
-        mean=mean, neighbors=neighbors,
+        mean=mean, neighbors=neighbors, kernel=kernel,
     )  # fmt: skip
     scanned = hasattr(X, "source_of_parts")
     if scanned and problem.validation.rows is None:

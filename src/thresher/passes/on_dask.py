@@ -24,6 +24,7 @@ from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
 from thresher.labels import check_labels, check_owners
 from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.partitions import Partition, collected, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
@@ -41,6 +42,7 @@ Add = Callable[[PriceList, Any, Any, bool], Any]
 def value_on_dask(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Neighbors = "auto",
+    kernel: Kernel | None = None,
 ) -> DaskValuation:  # fmt: skip
     """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
 
@@ -54,7 +56,7 @@ def value_on_dask(
     parts = partitions(X, y)
     problem = Problem.check(
         collected(X_val), collected(y_val), radius=radius, metric=metric, semivalue=semivalue,
-        classes=classes, mean=mean, neighbors=neighbors,
+        classes=classes, mean=mean, neighbors=neighbors, kernel=kernel,
     )  # fmt: skip
     if problem.validation.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")

@@ -20,6 +20,7 @@ from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
 from thresher.labels import check_labels, class_list
 from thresher.neighbors.ball import Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.parts import Labels, Part
 from thresher.passes.result import side_valuation
 from thresher.passes.tally import Tally, add_prints
@@ -61,12 +62,14 @@ class Problem:
     def check(
         cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
         classes: Any = None, mean: bool = False, neighbors: Neighbors = "auto",
+        kernel: Kernel | None = None,
     ) -> Problem:  # fmt: skip
         """The ball around a validation set that was not checked yet."""
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
         found = check_labels("y_val", y_val)
         labels = found if isinstance(found, list) else found.tolist()
-        return cls(BallSide(validation, radius), labels, semivalue, classes, mean, neighbors)
+        side = BallSide(validation, radius, kernel)
+        return cls(side, labels, semivalue, classes, mean, neighbors)
 
     @property
     def validation(self) -> Validation:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.inputs import Validation
+from thresher.neighbors.kernel import Kernel
 from thresher.sides.ball import BallSide, warn_of_reach
 from thresher.sides.protocol import PublicSide
 from thresher.valuation import Valuation
@@ -19,9 +20,10 @@ __all__ = ["side_valuation", "valuation_of", "warn_of_reach"]
 def valuation_of(
     values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
     utility_all: float, *, mean: bool = False, owners: tuple[Hashable, ...] | None = None,
+    kernel: Kernel | None = None,
 ) -> Valuation:  # fmt: skip
     """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
-    side = BallSide(validation, radius)
+    side = BallSide(validation, radius, kernel)
     return side_valuation(side, values, semivalue, utility_all, mean=mean, owners=owners)
 
 

@@ -64,6 +64,29 @@ class Game(Sums, Protocol):
         """Add what the cells of a block pay to each point in `out`."""
 
 
+class Columns(Game, Protocol):
+    """A game that pays each point several sums, from which its value follows at the end."""
+
+    @property
+    def columns(self) -> int:
+        """How many sums."""
+
+    def total(self, out: Floats, groups: Any) -> Floats:
+        """The value of each point, from one row for each sum."""
+
+
+def _room(game: Game, points: int) -> Floats:
+    """Where payments are added up."""
+    columns = getattr(game, "columns", 0)
+    return np.zeros((columns, points) if columns else points)
+
+
+def _total(game: Any, sums: Floats, groups: Groups) -> Floats:
+    """What was paid to each point in all."""
+    found: Floats = game.total(sums, groups) if sums.ndim == 2 else sums
+    return found
+
+
 class Part(Protocol):
     """Some points: their rows, and the code of what each of them is."""
 
@@ -121,15 +144,15 @@ def value(
     Sums begin at `before`, if cells before these have paid already.
     """
     groups = game.groups(part.codes)
-    sums = np.zeros(len(part.codes))
-    if before is not None:
+    sums = _room(game, len(part.codes))
+    if before is not None and sums.ndim == 1:
         sums[groups.positions] = before
 
     def pay(block: Block) -> None:
         game.pay(block, groups, prices[..., block.columns], sums)
 
     visit(part, near, groups, pay, advance)
-    return groups.in_input_order(sums, divisor)
+    return groups.in_input_order(_total(game, sums, groups), divisor)
 
 
 def count_and_value(
@@ -155,7 +178,7 @@ def value_while_counting(
     out once, and the sums of one block are held at a time.
     """
     groups = game.groups(part.codes)
-    sums = np.zeros(len(part.codes))
+    sums = _room(game, len(part.codes))
 
     def add_and_pay(block: Block) -> None:
         found = game.sums(block, groups)
@@ -163,7 +186,7 @@ def value_while_counting(
         game.pay(block, groups, game.prices(found, block.columns), sums)
 
     visit(part, near, groups, add_and_pay, advance)
-    return groups.in_input_order(sums, divisor)
+    return groups.in_input_order(_total(game, sums, groups), divisor)
 
 
 def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:

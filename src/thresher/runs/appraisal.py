@@ -94,6 +94,7 @@ def appraise_files(
         "semivalue": listed.semivalue,
         "metric": listed.validation.metric,
         "radius": listed.radius,
+        **({} if listed.kernel is None else listed.kernel.record()),
     }
     return Appraisal(columns, values, record)
 

@@ -26,7 +26,8 @@ SAYING = {  # options that say which method is meant
     **dict.fromkeys(("memory", "engine"), ("tknn", "reads rows in parts")),
     **dict.fromkeys(("trees", "folds"), ("forest", "was given")),
     **dict.fromkeys(
-        ("radius", "metric", "standardize", "fill", "text"), ("tknn", "is about distances")
+        ("radius", "metric", "kernel", "rings", "standardize", "fill", "text"),
+        ("tknn", "is about distances"),
     ),
 }
 

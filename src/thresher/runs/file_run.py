@@ -23,6 +23,7 @@ from thresher.files import portable
 from thresher.findings import Judged
 from thresher.games.semivalues import check_semivalue
 from thresher.labels import is_missing
+from thresher.neighbors.kernel import check_kernel
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
@@ -100,11 +101,16 @@ class FileRun:
         X_val = self.encoder.transform(self.validation)
         check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
         radius = radius_of(
-            settings, len(y_val), lambda: suggest_radius(X_val, y_val, metric=settings.metric)
+            settings,
+            len(y_val),
+            lambda: suggest_radius(
+                X_val, y_val, metric=settings.metric, kernel=settings.kernel, rings=settings.rings
+            ),
         )
+        radius, kernel = check_kernel(settings.kernel, settings.rings, radius)
         return Problem.check(
             X_val, y_val, radius=radius, metric=settings.metric,
-            semivalue=check_semivalue(settings.semivalue), mean=settings.mean,
+            semivalue=check_semivalue(settings.semivalue), mean=settings.mean, kernel=kernel,
         )  # fmt: skip
 
     def check(self, priced: Priced) -> None:

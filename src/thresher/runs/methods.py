@@ -16,6 +16,7 @@ from thresher.inputs import Points, Validation, check_pair, count_twins, tell_of
 from thresher.knn import knn_shapley
 from thresher.leaf_findings import forest_findings
 from thresher.metrics import measure
+from thresher.neighbors.kernel import check_kernel
 from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.settings import AUTO, RETRAINING, Settings
 from thresher.tknn import zero_budget_score
@@ -45,10 +46,13 @@ def value_data(
         return _values(settings, data, owners=owners, progress=progress), None, None
     semivalue = check_semivalue(settings.semivalue)
     points, validation = check_pair(*data, metric=settings.metric, classes=None)
-    radius = radius_of(settings, len(validation), lambda: suggest_for(validation))
+    radius = radius_of(
+        settings, len(validation), lambda: suggest_for(validation, settings.kernel, settings.rings)
+    )
+    radius, kernel = check_kernel(settings.kernel, settings.rings, radius)
     found = value_and_explain(
         points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
-        progress=progress,
+        progress=progress, kernel=kernel,
     )  # fmt: skip
     return *found, (points, validation)
 

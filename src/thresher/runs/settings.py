@@ -13,6 +13,7 @@ from thresher.checks import check_choice, check_count, check_metric, check_numbe
 from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
+from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 from thresher.passes.memory import check_memory
 from thresher.tables.cell_format import CellFormat, named_formats
 from thresher.tables.feature import check_streaming_fill
@@ -54,7 +55,8 @@ class Settings:
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, scaling, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
-    method, trees, folds, radius, metric, semivalue, mean, k, utility, error, evaluations
+    method, trees, folds, radius, metric, kernel, rings, semivalue, mean, k, utility, error,
+    evaluations
         How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
         "auto" is the one that `suggest_radius` suggests.
     players
@@ -104,6 +106,8 @@ class Settings:
     folds: int = 2
     radius: str | float = AUTO
     metric: str = "cosine"
+    kernel: str = BOX
+    rings: int = 16
     semivalue: str = "shapley"
     mean: bool = False
     k: int = 5
@@ -134,6 +138,10 @@ class Settings:
         self._check_semivalue()
         check_number(option("error"), self.error, least=0, most=1)
         self._check_forest()
+        check_choice(option("kernel"), self.kernel, (BOX, *SHAPES))
+        check_kernel(self.kernel, self.rings, 1.0)
+        if "rings" in self.given() and self.kernel == BOX:
+            raise InputError(f"{option('rings')} goes with a {option('kernel')} other than box")
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
         if self.holdout is not None:
@@ -214,6 +222,8 @@ class Settings:
             "trees": ("forest",),
             "folds": ("forest",),
             "radius": ("tknn", "zero-budget"),
+            "kernel": ("tknn",),
+            "rings": ("tknn",),
             "semivalue": ("forest", "tknn"),
             "players": ("forest", "tknn"),
             "metric": ("tknn", "knn", "zero-budget"),

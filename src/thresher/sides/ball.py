@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,31 +23,40 @@ from thresher.inputs import Points, Validation, check_points, find_twins, point_
 from thresher.labels import Classes, Codes, RawLabels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.panels import Panels, plain_row
+from thresher.neighbors.rings import BYTES as RING_BYTES
 from thresher.sides.protocol import Footprint, Who
 from thresher.threads import cut
 
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
 GAIN, LOSS = 0, 1  # the label under which it is priced: v's own, or another
+BALL, RINGS = "ball", "rings"  # what files call sides
 LANES = 64  # validation points whose prices are summed at a time
 BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
 
 
 @dataclass(frozen=True)
 class BallSide:
-    """A validation set and a radius; each validation point is a cell.
+    """A validation set and a radius, or a kernel; each validation point is a cell.
 
     It counts the near points with its label and those with another one. Prices have the shape
     (3, 2, M): for a member that carries the validation point's label, a member that lacks it, a
-    newcomer; each under that label and under another one.
+    newcomer; each under that label and under another one. With a kernel there are as many numbers
+    for each ring: prices have the shape (3, 2, rings, M).
     """
 
     validation: Validation
     radius: float
-    kind: ClassVar[str] = "ball"
+    kernel: Kernel | None = None
     method: ClassVar[str] = "tknn-shapley"
     dtype: ClassVar[Any] = np.int64
     holds_points: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> str:
+        """What files call it."""
+        return BALL if self.kernel is None else RINGS
 
     @property
     def classes(self) -> Classes:
@@ -67,15 +76,16 @@ class BallSide:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Two numbers for each validation point."""
-        return ClassGame.entries, len(self.validation)
+        """Two numbers for each validation point, and each ring."""
+        return self.counting().entries, len(self.validation)
 
     def __len__(self) -> int:
         return len(self.validation)
 
     def __str__(self) -> str:
         about = f"{len(self)} validation points, {self.validation.metric}"
-        return f"{about} radius {self.radius:g}"
+        rings = "" if self.kernel is None else f", {self.kernel}"
+        return f"{about} radius {self.radius:g}{rings}"
 
     def judges(self, points: int) -> int:  # noqa: ARG002 - whatever the points
         """How many judge."""
@@ -116,15 +126,20 @@ class BallSide:
         """What counts single rows; None where distances are precomputed."""
         if self.validation.rows is None:
             return None
-        return Panels.of(self.validation, self.radius)
+        return Panels.of(self.validation, self.edges or (self.radius,))
 
     def near(self, neighbors: Neighbors = "auto") -> Ball:
         """The points within the radius of each validation point."""
-        return Ball.around(self.validation, self.radius, neighbors)
+        return Ball.around(self.validation, self.radius, neighbors, self.edges)
 
-    def counting(self) -> ClassGame:
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The outer edges of the rings, if there are some."""
+        return () if self.kernel is None else self.kernel.edges
+
+    def counting(self, semivalue: Semivalue = "shapley") -> ClassGame:
         """A point is one more with the label of a validation point, or with another one."""
-        return ClassGame.of(self.validation)
+        return ClassGame.of(self.validation, semivalue, self.kernel)
 
     def owner_counting(self, owners: int) -> OwnerAgreement:
         """A point is one more of its owner, and of those that agree with a validation point."""
@@ -145,6 +160,8 @@ class BallSide:
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The prices that follow from counts; estimated ones may be fractions."""
+        if self.kernel is not None:
+            return self.counting(semivalue).all_prices(np.asarray(counts))
         same, other = counts
         rests = [(np.maximum(same - 1, 0), other), (same, np.maximum(other - 1, 0)), (same, other)]
         price = rest_prices if same.dtype.kind == "i" else prices_between
@@ -153,17 +170,18 @@ class BallSide:
     def check_prices(self, table: Any) -> NDArray[np.float64]:
         """A table of prices."""
         found = np.array(table, np.float64)
-        if found.shape != (3, 2, len(self)) or not np.isfinite(found).all():
-            raise InputError(f"table must hold 3 x 2 x {len(self)} prices")
+        shape = (3, 2, *((len(self.edges),) if self.edges else ()), len(self))
+        if found.shape != shape or not np.isfinite(found).all():
+            raise InputError(f"table must hold {' x '.join(map(str, shape))} prices")
         return found
 
     def payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[ClassGame, NDArray[Any]]:
         """The game that pays points by a table of prices, and what it pays by."""
-        del semivalue  # is in the prices
         if label is not None:
-            game = RelabelGame(self.codes, len(self.classes), label=label)
+            about = self.codes, len(self.classes), semivalue, self.counting().weights
+            game = RelabelGame(*about, label=label)
             return game, table[[CARRIES, LACKS]]
         members = np.array([table[CARRIES, GAIN], table[LACKS, LOSS]])
         return self.counting(), members if who == "members" else table[NEWCOMER]
@@ -172,7 +190,7 @@ class BallSide:
         self, table: NDArray[Any], semivalue: Semivalue, who: Who
     ) -> tuple[LabelGame, NDArray[Any]]:
         """As `payment`, for every label at once."""
-        del semivalue
+        del semivalue  # is in the prices
         both = [CARRIES, LACKS] if who == "members" else [NEWCOMER, NEWCOMER]
         return LabelGame(self.codes, len(self.classes)), table[both]
 
@@ -180,6 +198,7 @@ class BallSide:
         """What a valuation says about itself."""
         return {
             "radius": self.radius,
+            **self._kernel_record(),
             "metric": self.validation.metric,
             "semivalue": semivalue,
             "classes": list(self.classes.labels),
@@ -187,7 +206,7 @@ class BallSide:
             "mean": mean,
         }
 
-    def named(self, names: tuple[str, ...] | None) -> BallSide:
+    def named(self, names: tuple[str, ...] | None) -> Self:
         """The same side, if the columns of the points may have these names."""
         known = self.validation.columns
         check_columns("X", names, "X_val", known)
@@ -196,7 +215,7 @@ class BallSide:
 
     def with_classes(
         self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
-    ) -> BallSide:
+    ) -> Self:
         """The same side with other classes; a stranger is one more with another label."""
         del strangers
         codes = classes.encode("y_val", list(labels))
@@ -204,7 +223,7 @@ class BallSide:
         return dataclasses.replace(self, validation=validation)
 
     def settled(
-        self, counts: NDArray[Any], before: BallSide, meaning: Mapping[Hashable, Hashable]
+        self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
     ) -> NDArray[Any] | None:
         """The counts, if labels that agree now did so when they were counted, and no others did."""
         was = before.classes.known_codes(list(meaning))
@@ -224,14 +243,19 @@ class BallSide:
         """What tells it from others."""
         return {
             "radius": self.radius,
+            **self._kernel_record(),
             "metric": self.validation.metric,
             "validation": self.validation.digest(),
         }
+
+    def _kernel_record(self) -> dict[str, Any]:
+        return {} if self.kernel is None else self.kernel.record()
 
     def describe(self) -> dict[str, Any]:
         """What a file says of it, besides its rows and labels."""
         return {
             "radius": self.radius,
+            **self._kernel_record(),
             "metric": self.validation.metric,
             "columns": self.validation.columns,
             "classes": portable("label", self.classes.labels),
@@ -248,7 +272,7 @@ class BallSide:
         count = len(self)
         return [slice(start, min(count, start + size)) for start in range(0, count, size)]
 
-    def some(self, block: slice) -> BallSide:
+    def some(self, block: slice) -> Self:
         """The side of some validation points, which have features."""
         rows = self.validation.rows
         assert rows is not None  # noqa: S101 - by those who call
@@ -258,7 +282,7 @@ class BallSide:
 
     def footprint(self) -> Footprint:
         """Rows that are searched by a tree, or not."""
-        return Footprint(self.width, tree=True)
+        return Footprint(self.width, standing=RING_BYTES if self.edges else 0, tree=True)
 
 
 def only_ball(side: object) -> BallSide:

@@ -90,9 +90,12 @@ class Footprint:
 class PublicSide(Protocol):
     """Who judges the points, and what near means."""
 
-    kind: ClassVar[str]  # what files call it
     method: ClassVar[str]  # what values by it are called
     dtype: ClassVar[Any]  # of the table of counts
+
+    @property
+    def kind(self) -> str:
+        """What files call it."""
 
     @property
     def classes(self) -> Classes:

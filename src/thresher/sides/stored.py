@@ -10,13 +10,16 @@ import numpy as np
 from thresher.checks import check_choice, check_features, check_metric, check_radius
 from thresher.errors import InputError
 from thresher.files import check_sealed
+from thresher.games.targets import Grid
 from thresher.inputs import Validation
 from thresher.labels import Classes, Codes
 from thresher.metrics import measure
 from thresher.neighbors.forests import Forest
-from thresher.sides.ball import BallSide
+from thresher.neighbors.kernel import Kernel
+from thresher.sides.ball import BALL, RINGS, BallSide
 from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
+from thresher.sides.targets import TARGETS, TargetClasses, TargetSide, side_of
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
@@ -46,7 +49,16 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
     if not len(labels):
         raise InputError("it has no validation points")
     validation = Validation(rows, labels, classes, metric, columns)
-    return BallSide(validation, check_radius(about["radius"]))
+    return BallSide(validation, check_radius(about["radius"]), Kernel.recorded(about))
+
+
+def _targets(about: Any, arrays: Mapping[str, Any]) -> TargetSide:
+    """The side that a file describes."""
+    plain = _ball({**about, "classes": [0]}, {**arrays, "labels": 0 * np.asarray(arrays["labels"])})
+    grid, (low, high) = Grid(**about["grid"]), about["bounds"]
+    classes = TargetClasses((TARGETS,), grid, (float(low), float(high)))
+    judges = grid.center + grid.step * np.asarray(arrays["labels"], np.float64)
+    return side_of(plain.validation, classes, judges, plain.radius, float(about["empty"]))
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
@@ -77,6 +89,8 @@ def _forest(about: Any, arrays: Mapping[str, Any]) -> ForestSide:
 
 
 READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
-    BallSide.kind: _ball,
+    BALL: _ball,
+    RINGS: _ball,
     ForestSide.kind: _forest,
+    TARGETS: _targets,
 }

@@ -1,0 +1,81 @@
+"""The game of leaves with numbers: the mean prediction of trees, each of which asks its leaves.
+
+A cell is a leaf. Its judges are the validation points in it: what a point is worth to a judge is
+linear in the judge's target, so that all of them together pay what one judge with their mean target
+would, times their weight. Or the judges are the points themselves, each taken out of its own game.
+Then, with T1 and T2 the sums of u and u^2 of the c - 1 other points in a leaf, n = c - 2, x the
+target of the valued point, e the prediction where nobody is, and the moments of c - 1 near points,
+the others together pay
+
+    (c - 1) P0 (e^2 - x^2) - 2 P0 T1 (e - x) + (A - B + D) T2 + (B - 2D - A) (T1^2 - T2) / n
+    + 2 D x T1 - (c - 1) D x^2
+
+which is the sum over judges of the value by `targets` with the judge taken out of both sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.games.moments import moments
+from thresher.games.targets import Floats, Integers, TargetGame, quadratics, summed
+
+Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and what is left over
+
+
+@dataclass(frozen=True)
+class LeafTargets(TargetGame):
+    """How near the mean target in a leaf is to those of its judges.
+
+    Parameters
+    ----------
+    leaf_judges
+        The judges in some cells: their weight and mean target in each, and the weighted sum of
+        squared deviations from these means. None where points judge each other.
+    share
+        The weight of a tree, where points judge each other.
+    """
+
+    leaf_judges: Callable[[slice], Judges] | None = None
+    share: float = 1.0
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each leaf pays a member: the coefficients of 1, u and u^2."""
+        if self.leaf_judges is None:
+            return self.share * _among_points(sums, self.empty, self)
+        weight, mean, _ = self.leaf_judges(columns)
+        return weight * quadratics(sums, mean, self.empty, self.semivalue)
+
+    def leaf_utility(self, sums: Integers, columns: slice) -> float:
+        """The utility of all points for the judges of these leaves."""
+        count, one, two = summed(sums)
+        if self.leaf_judges is None:
+            alone = two - 2 * self.empty * one + self.empty**2  # of the only point
+            several = count * (count * two - one**2) / np.maximum(count - 1, 1) ** 2
+            errors = np.where(count > 1, several, np.where(count == 1, alone, 0.0))
+            return -self.share * float(errors.sum())
+        weight, mean, rest = self.leaf_judges(columns)
+        guess = np.where(count > 0, one / np.maximum(count, 1), self.empty)
+        return -float((weight * (guess - mean) ** 2).sum()) - rest
+
+
+def _among_points(sums: Integers, empty: float, game: TargetGame) -> Floats:
+    """What the others in a leaf pay a point, by its u."""
+    count, one, two = summed(sums)
+    judges = np.maximum(count - 1, 0)
+    near = moments(game.semivalue, np.maximum(judges, 1).astype(np.int64))
+    P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
+    pairs = np.where(judges > 1, (B - 2 * D - A) / np.maximum(judges - 1, 1), 0.0)
+    squares = A - B + D
+    # T1 = one - x and T2 = two - x^2, so T1^2 - T2 = one^2 - two - 2 one x + 2 x^2
+    found = np.array(
+        [
+            judges * P0 * empty**2 - 2 * P0 * empty * one + squares * two + pairs * (one**2 - two),
+            2 * P0 * (one + empty) - 2 * pairs * one + 2 * D * one,
+            -judges * P0 - 2 * P0 - squares + 2 * pairs - 2 * D - judges * D,
+        ]
+    )
+    return np.where(judges > 0, found, 0.0)

@@ -1,0 +1,201 @@
+"""Ring counts to prices: what a near point is worth where points weigh by their distance.
+
+The points of a ring have one weight w. The utility of a coalition is the weight of its near members
+that carry the label over the weight of all its near members, 1/C where there is none. Let a point
+of weight w join a coalition whose near members weigh N > 0, `lack` of it without the label. If the
+point carries the label, utility grows by
+
+    (N - lack + w) / (N + w) - (N - lack) / N  =  lack (1/N - 1/(N + w))
+
+and if it does not, it shrinks by the same with `carry` = N - lack in place of `lack`. Semivalues
+are mixtures over the chance p with which each other point is present, on its own (Shapley: p
+uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is the
+integral of exp(-N s) over s > 0. Points are then independent, and with E = exp(-w s) and g = 1 - p
++ p E of each point of the rest,
+
+    gain =  (1 - 1/C) w0 + int mu(dp) int ds p (1 - E_i) prod g  sum over those that lack  w E / g
+    loss =  (0 - 1/C) w0 - int mu(dp) int ds p (1 - E_i) prod g  sum over those that carry w E / g
+
+with w0 the chance that nobody else is present. Points of one ring share g, so that a validation
+point costs the same however many points are near. Leave-one-out needs no integral: p = 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_number
+from thresher.games.semivalues import Beta, Semivalue, weights
+from thresher.kernels.ring_integrals import ring_integrals
+from thresher.threads import cut, run
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TAIL = 1e-15  # what is left out, relative to the whole
+AGREE = 3e-14  # how well a finer rule confirms one
+SIZES = (2, 4, 8, 16, 24, 40, 64, 128, 256, 512)  # nodes of rules over p
+STEEP = 8.0  # from this b on chances near 0 do not matter
+FAR = 1900.0  # nearly the largest growth that rules are tried with
+NO_SHAPE = (0.0, 0.0, 0.0)
+TESTED = np.geomspace(1e-4, 2048, 200)  # growths that rules are tried with
+LEAST, MOST = 0.01, 64.0  # of the a and b of Beta
+JOB = 8  # validation points of one job
+
+
+def ring_prices(
+    same: Integers, other: Integers, ring_weights: Floats, classes: int, semivalue: Semivalue
+) -> Floats:
+    """Prices of the shape (3, 2, rings, M); `same` and `other` have that of (rings, M).
+
+    They are for a member that carries the label of a validation point, a member that lacks it, and
+    a newcomer; each under that label and under another one. Where a ring has no such member its
+    price is that of a newcomer.
+
+    Examples
+    --------
+    >>> same, other = np.array([[1, 0], [2, 0]]), np.array([[1, 0], [0, 1]])
+    >>> found = ring_prices(same, other, np.array([1.0, 1.0]), 2, "shapley")
+    >>> found[0, 0].round(4).tolist()  # as if there were no rings
+    [[0.2153, 0.5], [0.2153, 0.5]]
+    """
+    found = _integrals(same, other, ring_weights, semivalue)
+    near = (same + other).sum(axis=0)
+    alone = weights(semivalue, np.maximum(near, 1))[0], weights(semivalue, near + 1)[0]
+    table = np.empty((3, 2, *same.shape))
+    for who, (gain, loss, w0) in enumerate(
+        ((found[4], found[3], alone[0]), (found[5], found[2], alone[0]), (*found[1::-1], alone[1]))
+    ):
+        table[who] = (1 - 1 / classes) * w0 + gain, (0 - 1 / classes) * w0 - loss
+    table[0] = np.where(same > 0, table[0], table[2])
+    table[1] = np.where(other > 0, table[1], table[2])
+    return table
+
+
+def ring_utility(same: Integers, other: Integers, ring_weights: Floats, classes: int) -> float:
+    """Utility of all points: the sum of weighted label shares, 1/C where nobody is near."""
+    carry, near = ring_weights @ same, ring_weights @ (same + other)
+    shares = np.divide(carry, near, out=np.full(len(near), 1 / classes), where=near > 0)
+    return float(shares.sum())
+
+
+def _integrals(same: Integers, other: Integers, of_ring: Floats, semivalue: Semivalue) -> Floats:
+    """Six numbers for each ring and validation point; see `kernels.ring_integrals`."""
+    if semivalue == "leave-one-out":
+        return _differences(same, other, of_ring)
+    rule = chances(semivalue)
+    counts = [np.ascontiguousarray(each.T, np.int64) for each in (same, other)]
+    found = np.empty((len(counts[0]), 6, len(of_ring)))
+    relative = np.ascontiguousarray(of_ring / of_ring.max())  # only ratios of weights matter
+
+    def job(lo: int, hi: int) -> None:
+        some = counts[0][lo:hi], counts[1][lo:hi], relative
+        ring_integrals(
+            *some, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, found[lo:hi]
+        )
+
+    run(job, cut(0, len(found), JOB), parallel=len(found) > JOB)
+    return np.ascontiguousarray(found.transpose(1, 2, 0))
+
+
+def _differences(same: Integers, other: Integers, of_ring: Floats) -> Floats:
+    """The same for p = 1: the weight in question times 1/N - 1/(N + w) = w / (N (N + w))."""
+    w = of_ring[:, None]
+    found = np.zeros((6, *same.shape))
+    for place, (mine, theirs) in enumerate(
+        ((0, 0), (0, 0), (0, 1), (1, 0), (1, 0), (0, 1))  # who leaves: one of same, one of other
+    ):
+        own = np.arange(len(of_ring))[:, None, None] == np.arange(len(of_ring))[None, :, None]
+        rest_same = np.maximum(same[None] - mine * own, 0)
+        rest_other = np.maximum(other[None] - theirs * own, 0)
+        asked = rest_same if place in {0, 2, 3} else rest_other
+        weight = np.einsum("lkv,k->lv", asked, of_ring)
+        mass = np.einsum("lkv,k->lv", rest_same + rest_other, of_ring)
+        some = np.maximum(mass, np.finfo(float).tiny)
+        found[place] = np.where(mass > 0, weight / some * (w / (mass + w)), 0.0)
+    return found
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Gauss rules over the chance p of a semivalue; see `kernels.ring_integrals`."""
+
+    sizes: Integers
+    limits: Floats
+    nodes: Floats
+    cut: Floats
+    shape: tuple[float, float, float]
+
+
+@lru_cache(maxsize=16)
+def chances(semivalue: Semivalue) -> Chances:
+    """The rules of a semivalue that is a mixture over p in (0, 1)."""
+    if semivalue == "banzhaf":
+        only = np.array([[[0.5], [0.5]]])
+        return Chances(np.array([1]), np.array([np.inf]), only, np.zeros((2, 1)), NO_SHAPE)
+    a, b = (semivalue.a, semivalue.b) if isinstance(semivalue, Beta) else (1.0, 1.0)
+    for name, number in (("a", a), ("b", b)):
+        check_number(f"{name} of Beta with a kernel", number, least=LEAST, most=MOST)
+    from scipy.special import betaln, gammainccinv
+
+    reach = float(gammainccinv(b + 1, TAIL))
+    wanted = reach if a == 1.0 else 2 * reach + a  # there p is cut at 1, or before 1/2
+    rules = [_gauss(size, a, b + 1) for size in SIZES]
+    limits = np.array([_limit(*pair) for pair in itertools.pairwise(rules)])
+    count = int(np.argmax(limits >= (wanted if b <= STEEP else FAR))) + 1
+    nodes = np.zeros((count, 2, SIZES[count - 1]))
+    for place, rule in enumerate(rules[:count]):
+        nodes[place, :, : SIZES[place]] = rule
+    nodes[:, 1] *= b / (a + b)  # the mean of p, which is part of the masses
+    if b > STEEP:  # larger growths add nothing
+        limits[count - 1] = np.inf
+        return Chances(np.array(SIZES[:count]), limits[:count], nodes, np.zeros((2, 1)), NO_SHAPE)
+    rest = _cut_rule(reach, b)
+    rest[1] *= np.exp(-np.log(b + 1) - betaln(a, b))
+    shape = (reach, a - 1.0, b + 1.0)
+    return Chances(np.array(SIZES[:count]), limits[:count], nodes, rest, shape)
+
+
+def _gauss(size: int, a: float, b: float) -> Floats:
+    """Nodes and masses of the Gauss rule for p ~ Beta(b, a), by Golub and Welsch."""
+    from scipy.linalg import eigh_tridiagonal
+
+    n, high, both = np.arange(1.0, size), a - 1, a + b - 2
+    middle = np.full(size, b / (a + b))
+    middle[1:] = 0.5 + (b - 1 - high) * both / (2 * (2 * n + both) * (2 * n + both + 2))
+    beside = n * (n + high) * (n + b - 1) / ((2 * n + both) ** 2 * (2 * n + both + 1))
+    beside[1:] *= (n + both)[1:] / (2 * n + both - 1)[1:]
+    nodes, vectors = eigh_tridiagonal(middle, np.sqrt(beside))
+    return np.array([nodes, vectors[0] ** 2])
+
+
+def _limit(rule: Floats, finer: Floats) -> float:
+    """The growth X up to which a finer rule confirms one.
+
+    At growth X the integral over log s is in the order of X^2 E[p exp(-X p)], so that an error is
+    measured by what lies before.
+    """
+    means = [
+        np.concatenate([np.exp(-np.outer(TESTED, p)), (1 - p) ** np.floor(TESTED)[:, None]]) @ mass
+        for p, mass in (rule, finer)
+    ]
+    before, found = (each.reshape(2, -1) * TESTED**2 for each in means)
+    wrong = np.abs(before - found) > AGREE * np.maximum.accumulate(found, axis=1)
+    return float(np.append(TESTED[wrong.any(axis=0)], TESTED[-1])[0]) * 0.95
+
+
+def _cut_rule(reach: float, b: float) -> Floats:
+    """A rule on [0, 1] for y^b exp(-reach y), as small as it may be."""
+    from scipy.special import gammainc, gammaln
+
+    exact = gammaln(b + 1) + np.log(gammainc(b + 1, reach) * (b + 1)) - (b + 1) * np.log(reach)
+    for size in SIZES:
+        rule = _gauss(size, 1.0, b + 1)
+        if abs(np.log(np.exp(-reach * rule[0]) @ rule[1]) - exact) < AGREE:
+            break
+    return rule

@@ -1,0 +1,199 @@
+"""The game of numbers: points carry targets, and each cell asks how far their mean is from its own.
+
+The utility of a coalition for a judge with target t is minus the squared error of the mean of its
+near members, and of a public number where there is none. With z = y - t of the valued point, z0 for
+the public number, and for the c - 1 others the mean m, the mean square q, and the mean product p of
+two different ones, the value of a member is
+
+    P0 (z0^2 - z^2) + q (A - B + D) + p (3B - 2D - A) - 2 z m (B - D) - z^2 D
+
+(`moments`). Why: alone the point adds z0^2 - z^2. After j > 0 others, their mean square of the mean
+is (q + (j - 1) p) / j, and with the point it is (j q + j (j - 1) p + 2 j z m + z^2) / (j + 1)^2.
+
+In the sums over *all* near points this is a quadratic in z, hence in y: three prices a cell, and a
+cell keeps the number of near points, the sum of their targets and that of their squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.games.moments import moments
+from thresher.games.semivalues import Semivalue
+from thresher.kernels.target_sums import LIMB
+from thresher.neighbors.groups import Groups
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ENTRIES = 4  # count, sum, and the two parts of the sum of squares
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Targets as whole numbers of steps from a center, at most 2^31 of them.
+
+    Parameters
+    ----------
+    center, step
+        Public numbers; the step is a power of two.
+    """
+
+    center: float
+    step: float
+
+    @classmethod
+    def over(cls, low: float, high: float) -> Grid:
+        """The grid of targets from `low` to `high`.
+
+        Examples
+        --------
+        >>> Grid.over(0.0, 4.0)
+        Grid(center=2.0, step=9.313225746154785e-10)
+        """
+        center = low / 2 + high / 2
+        half = max(high - center, center - low)
+        return cls(center, float(2.0 ** (np.ceil(np.log2(half)) - LIMB)) if half > 0 else 1.0)
+
+    def steps(self, targets: Floats) -> Integers:
+        """Targets on the grid, rounded to the nearest step."""
+        return np.rint((targets - self.center) / self.step).astype(np.int64)
+
+    def record(self) -> dict[str, float]:
+        """What a result says of it."""
+        return {"center": self.center, "step": self.step}
+
+
+@dataclass(frozen=True)
+class TargetGroups(Groups):
+    """Points in input order, with their targets in steps of a grid."""
+
+    targets: Integers
+
+    @classmethod
+    def of_targets(cls, targets: NDArray[Any]) -> TargetGroups:
+        """The points with these targets."""
+        plain = Groups.of(np.zeros(len(targets), np.int32), 1)
+        return cls(plain.positions, plain.starts, np.ascontiguousarray(targets, np.int64))
+
+
+@dataclass(frozen=True)
+class TargetGame:
+    """How near the mean target of near points is to that of a cell, in steps of the grid.
+
+    What other games know as the class of a point is its target here.
+
+    Parameters
+    ----------
+    judges
+        The targets of the cells.
+    empty
+        The prediction where nobody is near.
+    semivalue
+        How utility is shared out.
+    """
+
+    judges: Integers
+    empty: int
+    semivalue: Semivalue = "shapley"
+    entries: int = ENTRIES
+    columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
+
+    def groups(self, codes: NDArray[Any]) -> TargetGroups:
+        """Points in input order."""
+        return TargetGroups.of_targets(codes)
+
+    def sums(self, block: Any, groups: Any) -> Integers:
+        """The number, the sum and the sum of squares of near targets in each cell."""
+        found: Integers = block.sum_targets(groups.targets)
+        return found
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each cell pays a member: the coefficients of 1, u and u^2."""
+        return quadratics(sums, self.judges[columns], self.empty, self.semivalue)
+
+    def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
+        """Add what the cells of a block pay to each point in `out`, one row a coefficient."""
+        segments = [(0, len(groups.positions), 0)]
+        for row, weights in zip(out, prices, strict=True):
+            block.add(segments, weights[None], row)
+
+    def total(self, out: Floats, groups: Any) -> Floats:
+        """What each point is paid."""
+        u = groups.targets.astype(np.float64)
+        found: Floats = out[0] + u * (out[1] + u * out[2])
+        return found
+
+    def utility(self, sums: Integers) -> float:
+        """The utility of all counted points: minus the squared errors."""
+        near = np.maximum(sums[0], 1)
+        errors = np.where(sums[0] > 0, _centered(sums, self.judges)[0] / near, self._none)
+        return -float((errors**2).sum())
+
+    @property
+    def _none(self) -> Floats:
+        return (self.empty - self.judges).astype(np.float64)
+
+    def utility_none(self) -> float:
+        """The utility without points."""
+        return -float((self._none**2).sum())
+
+
+def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
+    """The number, the sum and the sum of squares of near targets, rounded once."""
+    squares = (sums[2].astype(object) << LIMB) + sums[3].astype(object)
+    count, first = sums[:2].astype(np.float64)
+    return count, first, squares.astype(np.float64)
+
+
+def _centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
+    """The sums of z and z^2 in each cell, z = u less the judge's target.
+
+    Around the nearest whole number they are exact; what is left of a step is moved in floats.
+    """
+    near = np.rint(judges)
+    count, first, high, low = (each.astype(object) for each in sums)
+    t = near.astype(np.int64).astype(object)
+    one = (first - count * t).astype(np.float64)
+    two = ((high << LIMB) + low - 2 * t * first + count * t * t).astype(np.float64)
+    left = judges - near
+    return one - sums[0] * left, two - 2 * left * one + sums[0] * left**2
+
+
+def quadratics(
+    sums: Integers, judges: NDArray[Any], empty: int, semivalue: Semivalue, *,
+    newcomer: bool = False,
+) -> Floats:  # fmt: skip
+    """What a cell pays a point by its u: the coefficients of 1, u and u^2, one row each.
+
+    The point is a member, who is among the sums, or a newcomer. Where nobody was counted the price
+    of a member is that of the only one there could be.
+    """
+    one, two = _centered(sums, judges)
+    own = 0.0 if newcomer else 1.0
+    others = np.maximum(sums[0] - int(own), 0)
+    near = moments(semivalue, others + 1)
+    P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
+    some, pairs = np.maximum(others, 1), np.maximum(others * (others - 1.0), 1.0)
+    squares, products = (A - B + D) / some, np.where(others > 1, 3 * B - 2 * D - A, 0.0) / pairs
+    mixed = -2 * (B - D) / some
+    z0 = (empty - judges).astype(np.float64)
+    found = np.array(
+        [
+            P0 * z0**2 + squares * two + products * (one**2 - two),
+            mixed * one - own * 2 * products * one,
+            -P0 - D - own * (squares + mixed - 2 * products),
+        ]
+    )
+    return shifted(found, judges)
+
+
+def shifted(in_z: Floats, judges: NDArray[Any]) -> Floats:
+    """Quadratics in z = u - t as quadratics in u."""
+    a, b, g = in_z
+    t = judges.astype(np.float64)
+    return np.array([a - b * t + g * t * t, b - 2 * g * t, g])

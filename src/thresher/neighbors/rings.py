@@ -1,0 +1,302 @@
+"""Which ring each near pair is in: one byte a pair, for a block of validation points at a time.
+
+The same walk as for one radius, with several edges: a pair's distance is computed once. Edges are
+ascending and the last is the radius; ring r lies between edge r - 1 and edge r, which belongs to
+it. Counts and weights have one more axis than those of `Block`, the rings, the innermost first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.kernels.pairs import pair_codes
+from thresher.kernels.ring_codes import (
+    UNSURE,
+    add_codes,
+    add_visit_codes,
+    count_codes,
+    count_visit_codes,
+    distance_codes,
+    product_codes,
+    rows_of_visit_codes,
+)
+from thresher.metrics import Rows, aligned
+from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Task, pieces_of
+from thresher.neighbors.tree import JOB_LEAVES, JOB_VISITS, TreeBlock, Visits, VisitTask, leaf_score
+from thresher.threads import cut, one_blas_thread, run, take
+
+BINS = 4096  # of distances, by which most pairs find their ring
+NO_SCALE, NO_BINS = np.full(2, np.inf, np.float32), np.zeros(1, np.uint8)  # compare all edges
+LANES = 512  # validation points whose rings are held at once, at most
+BYTES = 1 << 26  # and bytes, unless 64 validation points take more
+
+Codes = NDArray[np.uint8]
+Segments = list[tuple[int, int, int]]
+
+
+def settled(
+    pairs: tuple[NDArray[Any], NDArray[Any]], points: Rows, V: NDArray[np.float64],
+    squares: NDArray[np.float64], edges: tuple[float, ...], *, cosine: bool,
+) -> Codes:  # fmt: skip
+    """The codes of some pairs (rows of the points, rows of V) by the pair rule."""
+    wanted, where = np.unique(pairs[0], return_inverse=True)
+    found = np.empty(len(where), np.uint8)
+    X, queries = points.as_float64(wanted.astype(np.int64)), pairs[1].astype(np.int64)
+    about = V, squares, cosine, np.array(edges)
+    pair_codes(where.astype(np.int64), X, points.squares[wanted], queries, *about, found)
+    return found
+
+
+def ring_bins(depths: NDArray[np.float64]) -> tuple[float, Codes]:
+    """A scale, and the codes of `BINS` bins of how far within the outermost edge a pair is.
+
+    `depths` says how far each edge is within the outermost one, ascending from 0, and at last how
+    far a pair can be. The first bin is for what is outside by more than one bin.
+    """
+    scale = BINS / float(depths[-1])
+    starts = np.arange(BINS + 3) - 2.0  # of the bins, in bins
+    low, high = starts - 0.75, starts + 1.75  # what its pairs may truly be: wrong by half a bin
+    low[0], high[-1] = -np.inf, np.inf
+    edges = depths[:-1] * scale
+    codes = (starts[:, None] >= edges).sum(axis=1).astype(np.uint8)
+    unsure = ((low[:, None] <= edges) & (edges <= high[:, None])).any(axis=1)
+    codes[unsure] = UNSURE
+    return scale, codes
+
+
+@dataclass(frozen=True)
+class RingTask(Task):
+    """Fill the codes of one block."""
+
+    @staticmethod
+    def most_lanes(points: int) -> int:
+        """The most validation points of a block."""
+        return max(64, min(LANES, BYTES // max(points, 1)) // 64 * 64)
+
+    @staticmethod
+    def room(points: int, lanes: int) -> Codes:
+        """Where a block is written: a byte for each pair."""
+        return aligned((points, lanes), np.uint8)
+
+    @staticmethod
+    def put(found: NDArray[Any], places: NDArray[np.int64], words: NDArray[Any]) -> None:
+        """Move columns to their places."""
+        words[:, places] = found[:, : len(places)]
+
+    @staticmethod
+    def block(
+        columns: slice, words: NDArray[Any], edges: tuple[float, ...], *, parallel: bool
+    ) -> RingBlock:
+        """What was written."""
+        return RingBlock(columns, words, len(edges), parallel)
+
+    @staticmethod
+    def read(
+        tile: NDArray[np.float64], radius: float, edges: tuple[float, ...],
+        positions: NDArray[np.uint32], words: NDArray[Any],
+    ) -> None:  # fmt: skip
+        """Write what a tile of distances says."""
+        del radius
+        distance_codes(tile, np.array(edges), positions, words)
+
+    def fill(self, words: NDArray[Any], advance: Any, *, parallel: bool) -> None:
+        """Fill all of them."""
+        step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
+        V = self.validation.as_float64(slice(None))
+        columns = np.ascontiguousarray(self.score.columns[:, : len(V)])
+        outward = np.array(self.edges[::-1])
+        scores = self.score.at_edges(self.validation, self.metric, outward)
+        cosine, reach = self.metric == "cosine", min(outward[0], self.score.radius)
+        depths = np.append(outward[0] - outward, outward[0])
+        if not cosine:
+            inner = np.append(np.minimum(outward, reach), 0.0)
+            depths = (reach**2 - inner**2) * (self.score.scale**2 / 2)
+        scale, bins = ring_bins(depths)
+        steps = np.array([0.0, scale] if cosine else [scale, 0.0], np.float32)
+
+        most = step * len(V)
+        spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
+
+        def job(lo: int, hi: int) -> None:
+            buffer, notes = take(spare) or (
+                aligned((most,), np.float32), np.empty((most, 2), np.uint32)
+            )  # fmt: skip
+            product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
+            np.dot(self.scaled.tile(lo, hi), columns, out=product)
+            places, norms = self.positions[lo:hi], self.scaled.norms[lo:hi]
+            count = product_codes(product, norms, *scores, steps, bins, places, words, notes)
+            row, column = notes[:count].T
+            pairs = row.astype(np.int64) + lo, column
+            about = self.points, V, self.validation.squares, self.edges
+            words[places[row], column] = settled(pairs, *about, cosine=cosine)
+            spare.put((buffer, notes))
+            if advance is not None:
+                advance(product.size)
+
+        with one_blas_thread():
+            run(job, cut(0, len(self.points), step), parallel=parallel)
+
+
+@dataclass(frozen=True)
+class RingBlock:
+    """The codes of all points against one block of validation points."""
+
+    columns: slice
+    codes: Codes
+    rings: int
+    parallel: bool
+
+    @property
+    def width(self) -> int:
+        """How many validation points there are."""
+        return self.columns.stop - self.columns.start
+
+    def pairs(self) -> NDArray[np.bool_]:
+        """Whether each point is near each validation point of the block."""
+        return self.codes[:, : self.width] > 0
+
+    def count(self, segments: Segments) -> NDArray[np.int64]:
+        """Near points in each segment and ring, for each validation point of the block."""
+        pieces = pieces_of(segments, parallel=self.parallel)
+        partial = np.zeros((len(pieces), self.codes.shape[1], 256), np.int64)
+        words = self.codes.view(np.uint64)
+
+        def job(place: int, lo: int, hi: int) -> None:
+            count_codes(words, lo, hi, partial[place])
+
+        run(job, [(i, lo, hi) for i, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
+        counts = np.zeros((len(segments), self.rings, self.width), np.int64)
+        for found, (index, _, _) in zip(partial, pieces, strict=True):
+            counts[index] += by_ring(found[: self.width], self.rings)
+        return counts
+
+    def add(
+        self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> None:
+        """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
+        tables = by_code(weights, self.codes.shape[1])
+
+        def job(index: int, lo: int, hi: int) -> None:
+            add_codes(self.codes, lo, hi, tables[index], out)
+
+        run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
+
+    def take_out(self, rows: NDArray[np.uint32]) -> None:
+        """Say of one point for each validation point that it is not near: the one in `rows`."""
+        self.codes[rows, np.arange(len(rows))] = 0
+
+    def some(self, lo: int, hi: int, points: int) -> Codes:
+        """The codes of all points, and of some validation points of the block."""
+        del points
+        return self.codes[:, lo:hi]
+
+
+def by_ring(found: NDArray[np.int64], rings: int) -> NDArray[np.int64]:
+    """Counts with codes as their last axis, as counts with rings as their first but one."""
+    return np.moveaxis(found[..., rings:0:-1], -1, -2)
+
+
+def by_code(weights: NDArray[np.float64], lanes: int) -> NDArray[np.float64]:
+    """Weights of each segment, ring and validation point as tables of codes, padded by 0."""
+    segments, rings, width = weights.shape
+    tables = np.zeros((segments, lanes, rings + 1))
+    tables[:, :width, rings:0:-1] = np.moveaxis(weights, 1, -1)
+    return tables
+
+
+@dataclass(frozen=True)
+class RingVisitTask(VisitTask):
+    """Fill the codes of visits."""
+
+    @staticmethod
+    def room(visits: int, leaf: int) -> Codes:
+        """Where visits are written: a byte for each pair."""
+        return np.empty((visits, leaf), np.uint8)
+
+    @staticmethod
+    def block(*about: Any, edges: tuple[float, ...]) -> RingTreeBlock:
+        """What was written."""
+        columns, words, visits, codes, positions, starts = about
+        return RingTreeBlock(columns, words, visits, codes, positions, starts, len(edges))
+
+    @cached_property
+    def scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Levels and numbers, edge by edge from the outermost, of each leaf."""
+        found = [leaf_score(self.tree, self.points, edge, self.most) for edge in self.edges[::-1]]
+        levels, numbers = zip(*found, strict=True)
+        return np.stack(levels, axis=1), np.stack(numbers, axis=1)
+
+    def propose(
+        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
+        block: slice, V: NDArray[np.float64], words: NDArray[Any],
+    ) -> None:  # fmt: skip
+        """Write the codes of the visits lo to hi, and settle what is in doubt."""
+        levels, numbers = self.scores
+        for first, last, leaf in visits.by_leaf(lo, hi):
+            some, tile = visits.query_of[first:last], self.leaf_columns(leaf)
+            product, rows = np.dot(Q[some], tile), np.arange(last - first)
+            notes = np.empty((product.size, 2), np.uint32)
+            about = levels[leaf], numbers[leaf], NO_SCALE, NO_BINS, rows, words[first:last], notes
+            count = product_codes(product, norms[some], *about)
+            row, place = notes[:count].T.astype(np.int64)
+            kept = place + leaf * self.tree.leaf < len(self.tree.order)
+            row, place = row[kept], place[kept]
+            points = self.tree.order[leaf * self.tree.leaf + place]
+            squares, cosine = self.validation.squares[block], self.tree.space.metric == "cosine"
+            found = settled((points, some[row]), self.points, V, squares, self.edges, cosine=cosine)
+            words[first + row, place] = found
+
+
+@dataclass(frozen=True)
+class RingTreeBlock(TreeBlock):
+    """The codes of the visits of one block of validation points: one row a visit."""
+
+    rings: int = 1
+
+    def pairs(self) -> NDArray[np.bool_]:
+        """Whether each point, sorted by class, is near each validation point of the block."""
+        size = self.columns.stop - self.columns.start
+        return self.some(0, size, int(self.class_starts[-1])) > 0
+
+    def count(self, segments: Segments) -> NDArray[np.int64]:
+        """Near points in each segment and ring, for each validation point of the block."""
+        size, segment_of = self.columns.stop - self.columns.start, self._segment_of(segments)
+        counts = np.zeros((len(segments), size, self.rings + 1), np.int64)
+        count_visit_codes(
+            self.words, self.visits.leaf_of, self.visits.query_of, self.codes, segment_of, counts
+        )
+        return by_ring(counts, self.rings)
+
+    def add(
+        self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> None:
+        """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
+        segment_of, tables = self._segment_of(segments), by_code(weights, weights.shape[-1])
+
+        def job(lo: int, hi: int) -> None:
+            add_visit_codes(
+                self.words, self.visits.starts, lo, hi, self.visits.query_of, self.codes,
+                segment_of, self.positions, tables, out,
+            )  # fmt: skip
+
+        run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
+
+    def take_out(self, places: NDArray[np.uint32]) -> None:
+        """Say of one point for each validation point that it is not near: the one in `places`."""
+        met, place = self._own_visits(places)
+        self.words[met, place] = 0
+
+    def some(self, lo: int, hi: int, points: int) -> Codes:
+        """The codes of all points, and of some validation points of the block."""
+        found = np.zeros((points, hi - lo), np.uint8)
+        rows_of_visit_codes(
+            self.words, self.visits.starts, (0, len(self.codes)), self.visits.query_of,
+            self.positions, (lo, hi), found,
+        )  # fmt: skip
+        return found

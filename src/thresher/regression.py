@@ -1,0 +1,259 @@
+"""Numbers as targets: what `tknn_shapley` and `knn_shapley` do with task="regression"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import MAX_INTEGER, check_choice
+from thresher.errors import InputError
+from thresher.games.leaf_targets import Judges, LeafTargets
+from thresher.games.nearest_targets import nearest_values
+from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.games.targets import Grid, TargetGame
+from thresher.inputs import Points, Validation, check_pair
+from thresher.labels import check_owners
+from thresher.metrics import Rows
+from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.tiles import pair_table
+from thresher.passes.result import warn_of_reach
+from thresher.passes.walk import count_and_value, value_while_counting
+from thresher.precomputed import Distances
+from thresher.progress import progress_bar
+from thresher.threads import cut
+from thresher.valuation import Valuation
+
+Floats = NDArray[np.float64]
+
+CLASSES, REGRESSION = "classification", "regression"
+TASKS = (CLASSES, REGRESSION)
+PAIRS = 1 << 22  # distances that are held at a time
+
+
+def check_task(task: object) -> str:
+    """`task`, if it is one."""
+    return check_choice("task", task, TASKS)
+
+
+def check_targets(name: str, y: Any) -> Floats:
+    """Targets as float64, if they are one finite number a point."""
+    found = np.asarray(y)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1 or found.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be one number a row for task='regression', got {_kind(y)}")
+    if not len(found):
+        raise InputError(f"{name} is empty: at least one target is needed")
+    if found.dtype.kind in "iu" and (np.abs(found.astype(np.float64)) > MAX_INTEGER).any():
+        raise InputError(f"{name} has integers beyond 2**53, which float64 rounds: rescale them")
+    if not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise InputError(f"{name} has NaN or infinite targets, first in row {row}: drop those rows")
+    targets = found.astype(np.float64)
+    if np.abs(targets).max() > 1e150:
+        raise InputError(f"{name} has targets beyond 1e150: rescale them")
+    return targets
+
+
+def _kind(y: Any) -> str:
+    return f"{type(y).__name__} of {np.asarray(y).dtype} with shape {np.shape(y)}"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of points and judges, and the prediction where nobody is near."""
+
+    points: Floats
+    judges: Floats
+    empty: float
+
+    @classmethod
+    def check(cls, y: Any, y_val: Any, empty: Any) -> Targets:
+        """Checked; the default for `empty` is the mean of the validation targets."""
+        points = check_targets("y", y)
+        judges = points if y_val is None else check_targets("y_val", y_val)
+        together = np.concatenate([points, judges])
+        if together.min() == together.max():
+            raise InputError(
+                f"y has one distinct target, {together[0]:g}, and so has y_val: every value would "
+                "be 0. Regression needs targets that differ"
+            )
+        if empty is None:
+            if y_val is None:
+                raise InputError(
+                    "empty is needed where there is no validation set: pass the prediction where "
+                    "nobody is near, a public number such as 0"
+                )
+            return cls(points, judges, float(judges.mean()))
+        number = np.asarray(empty)
+        if isinstance(empty, bool) or number.shape != () or number.dtype.kind not in "fiu":
+            raise InputError(f"empty must be a finite number, got {empty!r}")
+        if not np.isfinite(float(number)):
+            raise InputError(f"empty must be a finite number, got {empty!r}")
+        return cls(points, judges, float(number))
+
+    def grid(self) -> Grid:
+        """The grid of all of them."""
+        together = [*(each for each in (self.points, self.judges)), np.array([self.empty])]
+        low, high = min(each.min() for each in together), max(each.max() for each in together)
+        return Grid.over(float(low), float(high))
+
+    def record(self) -> dict[str, Any]:
+        """What a result says of them."""
+        return {"task": REGRESSION, "empty": self.empty}
+
+
+def checked_points(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any
+) -> tuple[Points, Validation, Targets]:
+    """Points and validation set without classes, and their targets."""
+    if (X_val is None) != (y_val is None) and metric != "precomputed":
+        raise InputError("X_val and y_val go together: pass both, or neither")
+    targets = Targets.check(y, y_val, empty)
+    judges = None if y_val is None else np.zeros(len(targets.judges), np.int64)
+    labels = np.zeros(len(targets.points), np.int64)
+    points, validation = check_pair(
+        X, labels, X_val, judges, metric=metric, classes=[0], mutual=True
+    )
+    return points, validation, targets
+
+
+def radius_regression(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
+) -> Valuation:  # fmt: skip
+    """`tknn_shapley` with numbers as targets."""
+    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
+    known_owners, grid = check_owners(owners, len(points)), targets.grid()
+    unit = grid.step**2
+    steps: Any = grid.steps(targets.points)
+    points = replace(points, codes=steps)
+    empty_steps = int(grid.steps(np.array([targets.empty]))[0])
+    game = TargetGame(grid.steps(targets.judges), empty_steps, semivalue)
+    near, divisor = Ball.around(validation, radius, neighbors), len(validation) if mean else 1
+    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
+        sums, values = count_and_value(points, near, game, advance=advance)
+    if not sums[0].any():
+        warn_of_reach(radius, stacklevel=4, mutual=validation.mutual)
+    params = {
+        "radius": radius,
+        "metric": validation.metric,
+        "semivalue": semivalue_name(semivalue),
+        **targets.record(),
+        "grid": grid.record(),
+        **validation.record(),
+        "mean": mean,
+    }
+    ends = game.utility(sums) * unit / divisor, game.utility_none() * unit / divisor
+    found = values * unit / divisor
+    found.flags.writeable = False
+    return Valuation(found, "tknn-shapley", params, *ends, known_owners)
+
+
+def knn_regression(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
+    mean: bool, progress: bool, empty: Any,
+) -> Valuation:  # fmt: skip
+    """`knn_shapley` with numbers as targets."""
+    if utility == "jia2019" and empty is not None:
+        raise InputError("empty goes with utility='mean': jia2019 has utility 0 for no points")
+    given = 0.0 if utility == "jia2019" else empty
+    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
+    known_owners = check_owners(owners, len(points))
+    prediction = None if utility == "jia2019" else targets.empty
+    values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
+    with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
+        for v, order in enumerate(_orders(points, validation)):
+            own, t = targets.points[order], float(targets.judges[v])
+            values[order] += nearest_values(own, t, k, prediction)
+            few = own[:k]
+            guess = few.sum() / k if prediction is None else few.mean()
+            everybody -= float((guess - t) ** 2)
+            nobody -= 0.0 if prediction is None else (prediction - t) ** 2
+            if advance is not None:
+                advance(len(points))
+    divisor = len(validation) if mean else 1
+    params = {
+        "k": k,
+        "metric": validation.metric,
+        "utility": utility,
+        **(targets.record() | ({"empty": None} if prediction is None else {})),
+        **validation.record(),
+        "mean": mean,
+    }
+    return Valuation(
+        values / divisor, "knn-shapley", params, everybody / divisor, nobody / divisor, known_owners
+    )
+
+
+def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
+    """For each judge the points by their distance, by the pair rule; equal ones by position."""
+    step = max(1, PAIRS // len(points))
+    given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
+    for lo, hi in cut(0, len(validation), step):
+        if isinstance(points.rows, Rows):
+            assert validation.rows is not None  # noqa: S101 - they have features, too
+            cosine = validation.metric == "cosine"
+            keys = pair_table(points.rows, validation.rows.some(slice(lo, hi)), cosine=cosine)
+        else:
+            keys = given[:, lo:hi]
+        for v in range(lo, hi):
+            order = np.argsort(keys[:, v - lo], kind="stable")
+            yield order[order != v] if validation.mutual else order
+
+
+def leaf_regression(
+    votes: Any, targets: Targets, method: str, about: dict[str, Any], semivalue: Semivalue, *,
+    owners: Any, mean: bool, progress: bool,
+) -> Valuation:  # fmt: skip
+    """`leaf_shapley` and `forest_shapley` with numbers as targets, for points in known leaves."""
+    known_owners, grid = check_owners(owners, len(votes.codes)), targets.grid()
+    trees, mutual = len(votes.near.starts) - 1, votes.rows_val is None
+    if mutual and votes.trees.min() != votes.trees.max():
+        raise InputError(
+            "points are in unequal numbers of trees: regression then needs a validation set"
+        )
+    share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / trees
+    judges = grid.steps(targets.judges)
+    none = int(grid.steps(np.array([targets.empty]))[0])
+    votes = replace(votes, codes=grid.steps(targets.points))
+    game = LeafTargets(
+        judges, none, semivalue,
+        leaf_judges=None if mutual else _judges_of(votes, judges, share), share=share,
+    )  # fmt: skip
+    utilities: list[float] = []
+    with progress_bar(method, trees, show=progress, unit="trees") as bar:
+        values = value_while_counting(
+            votes, votes.near, game,
+            lambda columns, sums: utilities.append(game.leaf_utility(sums, columns)), advance=bar,
+        )  # fmt: skip
+    unit = grid.step**2 / (len(judges) if mean else 1)
+    params = {
+        **about,
+        "trees": trees,
+        "semivalue": semivalue_name(semivalue),
+        **targets.record(),
+        "grid": grid.record(),
+        "judges": "points" if mutual else "validation",
+        "validation_points": 0 if mutual else len(judges),
+        "mean": mean,
+    }
+    ends = sum(utilities) * unit, game.utility_none() * unit
+    return Valuation(values * unit, method, params, *ends, known_owners)
+
+
+def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable[[slice], Judges]:
+    """The validation points in the leaves of a tree, as the game asks for them."""
+
+    def judges(columns: slice) -> Judges:
+        leaves, size = votes.rows_val.leaves(votes.near.tree(columns)), columns.stop - columns.start
+        count = np.bincount(leaves, minlength=size)
+        means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
+        left = float(((targets - means[leaves]) ** 2).sum())
+        return np.asarray(count * share, np.float64), means, left * share
+
+    return judges

@@ -1,0 +1,189 @@
+"""The ball with numbers: validation points judge by their targets, and near is within a radius.
+
+Targets take the place of class codes: `TargetClasses` turns them into steps of a public grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_radius
+from thresher.errors import InputError
+from thresher.games.semivalues import Semivalue
+from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics
+from thresher.inputs import Validation, check_validation, kept
+from thresher.labels import Classes
+from thresher.regression import Targets, check_targets
+from thresher.sides.ball import BallSide
+from thresher.sides.protocol import Who
+
+TARGETS = "targets"  # what files call it
+UNIT = Grid(0.0, 1.0)
+ROOM = 1.0  # times the range of validation targets, on either side, where none is given
+
+
+@dataclass(frozen=True)
+class TargetClasses(Classes):
+    """In place of classes: a grid of targets, within public bounds."""
+
+    grid: Grid = UNIT
+    bounds: tuple[float, float] = (0.0, 1.0)
+
+    def encode(self, name: str, raw: Any, *, first: int = 0) -> Any:
+        """The steps of every target; an error names the first row that is out of bounds."""
+        targets = check_targets(name, raw)
+        outside = np.flatnonzero((targets < self.bounds[0]) | (targets > self.bounds[1]))
+        if len(outside):
+            raise InputError(
+                f"{name} has {targets[outside[0]]:g} in row {first + int(outside[0])}, outside of "
+                f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds="
+            )
+        return self.grid.steps(targets)
+
+    def known_codes(self, raw: Any) -> Any:
+        """The steps of every target."""
+        return self.encode("y", raw)
+
+    def find(self, label: Any) -> int:
+        """Not for single targets, which are counted as tables."""
+        del label
+        return -1
+
+
+@dataclass(frozen=True)
+class TargetSide(BallSide):
+    """A validation set with targets, a radius, and the prediction where nobody is near.
+
+    Each validation point keeps the number of near points, the sum of their targets and that of
+    their squares. Prices have the shape (2, 3, M): for members and for newcomers, the coefficients
+    of 1, u and u^2 of a target u in steps of the grid.
+    """
+
+    empty: float = 0.0
+    dtype: ClassVar[Any] = np.int64
+
+    @property
+    def kind(self) -> str:
+        """What files call it."""
+        return TARGETS
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of targets."""
+        classes: Any = self.validation.classes
+        found: Grid = classes.grid
+        return found
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Four numbers for each validation point."""
+        return ENTRIES, len(self)
+
+    def mover(self) -> None:
+        """Single rows are counted as tables."""
+
+    def plain_row(self, X: Any) -> None:
+        """Single rows are counted as tables."""
+        del X
+
+    def counting(self, semivalue: Semivalue = "shapley") -> Any:
+        """A point is one more, with its target."""
+        return TargetGame(self.codes.astype(np.int64), self._empty, semivalue)
+
+    @property
+    def _empty(self) -> int:
+        return int(self.grid.steps(np.array([self.empty]))[0])
+
+    def utility(self, counts: NDArray[Any]) -> float:
+        """The utility of all counted points."""
+        return float(self.counting().utility(counts)) * self.grid.step**2
+
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
+        """The quadratics of members and of newcomers."""
+        about = self.codes.astype(np.int64), self._empty, semivalue
+        both = [quadratics(np.asarray(counts), *about, newcomer=new) for new in (False, True)]
+        return np.array(both) * self.grid.step**2
+
+    def check_prices(self, table: Any) -> NDArray[np.float64]:
+        """A table of prices."""
+        found = np.array(table, np.float64)
+        if found.shape != (2, 3, len(self)) or not np.isfinite(found).all():
+            raise InputError(f"table must hold 2 x 3 x {len(self)} prices")
+        return found
+
+    def payment(
+        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[Any, NDArray[Any]]:
+        """The game that pays points by a table of prices, and what it pays by."""
+        if label is not None:
+            raise InputError("label is for classes: a newcomer may have any target")
+        return self.counting(semivalue), table[0 if who == "members" else 1]
+
+    def label_payment(self, *_: Any) -> NoReturn:
+        """There are no classes."""
+        raise InputError("label_values is for classes: best_targets has the best target of points")
+
+    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
+        """What a valuation says about itself."""
+        about = super().params(semivalue, mean=mean)
+        del about["classes"]
+        return {**about, **self._record()}
+
+    def _record(self) -> dict[str, Any]:
+        classes: Any = self.validation.classes
+        return {
+            "task": "regression",
+            "empty": self.empty,
+            "bounds": list(classes.bounds),
+            "grid": self.grid.record(),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from others."""
+        return {**self._record(), **super().identity()}
+
+    def describe(self) -> dict[str, Any]:
+        """What a file says of it, besides its rows and targets."""
+        return {**super().describe(), **self._record()}
+
+
+def target_side(
+    X_val: Any, y_val: Any, *, radius: object, metric: object, empty: Any, bounds: Any
+) -> TargetSide:
+    """The side of a validation set that was not checked yet."""
+    if y_val is None:
+        raise InputError("y_val is None: counts need a validation set")
+    targets = Targets.check(y_val, y_val, empty)
+    zeros = np.zeros(len(targets.judges), np.int64)
+    validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
+    low, high = _bounds(bounds, targets)
+    classes = TargetClasses((TARGETS,), Grid.over(low, high), (low, high))
+    return side_of(kept(validation), classes, targets.judges, check_radius(radius), targets.empty)
+
+
+def side_of(
+    validation: Validation, classes: TargetClasses, judges: NDArray[np.float64], radius: float,
+    empty: float,
+) -> TargetSide:  # fmt: skip
+    """The side of a checked validation set with these targets."""
+    codes = classes.encode("y_val", judges)
+    about = validation.rows, codes, classes, validation.metric, validation.columns
+    return TargetSide(Validation(*about), radius, None, empty)
+
+
+def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
+    """The public range of targets: given, or that of the validation set with room on both sides."""
+    if bounds is None:
+        low, high = float(targets.judges.min()), float(targets.judges.max())
+        low, high = min(low, targets.empty), max(high, targets.empty)
+        return low - ROOM * (high - low), high + ROOM * (high - low)
+    found = np.asarray(bounds, np.float64) if np.ndim(bounds) == 1 else np.zeros(0)
+    if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
+        raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
+    if not found[0] <= targets.empty <= found[1]:
+        raise InputError(f"empty is {targets.empty:g}, outside of the bounds {bounds!r}")
+    return float(found[0]), float(found[1])
