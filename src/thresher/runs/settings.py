@@ -120,10 +120,7 @@ class Settings:
     guess: tuple[str, ...] = field(default=(), metadata={"kept": False})  # roles to be guessed
 
     def __post_init__(self) -> None:
-        if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
-            raise InputError(
-                f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
-            )
+        self._check_players()
         check_choice(option("method"), self.method, METHODS)
         check_choice(option("utility"), self.utility, UTILITIES)
         self.cells()  # raises where marks do not fit
@@ -138,10 +135,7 @@ class Settings:
         self._check_semivalue()
         check_number(option("error"), self.error, least=0, most=1)
         self._check_forest()
-        check_choice(option("kernel"), self.kernel, (BOX, *SHAPES))
-        check_kernel(self.kernel, self.rings, 1.0)
-        if "rings" in self.given() and self.kernel == BOX:
-            raise InputError(f"{option('rings')} goes with a {option('kernel')} other than box")
+        self._check_kernel()
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
         if self.holdout is not None:
@@ -154,6 +148,18 @@ class Settings:
                 )
         self._check_fitting()
         self._check_engine()
+
+    def _check_players(self) -> None:
+        if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
+            raise InputError(
+                f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
+            )
+
+    def _check_kernel(self) -> None:
+        check_choice(option("kernel"), self.kernel, (BOX, *SHAPES))
+        check_kernel(self.kernel, self.rings, 1.0)
+        if "rings" in self.given() and self.kernel == BOX:
+            raise InputError(f"{option('rings')} goes with a {option('kernel')} other than box")
 
     def _check_task(self) -> None:
         if self.task is not None:
