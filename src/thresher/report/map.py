@@ -91,7 +91,7 @@ class Map:
             )
         if self.density is not None:
             text += (
-                " The squares show where rows lie, the darker the more, by "
+                " The squares show where rows lie, the stronger their color the more, by "
                 f"{self.density.sampled:,} of them drawn at random. The marks are the "
                 f"{len(self.rows):,} of lowest value."
             )
@@ -111,8 +111,11 @@ class Map:
 
     def chart(self) -> str:
         """The points and validation points as marks, each with its story."""
-        x = _axis([*self.x, *self.x_val], LEFT - 22, WIDTH - RIGHT, self.axes[0])
-        y = _axis([*self.y, *self.y_val], HEIGHT - 20, TOP, self.axes[1])
+        cells = () if self.density is None else self.density.cells
+        across = [*self.x, *self.x_val, *(cell.x for cell in cells)]
+        up = [*self.y, *self.y_val, *(cell.y for cell in cells)]
+        x = _axis(across, LEFT - 22, WIDTH - RIGHT, self.axes[0])
+        y = _axis(up, HEIGHT - 20, TOP, self.axes[1])
         sizes = sorted(abs(value) for value in self.values)
         scale = sizes[math.floor(ROUND * (len(sizes) - 1))] if sizes else 1.0
         crosses = [
@@ -124,10 +127,10 @@ class Map:
         kinds = self.kinds or (0,) * len(self.x)
         drawn = zip(self.x, self.y, self.values, self.stories, kinds, strict=True)
         for a, b, value, story, kind in drawn:
-            style, across, up = level(value, scale), x(a), y(b)
+            style, left, top = level(value, scale), x(a), y(b)
             marks.append(
-                f'<path class="spot {style} k{kind}" data-x="{across:.1f}" data-y="{up:.1f}" '
-                f'd="{mark(LEVELS[style][1], across, up, 1.9)}">'
+                f'<path class="spot {style} k{kind}" data-x="{left:.1f}" data-y="{top:.1f}" '
+                f'd="{mark(LEVELS[style][1], left, top, 1.9)}">'
                 f"<title>{escape(story)}</title></path>"
             )
         label = (
