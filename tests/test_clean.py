@@ -436,7 +436,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
     ("out", "arguments", "words"),
     [
         ("b.parquet", {"drop": [0]}, ["b.parquet must be a file of the kind of a.csv", ".csv"]),
-        ("b.txt", {"drop": [0]}, ["b.txt must be a .csv, "]),
+        ("b.doc", {"drop": [0]}, ["b.doc must be a .csv, "]),
         ("none/b.csv", {"drop": [0]}, ["folder", "does not exist"]),
         ("b.csv", {"drop": [0, 1]}, ["dropping all 2 rows"]),
         ("b.csv", {"drop": [2]}, ["no row 2: a.csv has rows 0 to 1"]),
