@@ -1,6 +1,6 @@
 """What owners gain by what they do, what a payout under noise misdirects, and what owner_shapley costs.
 
-Usage: python benchmarks/owners.py [--data FOLDER] [--parts speed,incentives,noise,clipping]; else THRESHER_DATA. Writes
+Usage: python benchmarks/owners.py [--data FOLDER] [--parts speed,incentives,noise,approximation,clipping]; else THRESHER_DATA. Writes
 results/owners.json and results/owners.md; parts that are not asked for are kept.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 import thresher as th
 from thresher.paper.datasets import Shelf
+from thresher.payouts.alike_owners import alike_values
 from thresher.payouts.private import paid_values
 from thresher.privacy import Paper
 
@@ -144,6 +145,29 @@ def noise(shelf):
     return found
 
 
+def approximation(shelf):
+    """What the game among owners misses where all others are taken to be alike; exact totals."""
+    found = {}
+    for name, (case, (count, alike)), seed in itertools.product(SETS, CASES.items(), SEEDS):
+        data, owners = owned(shelf, name, count, seed, alike=alike)
+        radius = th.suggest_radius(*data[2:])
+        exact = th.owner_shapley(*data, owners=owners, radius=radius).by_owner()
+        near = th.NeighborCounts(*data[2:], radius=radius)
+        near.add(*data[:2])
+        table, own = near.table.astype(float), []
+        for owner in exact:
+            one = th.NeighborCounts(*data[2:], radius=radius)
+            one.add(*(part[owners == owner] for part in data[:2]))
+            own.append(one.table)
+        same, other = np.array(own, float).transpose(1, 0, 2)
+        guess = alike_values(same + other, same, tuple(table), len(exact) - 1.0, 2)
+        wanted = np.array(list(exact.values()))
+        wrong = misdirected(shares(dict(zip(exact, guess.tolist(), strict=True))), shares(exact))
+        error = float(abs(guess - wanted).sum() / abs(wanted).sum())
+        found.setdefault(case, []).append([error, *wrong])
+    return {case: np.mean(each, axis=0).tolist() for case, each in found.items()}
+
+
 def reserve(release, basis):
     """What is left of the pot, and the overshoot that was told; None where it is refused."""
     try:
@@ -253,6 +277,18 @@ def noise_lines(rows):
     return [*lines, *reserves, ""]
 
 
+def approximation_lines(rows):
+    """The table of what the approximation misses."""
+    return [
+        "## The game among owners from totals alone: others taken to be alike, no noise",
+        "",
+        "| | relative error of values | pot misdirected | pairs in the wrong order |",
+        "|---|---|---|---|",
+        *(f"| {case} | {e:.3f} | {pot:.3f} | {o:.2f} |" for case, (e, pot, o) in rows.items()),
+        "",
+    ]
+
+
 def clipping_lines(rows):
     """What a large owner gains by splitting."""
     one, clipped, five, left = np.mean(rows, axis=0)
@@ -281,6 +317,7 @@ def speed_lines(rows):
 SECTIONS = {
     "incentives": incentive_lines,
     "noise": noise_lines,
+    "approximation": approximation_lines,
     "clipping": clipping_lines,
     "speed": speed_lines,
 }
@@ -300,14 +337,15 @@ def main():
     """Measure and write results/owners.json and .md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data")
-    parser.add_argument("--parts", default="speed,incentives,noise,clipping")
+    parser.add_argument("--parts", default="speed,incentives,noise,approximation,clipping")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", th.ThresherWarning)
     path = RESULTS / "owners.json"
     result = json.loads(path.read_text()) if path.exists() else {}
     shelf, parts = Shelf(arguments.data), arguments.parts.split(",")
     measures = {
-        "speed": lambda _: speed(), "incentives": incentives, "noise": noise, "clipping": clipping
+        "speed": lambda _: speed(), "incentives": incentives, "noise": noise,
+        "approximation": approximation, "clipping": clipping,
     }  # fmt: skip
     for name, measure in measures.items():
         if name in parts:

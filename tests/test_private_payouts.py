@@ -10,6 +10,8 @@ import pytest
 from releases import X_VAL, Y_VAL, X, Y
 
 import thresher as th
+from thresher.games.owner_values import OwnerGames
+from thresher.payouts.alike_owners import alike_values
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.names import number_owners
 from thresher.privacy.private_points import read_points
@@ -43,11 +45,13 @@ def replayed(release, rows, owners=OWNERS):
 
 
 @pytest.mark.parametrize("pay", ["estimate", "lower"])
+@pytest.mark.parametrize("players", ["points", "owners"])
 @pytest.mark.parametrize("left_out", [0, 7, 19])
-def test_others_see_the_same_bits_whether_an_owner_is_there_or_not(release, left_out, pay):
+def test_others_see_the_same_bits_whether_an_owner_is_there_or_not(release, left_out, players, pay):
     """A neighbor replay over whole statements: T11."""
-    with_all = th.private_payout(release, pot=POT, pay=pay)
-    without = th.private_payout(replayed(release, left_out != OWNERS), pot=POT, pay=pay)
+    how = {"pot": POT, "pay": pay, "players": players}
+    with_all = th.private_payout(release, **how)
+    without = th.private_payout(replayed(release, left_out != OWNERS), **how)
     assert with_all.public() == without.public()
     others = [line for line in with_all.lines if line.owner != left_out]
     assert others == list(without.lines)
@@ -100,6 +104,31 @@ def test_the_basis_of_gains_stays_below_the_pot_where_many_labels_are_wrong():
     assert gains.rate < total.rate
     assert gains.reserve > 0 > total.reserve
     assert gains.public()["basis"] == "gains"
+
+
+@pytest.mark.parametrize("others", [1, 4, 30])
+def test_the_game_among_alike_owners_is_exact(others):
+    """One owner of any kind, and others who are all the same, near two validation points."""
+    near, same = np.array([[7.0, 0.0]]), np.array([[5.0, 0.0]])
+    table = same[0] + others * np.array([2.0, 3.0]), near[0] - same[0] + others * np.array([2, 1])
+    games = OwnerGames(
+        np.array([[7, *[4] * others], [0, *[4] * others]]),
+        np.array([[5.0, *[2.0] * others], [0.0, *[3.0] * others]]), np.ones(2), 1 / 3,
+    )  # fmt: skip
+    wanted = np.zeros(others + 1)
+    games.add_values("shapley", wanted)
+    found = alike_values(near, same, table, others, 3)
+    assert found[0] == pytest.approx(wanted[0], abs=1e-13)
+
+
+def test_the_game_among_owners_is_close_to_the_exact_one_at_a_large_epsilon():
+    """Owners of one size and kind: the order and the sizes of values are those of owner_shapley."""
+    found = th.private_payout(released(epsilon=100.0), pot=POT, players="owners")
+    exact = th.owner_shapley(X, Y, X_VAL, Y_VAL, owners=OWNERS).by_owner()
+    paid = np.array([line.cents / (1 - line.clipped) for line in found.lines]) / found.rate
+    wanted = np.array([exact[line.owner] for line in found.lines])
+    assert np.corrcoef(paid, wanted)[0, 1] > 0.8
+    assert abs(paid.sum() / wanted.sum() - 1) < 0.25
 
 
 def test_the_lower_end_is_paid_now_and_the_rest_later(release):

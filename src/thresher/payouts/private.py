@@ -26,9 +26,14 @@ from numpy.typing import NDArray
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.files import write_whole
+from thresher.passes.owner_sums import OwnedPoints
+from thresher.passes.walk import count
+from thresher.payouts.alike_owners import alike_values
 from thresher.privacy.contributions import clipped_weights
+from thresher.privacy.prior import priceable, total_deviations
 from thresher.privacy.release import Release, SeededRelease, interval
 from thresher.privacy.table_mechanism import TableDesign
+from thresher.sides.ball import BallSide
 
 Floats = NDArray[np.float64]
 FORMAT = "thresher.private-payout/1"
@@ -70,7 +75,7 @@ class PrivatePayout:
         Public: what there is to pay in cents, the cents for each unit of value, the total of values
         that the release predicts, and by how many cents all pay is expected to exceed the pot if
         owners with negative values are as rare as public rows say; for the basis "gains", at most.
-    pay, basis
+    pay, basis, players
         As in `private_payout`.
     record
         The record of the release.
@@ -84,6 +89,7 @@ class PrivatePayout:
     overshoot: float
     pay: str
     basis: str
+    players: str
     record: Mapping[str, Any]
     lines: tuple[OwnerLine, ...]
     _draws: Floats
@@ -124,7 +130,7 @@ class PrivatePayout:
         return {
             "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
             "overshoot": self.overshoot, "pay": self.pay, "basis": self.basis,
-            "release": dict(self.record),
+            "players": self.players, "release": dict(self.record),
         }  # fmt: skip
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
@@ -141,8 +147,9 @@ class PrivatePayout:
 
 
 def private_payout(
-    release: Any, *, pot: int, pay: str = "estimate", basis: str = "total"
-) -> PrivatePayout:
+    release: Any, *, pot: int, pay: str = "estimate", basis: str = "total",
+    players: str = "points",
+) -> PrivatePayout:  # fmt: skip
     """Pay by a private release of owners: a public rate, a line for each owner, and a reserve.
 
     Parameters
@@ -160,6 +167,9 @@ def private_payout(
         pay comes close to the pot if few owners have negative values, and exceeds it otherwise,
         since those owners do not pay in. "gains" leaves out what wrong labels take away: then pay
         stays below the pot, but for noise, and the reserve is large.
+    players
+        "points" pays the sum of an owner's points. "owners" pays by the game among owners, with all
+        others taken to be alike: an approximation, see docs/payouts.md.
 
     Returns
     -------
@@ -198,7 +208,7 @@ def private_payout(
         )
     rate = pot / total
     names = [owner for owner in dict.fromkeys(owners) if owner is not None]
-    values, draws, kept = paid_values(release, design, owners, names)
+    values, draws, kept = paid_values(release, design, owners, names, players)
     spread = np.sqrt(((draws - values) ** 2).mean(axis=0))
     low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
     if pay == "lower" and not design.tells_error:
@@ -208,7 +218,9 @@ def private_payout(
         for i, owner in enumerate(names)
     )
     overshoot = float(np.maximum(rate * drawn - pot, 0.0).mean())
-    return PrivatePayout(pot, rate, total, overshoot, pay, basis, release.record, lines, draws)
+    return PrivatePayout(
+        pot, rate, total, overshoot, pay, basis, players, release.record, lines, draws
+    )
 
 
 def predicted_totals(
@@ -254,16 +266,15 @@ def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
 
 
 def paid_values(
-    release: Any, design: TableDesign, owners: tuple[Hashable, ...], names: list[Hashable]
-) -> tuple[Floats, Floats, Floats]:
+    release: Any, design: TableDesign, owners: tuple[Hashable, ...], names: list[Hashable],
+    players: str = "points",
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     """Of each owner: what is paid of its value, the same by each drawn list, and the share kept.
 
     Sums run over an owner's own points in their order, so that no bit of them depends on others.
     """
     contributions, where = release._contributions, release._private.where
     weights = clipped_weights(contributions.squares(), design.bound, design.scale) / design.scale
-    lists = [release.price_list, *release._drawn]
-    found = contributions.values(lists)
     kept_of = np.empty(len(where))
     units = contributions.units
     kept_of[units.order] = np.repeat(weights, np.diff(units.starts))
@@ -271,10 +282,39 @@ def paid_values(
     for place, row in enumerate(where.tolist()):
         rows[owners[row]].append(place)
     kept = np.array([kept_of[some[0]] if (some := rows[owner]) else 1.0 for owner in names])
-    sums = np.array(
-        [[math.fsum(each[rows[owner]].tolist()) for owner in names] for each in found]
-    ).reshape(len(lists), len(names))
-    return sums[0] * kept, sums[1:] * kept, kept
+    if check_choice("players", players, ("points", "owners")) == "owners":
+        found = _game_values(release, design, rows)
+    else:
+        of_points = contributions.values([release.price_list, *release._drawn])
+        found = np.array(
+            [[math.fsum(each[some].tolist()) for some in rows.values()] for each in of_points]
+        ).reshape(len(of_points), len(names))
+    return found[0] * kept, found[1:] * kept, kept
+
+
+def _game_values(release: Any, design: TableDesign, rows: Mapping[Hashable, list[int]]) -> Floats:
+    """The values of owners in the game among them, by the release and by each draw."""
+    setting, contributions = design.setting, release._contributions
+    if design.public is None or setting.points_per_owner is None or setting.semivalue != "shapley":
+        raise InputError(
+            "players='owners' needs a release with points_per_owner, a prior and Shapley values"
+        )
+    codes = np.empty(len(contributions.points), np.int32)
+    for code, some in enumerate(rows.values()):
+        codes[some] = code
+    side = BallSide(setting.validation, setting.radius)
+    owned = OwnedPoints.of(contributions.points, codes, side)
+    sums = count(owned, side.near("all"), side.owner_counting(len(rows)))
+    same, near = sums.reshape(2, len(rows), -1).astype(np.float64)
+    mean, draws = design.estimates(release.table)
+    owners = float(mean.sum() / design.owner_mean().sum())  # as the release predicts
+    deviation, classes = total_deviations(draws), len(setting.validation.classes)
+    return np.array(
+        [
+            alike_values(near, same, priceable(each, deviation), max(owners - 1, 1.0), classes)
+            for each in (mean, *draws)
+        ]
+    )
 
 
 def _line(

@@ -190,6 +190,10 @@ class TableDesign(Design):
             prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean > 0
         )
 
+    def owner_mean(self) -> Floats:
+        """The counts that one unit adds on average, as the public prior expects it."""
+        return self._prior.mean
+
     @cached_property
     def _prior(self) -> Prior:
         assert self.public is not None  # noqa: S101 - by those who call
