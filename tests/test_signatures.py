@@ -21,6 +21,7 @@ DIFFERENT = {
     },
     "X_val": {"explain", "forest_shapley"},
     "y_val": {"explain", "forest_shapley", "leaf_shapley"},
+    "kernel": {"owner_shapley"},
     "mean": {"leaf_shapley"},
     "checkpoint": {"data_shapley"},
     "classes": {
