@@ -183,8 +183,9 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
     >>> import pyarrow as pa
     >>> points = Columns((0, 1, 0), pa.table({"x": ["1,5", "2,5", "1,5"]}))
     >>> hints = category_hints(points, TreeEncoder.fit(points), Settings("a.csv"))
-    >>> hints[0].split(":")[0]
-    "column 'x' is used as categories, but looks like numbers"
+    >>> from thresher.errors import in_python
+    >>> print(in_python(hints[0]))
+    column 'x' is used as categories, but looks like numbers: read it by decimal=','
     """
     found: list[str] = []
     if not isinstance(encoder, TreeEncoder):

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from thresher.coded import Coded
-from thresher.errors import InputError, UndecidedError, option
+from thresher.errors import InputError, UndecidedError, either, option
 from thresher.labels import check_labels
 
 FEW_ROWS = 20  # up to so many, labels may well be all different
@@ -41,8 +41,8 @@ def check_distinct(
     >>> check_distinct("y", {0.5: 0, 1.5: 1}, 2)
     Traceback (most recent call last):
     thresher.errors.UndecidedError: y has numbers that are not whole, such as 0.5 in row 0: it \
-looks like the target of a regression; say which by task='regression' or task='classification', \
-or name another label
+looks like the target of a regression; classes are needed: name another label, or group its \
+entries into classes
     """
     broken = _broken_number(distinct)
     if broken is not None and task is None:
@@ -63,7 +63,11 @@ or name another label
 def which_task() -> str:
     """The way out where labels may be classes or amounts."""
     tasks = f"{option('task', 'regression')} or {option('task', 'classification')}"
-    return f"say which by {tasks}, or name another {option('label')}"
+    other = f"name another {option('label')}"
+    return either(
+        f"classes are needed: {other}, or group its entries into classes",
+        f"say which by {tasks}, or {other}",
+    )
 
 
 def infer_task(what: str, labels: Iterable[Hashable], rows: int) -> str:
