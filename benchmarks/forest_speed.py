@@ -26,7 +26,7 @@ from sklearn.metrics import roc_auc_score
 import thresher as th
 from thresher.forest import forest_votes
 from thresher.leaf_findings import explain_votes
-from thresher.neighbors import trees as growing
+from thresher.neighbors import growing
 
 HERE = Path(__file__).parent
 FEATURES, TREES = 20, 200

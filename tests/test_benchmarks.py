@@ -52,7 +52,9 @@ def test_the_page_of_findings_has_the_tables_that_were_measured():
     page = (ROOT / "docs" / "findings.md").read_text()
     summary = (RESULTS / "suggestions.md").read_text().split("\n## ")[1]
     tables = [text for text in summary.split("\n\n") if text.startswith("| ")]
-    assert len(tables) == 4
+    speed = (RESULTS / "forest-speed.md").read_text().split("\n\n")
+    tables += [text for text in speed if text.startswith("| ")]
+    assert len(tables) == 7
     for table in tables:
         assert table.strip() in page
 
@@ -97,6 +99,33 @@ def test_the_page_of_benchmarks_has_what_was_measured():
         assert f"| {min(seen):.2f} to {max(seen):.2f} |" in row
     growth = next(line for line in page if "growth from 125,000" in line)
     assert f"| {latest['growth']['knn, d=10, 8N']:.1f} |" in growth
+
+
+def _means(name: str) -> dict[str, dict[str, str]]:
+    """The last rows of the tables in `results/NAME.md`: the title of each, then column by column."""
+    found = {}
+    for table in re.findall(r"(?:^\|.*\n)+", (RESULTS / f"{name}.md").read_text(), re.MULTILINE):
+        head, _, *_, last = (
+            [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
+        )
+        found[head[0]] = dict(zip(head[1:], last[1:], strict=True))
+    return found
+
+
+def test_the_page_of_the_command_has_what_suggested_radii_find():
+    page = (ROOT / "docs" / "command.md").read_text()
+    for sets, row in (("choosing", "used for choosing"), ("held out", "held out")):
+        told = _means("radius")[sets]
+        shown = [told[column] for column in ("0.5", "most accurate", "suggested", "hindsight")]
+        assert f"| {row} | {' | '.join(shown)} |" in page
+
+
+def test_the_page_of_the_command_has_what_each_scaling_finds():
+    page = (ROOT / "docs" / "command.md").read_text()
+    for sets, row in (("choosing", "used for choosing"), ("held out", "held out")):
+        told = _means("scaling")[f"{sets}, messy"]
+        assert f"| tables | {' | '.join(told)} |" in page
+        assert f"| {row} | {' | '.join(told.values())} |" in page
 
 
 def test_the_costs_on_the_page_of_scale_are_those_fitted():

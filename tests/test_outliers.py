@@ -223,3 +223,36 @@ def test_rows_far_from_the_origin_put_no_pair_in_doubt(width, dtype, monkeypatch
     assert len(found) == 1
     assert work[1][0] <= work[0][0] + 60  # of 60,000
     assert work[1][1] <= work[0][1] + 60
+
+
+def test_nearest_rows_are_told_apart_where_squares_underflow():
+    """One row of a usual length hides that the others are tiny."""
+    rows = np.array([[0.7] * 25, [-1.9] * 25]) * 2.0**-537
+    judges = np.array([[-0.7 * 2.0**-537] * 25, [1.0] * 25])
+    found = th.knn_shapley(rows, [0, 1], judges, [0, 0], k=1, metric="euclidean")
+    narrow = th.knn_shapley(rows[:, :24], [0, 1], judges[:, :24], [0, 0], k=1, metric="euclidean")
+    np.testing.assert_array_equal(found.values, [1, -1])
+    np.testing.assert_array_equal(narrow.values, [1, -1])
+
+
+@pytest.mark.parametrize("n", [63, 64, 200])
+def test_rows_that_are_all_alike_are_no_tiny_rows(n):
+    """From their center they are 0."""
+    y, judges = np.arange(n) % 2, np.ones((2, 25))
+    with pytest.warns(th.TwinWarning):
+        found = th.knn_shapley(np.ones((n, 25)), y, judges, [0, 0], k=1, metric="euclidean")
+    with pytest.warns(th.TwinWarning):
+        narrow = th.knn_shapley(
+            np.ones((n, 24)), y, judges[:, :24], [0, 0], k=1, metric="euclidean"
+        )
+    np.testing.assert_array_equal(found.values, narrow.values)
+
+
+def test_tiny_columns_beside_a_constant_one_are_told_apart():
+    rng = np.random.default_rng(0)
+    rows, judges = (np.c_[np.ones(n), rng.normal(size=(n, 25)) * 1e-60] for n in (100, 5))
+    y = rng.integers(0, 2, 100)
+    found = th.knn_shapley(rows, y, judges, [0, 1, 0, 1, 0], metric="euclidean")
+    rows[:, 0] = judges[:, 0] = 0
+    scaled = th.knn_shapley(rows * 1e60, y, judges * 1e60, [0, 1, 0, 1, 0], metric="euclidean")
+    np.testing.assert_allclose(found.values, scaled.values, atol=1e-12)

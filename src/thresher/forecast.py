@@ -6,6 +6,12 @@ class: of the points for which the others prefer it, the quarter where its share
 how often such points carry each other label. That rate is taken for all of them, up to as many as
 the others contradict.
 
+A quarter is a small sample: where it shows k points with a label wrongly, it might as well have
+shown sqrt(k + 1) more or fewer. So the forecast may move by that number of points toward a plain
+count: of points that are contradicted nearly as clearly as most are confirmed. Clearly means by a
+margin, the difference of the two shares, of at least 0.7 of the median margin of all points for
+which the others prefer the same label.
+
 Where classes overlap everywhere, there is no such quarter, and the forecast is too high. It is
 called poor if the others prefer another label for more than a quarter of all points.
 """
@@ -22,6 +28,7 @@ from thresher.games.label_shares import LabelShares
 from thresher.labels import Codes
 
 SUREST = 0.25  # of the points of a class, those where its share is largest
+CLEAR = 0.7  # of the median margin
 OVERLAP = 0.25  # of all points, whose others prefer another label: more, and classes overlap
 
 Floats = NDArray[np.float64]
@@ -84,8 +91,21 @@ def forecast_errors(shares: LabelShares, codes: Codes, classes: int) -> Forecast
     times = every / np.maximum(counted, 1)  # the points that one of the surest ones stands for
     wrong = surest & contradicted
     by_label = np.bincount(own[wrong], times[preferred[wrong]], minlength=classes)
-    most = np.bincount(own[contradicted], minlength=classes)
-    return Forecast(np.minimum(by_label, most).astype(np.float64), float(contradicted.mean()))
+    slack = np.sqrt(np.bincount(own[wrong], minlength=classes) + 1)
+    clear = _clearly(shares, contradicted, preferred)
+    plain, most = (np.bincount(own[which], minlength=classes) for which in (clear, contradicted))
+    by_label = np.clip(plain, np.maximum(by_label - slack, 0), np.minimum(by_label + slack, most))
+    return Forecast(by_label.astype(np.float64), float(contradicted.mean()))
+
+
+def _clearly(shares: LabelShares, contradicted: Flags, preferred: NDArray[np.int64]) -> Flags:
+    """Whether the others contradict a point nearly as clearly as they confirm most points."""
+    margins = np.abs(shares.other - shares.own)
+    _, places, counts = np.unique(preferred, return_inverse=True, return_counts=True)
+    ordered, ends = margins[np.lexsort((margins, preferred))], np.cumsum(counts)
+    middles = ends - counts + (counts - 1) // 2, ends - counts + counts // 2
+    medians = (ordered[middles[0]] + ordered[middles[1]]) / 2
+    return np.asarray(contradicted & (margins >= CLEAR * medians[places]), np.bool_)
 
 
 def _highest(numbers: Floats, groups: NDArray[np.int64], classes: int) -> Flags:

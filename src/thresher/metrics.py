@@ -159,11 +159,12 @@ class Score:
     and with -h - t as their first term or subtracted at their end, are wrong by at most g (|x| |v|
     + |h| + |t|), g = (d + 2) u / (1 - (d + 2) u). The norm |x| is rounded once and h is made from
     it within 5u |h|; t is rounded within u |t|. Together this is below (d + 16) u / (1 - (d + 16)
-    u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v, so the
-    bound also covers the rounding of the pair rule itself, which is relative to the same terms and
-    2^-29 times as large. `tiny` covers what underflows float32. Where rows are seen from a center,
-    all this is about the differences from it; the pair rule, which sees the rows themselves, is
-    wrong relative to |x - v|^2 <= (|x| + |v|)^2, and each difference is rounded once, by 2^-53.
+    u) * (|x| |v| + |h| + |t|). `most` is (|v|^2 + radius^2) / 2 >= |t| for the longest v. Of the
+    16 units 7 are used; the other 9 u, and the factor 1.001, also cover the rounding of the pair
+    rule itself, at most (d + 4) 2^-53 of the same terms. `tiny` covers what underflows float32.
+    Where rows are seen from a center, all this is about the differences from it; the pair rule,
+    which sees the rows themselves, is wrong relative to |x - v|^2 <= (|x| + |v|)^2, and each
+    difference is rounded once, by 2^-53.
 
     For the euclidean metric a row longer than `farthest` = 4 (|v| + radius), for the longest v, is
     near none: its distance is beyond 3 (|v| + radius), and the pair rule computes it within 2^-20.

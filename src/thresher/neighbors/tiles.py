@@ -91,7 +91,8 @@ def range_factor(points: Rows, validation: Rows, precision: str, *, cosine: bool
     if cosine:
         return 1.0
     longest = points.largest_norm() + validation.largest_norm()
-    if longest**2 < SMALLEST_SQUARE and (points.array.any() or validation.array.any()):
+    tiny = points.center is None and longest**2 < SMALLEST_SQUARE  # from a center it may be 0
+    if tiny and (points.array.any() or validation.array.any()):
         raise InputError("X and X_val have no value beyond 1e-72: rescale the features")
     usual = usual_norm(points) + usual_norm(validation) if precision == "float64" else 0.0
     return power_of_two(usual or longest) ** 2
@@ -257,11 +258,13 @@ class ProductTiles(Computed):
         With u = 2^-53, a product and the norms are each wrong by at most (d + 2) u times the
         lengths, the pair rule itself likewise, rows seen from a center by u, and a cosine squared
         by twice as much as a cosine; all that for each of two points; outliers have the pair rule's
-        numbers. In float32 rounding may order them: nothing is settled.
+        numbers. What underflows is at most 5 d / 2 times 2^-1074 for each of the two, below
+        (d + 8) 2^-1072. In float32 rounding may order them: nothing is settled.
         """
         if self.precision == "float32":
             return 0.0
         unit = (self.points.width + 8) * 2.0**-53
         if self.cosine:
             return 16 * unit
-        return 4 * unit * (self.longest + float(np.sqrt(self.v2[v - self.start]))) ** 2
+        lengths = self.longest + float(np.sqrt(self.v2[v - self.start]))
+        return 4 * unit * lengths**2 + (self.points.width + 8) * 2.0**-1071
