@@ -73,7 +73,7 @@ def owner_shapley(
     >>> X, y = [[1.0, 0.1], [0.9, 0.0], [0.1, 1.0], [0.0, 2.0]], ["cat", "dog", "dog", "dog"]
     >>> data = X, y, [[1.0, 0.0], [0.0, 1.0]], ["cat", "dog"]
     >>> found = th.owner_shapley(*data, owners=["ann", "bob", "ann", "bob"], radius=0.4)
-    >>> {owner: round(value, 12) for owner, value in found.by_owner().items()}
+    >>> {owner: round(value, 3) for owner, value in found.by_owner().items()}
     {'ann': 0.75, 'bob': -0.25}
     """
     radius, semivalue = check_radius(radius), check_semivalue(semivalue)
