@@ -18,6 +18,7 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place
 from thresher.passes.walk import count
 from thresher.sides.protocol import PublicSide, SidePoints
+from thresher.sides.targets import TARGETS
 
 MOST_CLASSES = 1 << 18  # distinct labels that are kept
 
@@ -59,7 +60,8 @@ class Tally:
         """The tally of one part, which are these points."""
         counts = count(points, side.near(neighbors), side.counting(), dtype=side.dtype)
         piece = part.after.file
-        labels = {label: (piece, row) for label, row in _first_rows(part.y, part.inside)}
+        met = [] if side.kind == TARGETS else _first_rows(part.y, part.inside)
+        labels = {label: (piece, row) for label, row in met}
         rows, prints = {piece: len(part)}, {piece: part_print(part, points, side)}
         return cls(counts, side.twins(points), rows, prints, labels, part.after)
 
