@@ -39,6 +39,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/knn_scale.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/rings.py
+	$(BIN)/python benchmarks/kernel_detection.py
 	$(BIN)/python benchmarks/suggestions.py
 	$(BIN)/python benchmarks/radius.py
 	$(BIN)/python benchmarks/scaling.py

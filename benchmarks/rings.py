@@ -84,7 +84,7 @@ def main():
     }
     (FOLDER / "rings.json").write_text(json.dumps(result, indent=1) + "\n")
     lines = [
-        "# Rings", "", f"{result['machine']}. Processor time, best of {TURNS} turns.", "",
+        "# Rings", "", f"{result['machine']['processor']}, {result['machine']['cores']} cores. Processor time, best of {TURNS} turns.", "",
         "| what | figure | wanted |", "|---|---|---|",
         f"| 16 rings over the bare float32 product, (50,000, 1,000, 1024) | "
         f"{result['wide']['ratio']:.2f} | at most {LIMITS['wide']} |",

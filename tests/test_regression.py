@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 import thresher as th
 from thresher.games.moments import moments
 from thresher.games.targets import Grid, quadratics
+from thresher.passes.memory import Account
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 
@@ -205,6 +206,21 @@ def test_counts_of_other_grids_do_not_merge_and_bounds_are_kept():
         th.NeighborCounts(V, [0, 1, 0, 1, 0], empty=1.0)
 
 
+def test_parts_and_dask_give_the_same_bits(monkeypatch):
+    X, _, V, y_val = problem(points=160, validation=170, width=3)
+    y = np.random.default_rng(3).normal(size=160)
+    about = {"metric": "euclidean", "radius": 1.5, "task": "regression", "bounds": (-9, 9)}
+    wanted = th.tknn_shapley(X, y, V, y_val, **about)
+    monkeypatch.setattr(Account, "rows", lambda *_: 33)
+    assert th.tknn_shapley(X, y, V, y_val, memory="1TB", **about) == wanted
+    da = pytest.importorskip("dask.array")
+    lazy = th.tknn_shapley(da.from_array(X, 50), da.from_array(y, 50), V, y_val, **about)
+    assert np.asarray(lazy.values).tolist() == wanted.values.tolist()
+    assert (lazy.utility_all, lazy.utility_none) == (wanted.utility_all, wanted.utility_none)
+    counts = th.NeighborCounts(V, y_val, **about).add(X, y)
+    assert counts.price_list().values(X, y).tolist() == wanted.values.tolist()
+
+
 # Nearest neighbors
 
 
@@ -294,7 +310,8 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, 2.0, 3.0], {"empty": True}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes goes without task='regression'"),
         ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' goes with kernel='box'"),
-        ([1.0, 2.0, 3.0], {"memory": "1GB"}, "task='regression' needs arrays in memory"),
+        ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside of the bounds 0 to 2"),
+        ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "1GB"}, "outside of the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "regression has none of it"),
     ],
 )  # fmt: skip

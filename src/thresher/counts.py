@@ -64,8 +64,7 @@ class NeighborCounts:
         the sum of their targets in steps of a grid, and that of their squares in two parts of 31
         bits.
     bounds
-        For regression: the public range of targets, which the grid covers. By default that of
-        `y_val`, and as much again on either side.
+        As in `tknn_shapley` where points come in parts.
 
     Notes
     -----

@@ -63,6 +63,14 @@ def _kind(y: Any) -> str:
     return f"{type(y).__name__} of {np.asarray(y).dtype} with shape {np.shape(y)}"
 
 
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Two numbers, the lower first."""
+    found = np.asarray(bounds, np.float64) if np.ndim(bounds) == 1 else np.zeros(0)
+    if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
+        raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
+    return float(found[0]), float(found[1])
+
+
 @dataclass(frozen=True)
 class Targets:
     """The targets of points and judges, and the prediction where nobody is near."""
@@ -72,12 +80,12 @@ class Targets:
     empty: float
 
     @classmethod
-    def check(cls, y: Any, y_val: Any, empty: Any) -> Targets:
+    def check(cls, y: Any, y_val: Any, empty: Any, *, differ: bool = True) -> Targets:
         """Checked; the default for `empty` is the mean of the validation targets."""
         points = check_targets("y", y)
         judges = points if y_val is None else check_targets("y_val", y_val)
         together = np.concatenate([points, judges])
-        if together.min() == together.max():
+        if differ and together.min() == together.max():
             raise InputError(
                 f"y has one distinct target, {together[0]:g}, and so has y_val: every value would "
                 "be 0. Regression needs targets that differ"
@@ -96,11 +104,23 @@ class Targets:
             raise InputError(f"empty must be a finite number, got {empty!r}")
         return cls(points, judges, float(number))
 
-    def grid(self) -> Grid:
-        """The grid of all of them."""
+    def bounds(self, bounds: Any = None) -> tuple[float, float]:
+        """The range of all of them, or the public bounds that hold them."""
         together = [*(each for each in (self.points, self.judges)), np.array([self.empty])]
         low, high = min(each.min() for each in together), max(each.max() for each in together)
-        return Grid.over(float(low), float(high))
+        if bounds is not None:
+            wide = check_bounds(bounds)
+            if not wide[0] <= low <= high <= wide[1]:
+                raise InputError(
+                    f"y, y_val or empty is outside of the bounds {wide[0]:g} to {wide[1]:g}: they "
+                    f"go from {low:g} to {high:g}; pass wider bounds="
+                )
+            return wide
+        return float(low), float(high)
+
+    def grid(self) -> Grid:
+        """The grid of all of them."""
+        return Grid.over(*self.bounds())
 
     def record(self) -> dict[str, Any]:
         """What a result says of them."""
@@ -125,10 +145,12 @@ def checked_points(
 def radius_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
+    bounds: Any = None,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` with numbers as targets."""
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
-    known_owners, grid = check_owners(owners, len(points)), targets.grid()
+    known_owners, wide = check_owners(owners, len(points)), targets.bounds(bounds)
+    grid = Grid.over(*wide)
     unit = grid.step**2
     steps: Any = grid.steps(targets.points)
     points = replace(points, codes=steps)
@@ -144,6 +166,7 @@ def radius_regression(
         "metric": validation.metric,
         "semivalue": semivalue_name(semivalue),
         **targets.record(),
+        "bounds": list(wide),
         "grid": grid.record(),
         **validation.record(),
         "mean": mean,

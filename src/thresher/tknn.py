@@ -38,6 +38,7 @@ def tknn_shapley(
     owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
     memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
     kernel: Any = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
@@ -88,10 +89,13 @@ def tknn_shapley(
         In how many rings a named kernel is cut.
     task
         "classification", or "regression": then `y` and `y_val` are numbers, and utility is minus
-        the squared error of the mean of the near targets. In memory, without a kernel.
+        the squared error of the mean of the near targets. Without a kernel.
     empty
         For regression: the prediction where nobody is near, a public number. By default the mean
         of the validation targets; it is needed where there are none.
+    bounds
+        For regression: the public range of targets, of which the grid is a part in 2^32. By default
+        that of all targets; in parts and on Dask that of `y_val`, and as much again on either side.
 
     Returns
     -------
@@ -127,9 +131,7 @@ def tknn_shapley(
     semivalue = check_semivalue(semivalue, calibrated=shape is None)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
-    regression = check_task(task) == REGRESSION
-    if empty is not None and not regression:
-        raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
+    regression = _is_regression(task, empty, bounds, classes, shape)
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
@@ -137,18 +139,18 @@ def tknn_shapley(
             "each other are held in memory, all of them. Pass a validation set, such as a sample "
             "of rows that are left out of X"
         )
-    if regression:
-        _check_regression(classes, shape, in_parts=in_parts or is_dask(X))
+    if regression and not (in_parts or is_dask(X)):
         return radius_regression(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
             mean=mean, neighbors=neighbors, progress=progress, empty=empty,
+            bounds=bounds,
         )  # fmt: skip
     if is_dask(X):
         check_no_limits(memory, checkpoint)
     settings: Any = {
         "radius": radius, "metric": metric, "semivalue": semivalue, "classes": classes,
         "owners": owners, "mean": mean, "neighbors": neighbors, "progress": progress,
-        "kernel": shape,
+        "kernel": shape, "targets": {"empty": empty, "bounds": bounds} if regression else None,
     }  # fmt: skip
     if in_parts:
         from thresher.passes.in_parts import value_in_parts
@@ -174,14 +176,20 @@ def tknn_shapley(
     )  # fmt: skip
 
 
-def _check_regression(classes: Any, kernel: Any, *, in_parts: bool) -> None:
-    """Refuse what regression does not do."""
+def _is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
+    """Whether targets are numbers; what goes with the other task is refused."""
+    if check_task(task) != REGRESSION:
+        if (empty, bounds) != (None, None):
+            raise InputError(
+                "empty goes with task='regression', and so do bounds: classes have 1/C where "
+                "nobody is near"
+            )
+        return False
     if classes is not None:
         raise InputError("classes goes without task='regression', which has targets")
     if kernel is not None:
         raise InputError("task='regression' goes with kernel='box'")
-    if in_parts:
-        raise InputError("task='regression' needs arrays in memory, without memory or checkpoint")
+    return True
 
 
 def zero_budget_score(

@@ -7,7 +7,7 @@ points, numbered: a source that was not the same in both is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from thresher.neighbors.kernel import Kernel
 from thresher.passes.checkpoint import Checkpoint, Chunk
 from thresher.passes.memory import FEWEST, Account, check_memory, in_use
 from thresher.passes.parts import ArrayParts, Part, Place, Source
-from thresher.passes.problem import Meaning, Priced, Problem, named
+from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
 from thresher.passes.read_ahead import read_ahead
 from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.price_list import PriceList
@@ -43,14 +43,18 @@ Piece = tuple[int, Iterable[Chunk]]
 def value_in_parts(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Neighbors = "auto",
-    kernel: Kernel | None = None,
+    kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
-    problem = Problem.check(
-        X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
-        mean=mean, neighbors=neighbors, kernel=kernel,
-    )  # fmt: skip
+    how: Any = {
+        "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
+        "neighbors": neighbors,
+    }  # fmt: skip
+    if targets is None:
+        problem = Problem.check(X_val, y_val, classes=classes, kernel=kernel, **how)
+    else:
+        problem = TargetProblem.of(X_val, y_val, **targets, **how)
     scanned = hasattr(X, "source_of_parts")
     if scanned and problem.validation.rows is None:
         raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")

@@ -11,7 +11,7 @@ of a point goes from block to block in order, and values are the same bits as on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -28,7 +28,7 @@ from thresher.neighbors.kernel import Kernel
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.partitions import Partition, collected, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
-from thresher.passes.problem import Meaning, Priced, Problem, named
+from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
 from thresher.passes.tally import Tally, part_print
 from thresher.price_list import PriceList
 from thresher.sides.protocol import PublicSide, SidePoints
@@ -42,7 +42,7 @@ Add = Callable[[PriceList, Any, Any, bool], Any]
 def value_on_dask(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Neighbors = "auto",
-    kernel: Kernel | None = None,
+    kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
 ) -> DaskValuation:  # fmt: skip
     """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
 
@@ -54,10 +54,16 @@ def value_on_dask(
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
     parts = partitions(X, y)
-    problem = Problem.check(
-        collected(X_val), collected(y_val), radius=radius, metric=metric, semivalue=semivalue,
-        classes=classes, mean=mean, neighbors=neighbors, kernel=kernel,
-    )  # fmt: skip
+    how: Any = {
+        "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
+        "neighbors": neighbors,
+    }  # fmt: skip
+    if targets is None:
+        problem = Problem.check(
+            collected(X_val), collected(y_val), classes=classes, kernel=kernel, **how
+        )
+    else:
+        problem = TargetProblem.of(collected(X_val), collected(y_val), **targets, **how)
     if problem.validation.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
     names = None if hasattr(X, "chunks") else column_names(X._meta)

@@ -27,6 +27,7 @@ from thresher.passes.tally import Tally, add_prints
 from thresher.price_list import PriceList
 from thresher.sides.ball import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
+from thresher.sides.targets import target_side
 from thresher.valuation import Valuation
 
 FIRST, AGAIN = "counts", "counts-again"  # names of the first pass, and of another one after it
@@ -134,6 +135,35 @@ class Problem:
     def _given(self) -> list[Hashable]:
         """The classes that were given, if any."""
         return [] if self.classes is None else list(class_list(self.classes).labels)
+
+
+@dataclass(frozen=True)
+class TargetProblem(Problem):
+    """The same with numbers as targets, which mean what they are."""
+
+    @classmethod
+    def of(
+        cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+        empty: Any, bounds: Any, mean: bool = False, neighbors: Neighbors = "auto",
+    ) -> TargetProblem:  # fmt: skip
+        """The ball around a validation set that was not checked yet."""
+        side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        return cls(side, [], semivalue, list(side.classes.labels), mean, neighbors)
+
+    def price(self, source: Labels, count: Count) -> Priced:
+        """The prices that follow from what `count` finds in the points of a source."""
+        del source
+        tally = count(FIRST, self.side, {})
+        if not tally.points:
+            raise InputError("X is empty: at least one row is needed")
+        prices = PriceList.over(self.side, tally.counts, self.semivalue)
+        return Priced(self, prices, tally, {}, again=False)
+
+    def as_read(self, source: Labels) -> PublicSide:
+        """The public side, which nothing changes."""
+        del source
+        side: PublicSide = self.side
+        return side
 
 
 @dataclass(frozen=True)

@@ -37,5 +37,5 @@ def side_valuation(
     divisor = max(judges, 1) if mean else 1
     values.flags.writeable = False
     params = side.params(semivalue_name(semivalue), mean=mean)
-    ends = utility_all / divisor, judges / len(side.classes) / divisor
+    ends = utility_all / divisor, side.utility_none(judges) / divisor
     return Valuation(values, side.method, params, *ends, owners, ids=ids)

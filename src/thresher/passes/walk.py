@@ -152,7 +152,10 @@ def value(
         game.pay(block, groups, prices[..., block.columns], sums)
 
     visit(part, near, groups, pay, advance)
-    return groups.in_input_order(_total(game, sums, groups), divisor)
+    total = _total(game, sums, groups)
+    if before is not None and sums.ndim == 2:
+        total = total + before
+    return groups.in_input_order(total, divisor)
 
 
 def count_and_value(

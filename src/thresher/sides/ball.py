@@ -158,6 +158,10 @@ class BallSide:
         """The utility of all counted points."""
         return self.counting().utility(counts)
 
+    def utility_none(self, judges: int) -> float:
+        """The utility without points: 1/C for each judge."""
+        return judges / len(self.classes)
+
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The prices that follow from counts; estimated ones may be fractions."""
         if self.kernel is not None:

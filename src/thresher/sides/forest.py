@@ -175,6 +175,10 @@ class ForestSide:
         trees = self._trees()
         return float(sum(vote.utility(counts[:, each].astype(np.int64), each) for each in trees))
 
+    def utility_none(self, judges: int) -> float:
+        """The utility without points: 1/C for each judge."""
+        return judges / len(self.classes)
+
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.int32]:
         """The class counts of leaves that have judges; those of others are nobody's business."""
         del semivalue

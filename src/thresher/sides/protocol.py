@@ -168,6 +168,9 @@ class PublicSide(Protocol):
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""
 
+    def utility_none(self, judges: int) -> float:
+        """The utility without points, for so many judges."""
+
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
         """The table of a price list."""
 

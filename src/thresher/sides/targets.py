@@ -15,9 +15,9 @@ from thresher.checks import check_radius
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics
-from thresher.inputs import Validation, check_validation, kept
+from thresher.inputs import Points, Validation, check_validation, kept
 from thresher.labels import Classes
-from thresher.regression import Targets, check_targets
+from thresher.regression import Targets, check_bounds, check_targets
 from thresher.sides.ball import BallSide
 from thresher.sides.protocol import Who
 
@@ -102,6 +102,19 @@ class TargetSide(BallSide):
         """The utility of all counted points."""
         return float(self.counting().utility(counts)) * self.grid.step**2
 
+    def utility_none(self, judges: int) -> float:
+        """The utility without points: minus the squared errors of `empty`."""
+        del judges
+        return float(self.counting().utility_none()) * self.grid.step**2
+
+    def check_points(
+        self, X: Any, y: Any, labels: Any = None, *, strangers: bool = False, first: int = 0,
+        name: str = "X",
+    ) -> Points:  # fmt: skip
+        """Points that match the validation set in width, with targets within the bounds."""
+        del strangers
+        return super().check_points(X, y, labels, first=first, name=name)
+
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The quadratics of members and of newcomers."""
         about = self.codes.astype(np.int64), self._empty, semivalue
@@ -157,7 +170,7 @@ def target_side(
     """The side of a validation set that was not checked yet."""
     if y_val is None:
         raise InputError("y_val is None: counts need a validation set")
-    targets = Targets.check(y_val, y_val, empty)
+    targets = Targets.check(y_val, y_val, empty, differ=False)
     zeros = np.zeros(len(targets.judges), np.int64)
     validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
     low, high = _bounds(bounds, targets)
@@ -180,10 +193,12 @@ def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
     if bounds is None:
         low, high = float(targets.judges.min()), float(targets.judges.max())
         low, high = min(low, targets.empty), max(high, targets.empty)
+        if low == high:
+            raise InputError(
+                f"y_val has one distinct target, {low:g}: pass bounds=, the public range of targets"
+            )
         return low - ROOM * (high - low), high + ROOM * (high - low)
-    found = np.asarray(bounds, np.float64) if np.ndim(bounds) == 1 else np.zeros(0)
-    if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
-        raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
+    found = check_bounds(bounds)
     if not found[0] <= targets.empty <= found[1]:
         raise InputError(f"empty is {targets.empty:g}, outside of the bounds {bounds!r}")
-    return float(found[0]), float(found[1])
+    return found
