@@ -90,7 +90,7 @@
     row.line.setAttribute("aria-current", "true");
     const list = shown();
     const [own, best] = [review.names[row.label], review.names[row.best]];
-    byId("card-row").textContent = `Row ${row.row}${row.id === undefined ? "" : ` · ${row.id}`}`;
+    byId("card-row").textContent = `Row ${row.row}${row.name === undefined ? "" : ` · ${row.name}`}`;
     byId("card-place").textContent = `${list.indexOf(row) + 1} of ${list.length}`;
     byId("card-label").textContent = own;
     byId("card-best").textContent = best ?? "no other label";

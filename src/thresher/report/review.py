@@ -14,6 +14,7 @@ from typing import Any
 
 from thresher.findings import Findings
 from thresher.report.lowest_rows import LowestRows
+from thresher.report.phrases import brief, visible
 from thresher.report.subject import Subject
 
 
@@ -80,6 +81,18 @@ def describe_review(
             about["best"] = int(findings.best_codes[place])
         if subject.ids is not None:
             about["id"] = str(subject.ids[place])
-        rows.append(about | dict(why[listed] if why else {}))
+            about["name"] = visible(brief(about["id"]))
+        rows.append(about | dict(_visible(why[listed]) if why else {}))
     digest = str(record.get("input_digest", ""))
-    return Review(digest, subject.labels, subject.classes, tuple(rows), command)
+    return Review(
+        digest, subject.labels, tuple(map(visible, subject.classes)), tuple(rows), command
+    )
+
+
+def _visible(entry: Any) -> Any:
+    """What the page shows of a row, with escapes in all its texts."""
+    if isinstance(entry, Mapping):
+        return {name: _visible(each) for name, each in entry.items()}
+    if isinstance(entry, list | tuple):
+        return [_visible(each) for each in entry]
+    return visible(entry) if isinstance(entry, str) else entry
