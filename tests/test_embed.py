@@ -589,7 +589,7 @@ def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, wor
     ("source", "options", "words"),
     [
         ("none.csv", {}, "there is no file none.csv"),
-        ("texts.txt", {}, "texts.txt must be a .csv, .tsv, .parquet, .*file"),
+        ("texts.rtf", {}, "texts.rtf must be a .csv, .tsv, .parquet, .*file"),
         ("texts.csv", {"text": "body"}, "texts.csv has no column 'body' \\(--text\\): it has 'text', 'label'"),
         ("texts.csv", {"label": "z"}, "no column 'z' \\(--label\\)"),
         ("texts.csv", {"validation": Path("gap.csv")}, "gap.csv .*'text' .* got None in row 1"),
@@ -615,7 +615,7 @@ def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, wor
 def test_the_command_refuses_before_anything_is_embedded(
     folder, stub, source, options, words, capsys
 ):
-    for name in ("texts.txt", "bad.parquet", "bad.npz"):
+    for name in ("texts.rtf", "bad.parquet", "bad.npz"):
         (folder / name).write_text("text,label\na,b\n")
     (folder / "gap.csv").write_text("text,label\na,red\n,red\n")
     (folder / "open.csv").write_text("text,label\na,red\nb,\n")
