@@ -178,7 +178,7 @@ def test_times_beyond_what_python_holds_stay_distinct(kind, capsys, monkeypatch)
     write("v.parquet", FAR[kind])
     value("--json")
     assert json.loads(capsys.readouterr().out)["suggestions"]["relabel"] == 1
-    monkeypatch.setattr("thresher.runs.memory_run.Encoder.fit", None)
+    monkeypatch.setattr("thresher.runs.memory_run.encoded", None)
     check_refused(lambda: value("-o", "o.parquet"), "cannot be saved")
 
 
@@ -200,7 +200,7 @@ def test_ids_and_owners_that_cannot_be_saved_are_refused_at_the_start(
     def late(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr("thresher.runs.memory_run.Encoder.fit", late)
+    monkeypatch.setattr("thresher.runs.memory_run.encoded", late)
     entries, words = UNSAVED[kind]
     write("t.parquet", KINDS["str"], name=entries)
     write("v.parquet", KINDS["str"])

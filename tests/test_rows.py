@@ -38,8 +38,8 @@ def test_one_row_is_decided_by_the_pair_rule(kernel, metric, width):
     squared_norms(X, (), squares)
     for x, x2 in zip(X, squares):
         assert kernel(
-            x, panels.numbers, panels.squares, panels.codes, metric == "cosine", counts.radius,
-            panels.bounds, -1, 1, False, out,
+            x, panels.numbers, panels.squares, panels.codes, metric == "cosine",
+            np.array([counts.radius]), panels.bounds, -1, 1, False, out,
         )  # fmt: skip
         near.append([
             is_near(x, v, x2, v2, metric == "cosine", counts.radius)

@@ -107,6 +107,9 @@ def _look(name: str, known: pa.ChunkedArray, cells: CellFormat) -> dict[str, Any
 def _number_look(name: str, known: pa.ChunkedArray) -> dict[str, Any]:
     if pa.types.is_boolean(known.type):
         return {"kind": "category", "note": "true or false"}
+    numeric = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+    if not any(fits(known.type) for fits in numeric):  # such as bytes
+        return {"kind": "category", "note": f"cells of type {known.type}"}
     found = np.asarray(pc.cast(known, pa.float64(), safe=False).to_numpy(), np.float64)
     finite = found[np.isfinite(found)]
     whole = bool((np.rint(finite) == finite).all())
