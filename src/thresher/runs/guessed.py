@@ -61,7 +61,8 @@ def find_roles(
 ) -> dict[str, Guess]:
     """The guesses for the roles that are wanted, each of another column."""
     patterns = [entry.partition("=%")[0] for key in NAMING for entry in getattr(settings, key)]
-    others = {settings.text, settings.id, settings.owner, "label" in wanted or settings.label}
+    named = settings.text, settings.image, settings.id, settings.owner
+    others = {*named, "label" in wanted or settings.label}
     free = [
         each
         for each in known
