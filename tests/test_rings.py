@@ -180,7 +180,7 @@ def test_prices_equal_the_integral_by_mpmath():
 
         wanted = integral(density, [0, 0.25, 1])
     alone = mp.beta(mpf(b), mpf(a) + 52) / mp.beta(a, b)
-    assert table[2, 0, 1, 0] == pytest.approx(float(wanted + alone / 2), rel=1e-11)
+    assert table[2, 0, 1, 0] == pytest.approx(float(wanted + alone / 2), rel=1e-12)
 
 
 # Edges
