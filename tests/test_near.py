@@ -227,7 +227,7 @@ def test_given_distances_are_compared_as_they_are(kernel, rng):
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 511, 512, 513, 1100])
 def test_blocks_cover_the_validation_set_once(size):
     for points, most in ((10, near_module.SMALL_BLOCK), (10**7, near_module.BLOCK)):
-        lanes = near_module._lanes(size, points)
+        lanes = near_module.lanes_of(size, near_module.Task.most_lanes(points))
         assert lanes % 64 == 0
         assert lanes <= most
         assert -(-size // lanes) == -(-size // most)

@@ -751,7 +751,7 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path, monkeypatch)
     report_valuation(value(mean=True), path, force=True)
     assert path.read_text() != before
     before = path.read_text()
-    monkeypatch.setattr(sys.modules["thresher.report.page"], "_file", lambda name: "{{ broken")
+    monkeypatch.setattr(sys.modules["thresher.report.page"], "asset", lambda name: "{{ broken")
     with pytest.raises(Exception, match="unexpected end of template"):
         report_valuation(VALUATION, path, force=True)
     assert path.read_text() == before
