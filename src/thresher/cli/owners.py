@@ -16,14 +16,16 @@ SHOWN = 10  # owners that are told in words
 
 
 def value_players(
-    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool,
-    json: bool,
+    settings: Any, out: Path | None, report: Path | None, scheduler: str | None,
+    checkpoint: str | None, *, force: bool, json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
     from thresher.runs import value_owners
 
     check_targets(settings, out, report, force=force)
-    valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())
+    valued = value_owners(
+        settings, scheduler=scheduler, checkpoint=checkpoint, progress=sys.stderr.isatty()
+    )
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     found = valued.valuation
     wrote = [] if out is None else valued.write(out, force=force)
