@@ -33,7 +33,8 @@ from thresher.report.removal import CrossCheck
 from thresher.report.suggestions import FalseAlarms, Suggestions
 from thresher.report.verdict import judge
 from thresher.review import review_list
-from thresher.runs import Settings, value_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 
 RADIUS = 1.8
 FLIPPED = blobs()
