@@ -16,7 +16,7 @@ from thresher.advice import SUGGESTIONS, suggest_by_shares
 from thresher.coded import Coded
 from thresher.findings import Findings
 from thresher.forecast import Forecast, forecast_errors
-from thresher.forest import FOREST, Votes, forest_votes
+from thresher.forest import FOREST, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
 from thresher.games.semivalues import Semivalue
@@ -25,6 +25,7 @@ from thresher.passes.walk import visit
 from thresher.stability import Stability
 from thresher.threads import cut
 from thresher.valuation import Valuation
+from thresher.votes import Votes
 
 NUMBERS = 1 << 26  # points times classes whose shares are held at once
 
