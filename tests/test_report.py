@@ -205,7 +205,7 @@ def test_from_file_to_page_are_few_walks_and_inputs_are_checked_once(
                 monkeypatch.setattr(found, name, counted)
 
     spy("thresher.neighbors.blocks", "near_blocks")
-    spy("thresher.neighbors.tree", "tree_blocks")
+    spy("thresher.neighbors.visits", "tree_blocks")
     spy("thresher.checks", "check_features", lambda name, *_: name)
     spy("thresher.inputs", "check_points")
     spy("thresher.inputs", "check_validation")
