@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
+import signal
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +15,9 @@ pytest.importorskip("cryptography")
 
 from thresher.federate import primitives
 from thresher.federate.coordinator_round import CoordinatorRound
-from thresher.federate.messages import Kind
+from thresher.federate.http_client import Link, play
+from thresher.federate.http_server import RoundServer
+from thresher.federate.primitives import ProtocolError
 from thresher.federate.silo_round import SiloRound
 from thresher.federate.terms import Terms
 
@@ -96,5 +101,37 @@ class Play:
         return self
 
 
-__all__ = ["COORDINATOR_SECRET", "ENTRIES", "RESULT", "SECRETS", "Kind", "Play", "make_terms"]
-__all__ += ["some_tables", "tape"]
+# Processes of their own, for tests over HTTP.
+
+
+def run_silo(url, number, n, k, t, entries, last, patience):
+    """A silo that dies, as by kill -9, after it has answered stage `last`; None if it does not."""
+    terms = make_terms(n, k, t, entries)
+    table = some_tables(n, entries)[number]
+
+    def start(opening):
+        return SiloRound(terms, SECRETS[number], opening, lambda _: table)
+
+    try:
+        played = play(Link(url, patience), start, number, terms.longest, 60.0)
+        for stage in range(RESULT + 1):
+            silo = next(played)
+            if stage == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+        assert (silo.result == some_tables(n, entries)[silo.survivors].sum(axis=0)).all()
+    except ProtocolError as refused:
+        sys.exit(f"refused: {refused}")
+
+
+def run_coordinator(pipe, n, k, t, entries, last):
+    """A coordinator that dies, as by kill -9, when step `last` is over."""
+    coordinator = CoordinatorRound(make_terms(n, k, t, entries), COORDINATOR_SECRET)
+    server = serve(coordinator)
+    pipe.send(server.url)
+    with server.change:
+        server.change.wait_for(lambda: coordinator.step > last)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def serve(coordinator, wait=60.0):
+    return RoundServer(coordinator, b"{}", host="127.0.0.1", port=0, wait=wait, first_wait=wait)

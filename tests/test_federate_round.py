@@ -8,7 +8,6 @@ from federation import (
     COORDINATOR_SECRET,
     ENTRIES,
     SECRETS,
-    Kind,
     Play,
     make_terms,
     some_tables,
@@ -18,6 +17,7 @@ from federation import (
 from thresher.errors import InputError
 from thresher.federate import messages, primitives
 from thresher.federate.coordinator_round import STEPS, CoordinatorRound
+from thresher.federate.messages import Kind
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.silo_round import SiloRound
 

@@ -6,13 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from federation import ENTRIES, SECRETS, Kind, Play, make_terms, some_tables, tape
+from federation import ENTRIES, SECRETS, Play, make_terms, some_tables, tape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from thresher.federate import messages, primitives, shares
 from thresher.federate.masks import pair_mask, self_mask
+from thresher.federate.messages import Kind
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.silo_round import PARCEL_BYTES, SiloRound
 
