@@ -29,7 +29,7 @@ LAYERS = {
         "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn", "valuation", "votes",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
         "paper", "payouts", "plots", "report", "review", "second_look", "stability", "tables",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
