@@ -247,7 +247,7 @@ def _judges(votes: Votes, steps: NDArray[np.int64]) -> Beside | None:
 
     def beside(columns: slice) -> tuple[Floats, Floats]:
         leaves, size = rows.leaves(votes.near.tree(columns)), columns.stop - columns.start
-        counts = np.bincount(leaves, minlength=size).astype(np.float64)
-        return counts, np.bincount(leaves, steps.astype(np.float64), minlength=size)
+        sums = np.bincount(leaves, steps, minlength=size)
+        return np.bincount(leaves, minlength=size).astype(np.float64), np.asarray(sums, np.float64)
 
     return beside
