@@ -105,8 +105,8 @@ def plan_release(
         validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
         "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
+        points=check_count(option("points"), points),
     )  # fmt: skip
-    points = check_count(option("points"), points)
     public = Public.of(validation, setting.radius)
     assert public is not None  # noqa: S101 - its rows were counted above
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
