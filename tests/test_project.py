@@ -30,7 +30,7 @@ LAYERS = {
     },
     "findings": {
         "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
-        "paper", "payouts", "plots", "report", "review", "second_look", "stability", "tables",
+        "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip

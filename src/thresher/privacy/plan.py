@@ -51,6 +51,9 @@ class Plan:
         Noise, bound, and epsilon under both adjacencies.
     is_noise
         Whether the released table would be no larger than noise alone.
+    mu_squared
+        What a ledger with the Gaussian filter is charged; None for a mechanism that it does not
+        take.
     """
 
     mechanism: str
@@ -59,6 +62,7 @@ class Plan:
     zero_budget: float
     record: dict[str, Any]
     is_noise: bool
+    mu_squared: float | None = None
 
     def __repr__(self) -> str:
         expected = f"relative error {self.relative_error:.3f}, ranks {self.rank_agreement:.3f}"
@@ -121,7 +125,9 @@ def _plan(design: Design, public: Public, n: int) -> Plan:
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
     noise = is_hidden(design.record, _usual_table(design, n))
-    return Plan(str(design.record["mechanism"]), error, ranks, free, record, noise)
+    cost = design.cost(design.setting.adjacency, design.setting.unit, "gaussian").mu_squared
+    name = str(design.record["mechanism"])
+    return Plan(name, error, ranks, free, record, noise, cost or None)
 
 
 def check_more_than_noise(design: Design, points: int) -> None:
