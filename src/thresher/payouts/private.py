@@ -139,15 +139,20 @@ class PrivatePayout:
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
         """Write what one owner is told, with the public part, as a .json file of its own."""
-        line = {
-            name: None if isinstance(entry, float) and math.isnan(entry) else entry
-            for name, entry in asdict(self.line(owner)).items()
-        }
-        text = json.dumps(self.public() | {"line": line}, indent=1, default=str) + "\n"
+        about = self.public() | {"line": line_of(self.line(owner))}
+        text = json.dumps(about, indent=1, default=str) + "\n"
         write_whole(
             path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=False,
             private=True,
         )  # fmt: skip
+
+
+def line_of(line: OwnerLine) -> dict[str, Any]:
+    """A line as JSON holds it."""
+    return {
+        name: None if isinstance(entry, float) and math.isnan(entry) else entry
+        for name, entry in asdict(line).items()
+    }
 
 
 def private_payout(
