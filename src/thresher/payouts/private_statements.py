@@ -84,8 +84,8 @@ def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> S
     columns = "owner", "paid", "may follow", "interval", "clipped"
     tables = [Table.of("Payments", columns, lines)]
     if orders:
-        names = "owner", "next owner", "chance of the other order"
-        tables.append(Table.of("Doubtful orders", names, orders))
+        order = "owner", "next owner", "chance of the other order"
+        tables.append(Table.of("Doubtful orders", order, orders))
     if shared:
         pairs = [
             (brief(each["owner"]), brief(each["other"]), str(each["exact"]), str(each["near"]),
