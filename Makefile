@@ -22,7 +22,7 @@ demo: $(READY)  ## find flipped labels among handwritten digits
 	$(BIN)/python -m thresher.demo
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
