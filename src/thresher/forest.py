@@ -99,26 +99,33 @@ def leaf_shapley(
     [-0.25, 0.0, 0.25]
     """
     if check_task(task) == REGRESSION:
-        _check_no_classes(classes)
+        check_no_classes(classes)
         targets = Targets.check(y, y_val, empty)
-        numbers = np.zeros(len(targets.points), int), np.zeros(len(targets.judges), int)
-        judges = None if y_val is None else numbers[1]
-        votes = leaf_votes(leaves, numbers[0], leaves_val, judges, unseen=unseen, classes=[0])
+        votes = leaf_target_votes(leaves, leaves_val, targets, unseen)
         return leaf_regression(
             votes, targets, LEAVES, {}, check_semivalue(semivalue), owners=owners,
             mean=check_flag("mean", mean), progress=check_flag("progress", progress),
         )  # fmt: skip
-    _check_no_empty(empty)
+    check_no_empty(empty)
     votes = leaf_votes(leaves, y, leaves_val, y_val, unseen=unseen, classes=classes)
     return votes.valuation(LEAVES, {}, semivalue, owners=owners, mean=mean, progress=progress)
 
 
-def _check_no_classes(classes: Any) -> None:
+def leaf_target_votes(leaves: Any, leaves_val: Any, targets: Targets, unseen: Any) -> Votes:
+    """Points and judges with numbers in leaves that are known, checked."""
+    zeros = [np.zeros(len(each), np.int64) for each in (targets.points, targets.judges)]
+    judges = None if leaves_val is None else zeros[1]
+    return leaf_votes(leaves, zeros[0], leaves_val, judges, unseen=unseen, classes=[0])
+
+
+def check_no_classes(classes: Any) -> None:
+    """Refuse classes, which numbers have none of."""
     if classes is not None:
         raise InputError("classes goes without task='regression', which has targets")
 
 
-def _check_no_empty(empty: Any) -> None:
+def check_no_empty(empty: Any) -> None:
+    """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
         raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
 
@@ -206,16 +213,16 @@ def forest_shapley(
         raise InputError("X_val and y_val go together: pass both, or neither")
     in_parts = not (memory is None and checkpoint is None) or hasattr(X, "source_of_parts")
     if check_task(task) == REGRESSION:
-        _check_no_classes(classes)
+        check_no_classes(classes)
         if in_parts or is_dask(X):
             raise InputError("task='regression' needs arrays in memory")
         targets = Targets.check(y, y_val, empty)
-        votes, about = _target_votes(X, X_val, targets, forest, (trees, folds, seed), progress)
+        votes, about = target_votes(X, X_val, targets, forest, (trees, folds, seed), progress)
         return leaf_regression(
             votes, targets, FOREST, about, check_semivalue(semivalue), owners=owners,
             mean=check_flag("mean", mean), progress=check_flag("progress", progress),
         )  # fmt: skip
-    _check_no_empty(empty)
+    check_no_empty(empty)
     if in_parts or is_dask(X):
         from thresher.passes import forest_passes
 
@@ -237,7 +244,7 @@ def forest_shapley(
     return votes.valuation(FOREST, about, semivalue, owners=owners, mean=mean, progress=progress)
 
 
-def _target_votes(
+def target_votes(
     X: Any, X_val: Any, targets: Targets, forest: Any, settings: tuple[int, int, int],
     progress: bool,  # noqa: FBT001
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip

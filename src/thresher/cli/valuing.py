@@ -139,8 +139,14 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     }
 
 
+def _written(entry: Any) -> str:
+    return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
+
+
 def _say_suggestions(done: Any) -> None:
     """How many rows got each suggestion, if there are any, and where to look first."""
+    from thresher.runs.next_step import CHANGING
+
     if done.suggestions is not None:
         say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
     if done.forecast is not None:
@@ -150,12 +156,13 @@ def _say_suggestions(done: Any) -> None:
         say("look first at:" if "score" in done.worst[0] else "lowest values:")
     for found in done.worst:
         id_, label, best = (
-            shortened(str(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best_label")
+            shortened(_written(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best")
         )
         name = f" ({id_})" if "id" in found else ""
         word = found.get("suggestion", "")
-        advice = f"{word} to {best}" if word == "relabel" else word
-        what = f"label {label}, {advice}".rstrip(", ")
+        advice = f"{word} to {best}" if word in CHANGING else word
+        kind = "target" if done.settings.numbers else "label"
+        what = f"{kind} {label}, {advice}".rstrip(", ")
         number = f"score {found['score']:.2f}" if "score" in found else f"{found['value']:.4g}"
         say(f"  row {found['row']}{name}: {number}, {what}")
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from thresher.errors import InputError, ThresherWarning, option
+from thresher.errors import ThresherWarning
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import Points, Validation, check_pair, count_twins, tell_of_twins
 from thresher.metrics import measure
 from thresher.neighbors.kernel import check_kernel
-from thresher.runs.settings import AUTO, RETRAINING, Settings
+from thresher.runs.radii import radius_of
+from thresher.runs.settings import RETRAINING, Settings
 from thresher.valuation import Valuation
 
 FAR = 1e30  # beyond all numbers that mean something
@@ -30,6 +30,10 @@ def value_data(
 
     Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.
     """
+    if settings.numbers:
+        from thresher.runs.target_methods import value_targets
+
+        return *value_targets(settings, data, owners=owners, progress=progress), None
     if settings.method == "forest":
         return *_forest(settings, data, owners=owners, progress=progress), None
     if settings.method == "knn":
@@ -94,19 +98,6 @@ def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> V
         settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
     )
     return zero_budget_score(*data, radius=radius, **common)
-
-
-def radius_of(settings: Settings, validation_points: int, suggest: Callable[[], float]) -> float:
-    """The radius of the settings, or the one that the validation set suggests."""
-    if settings.radius != AUTO:
-        return float(settings.radius)
-    if validation_points < 2:
-        more = "hold out more rows, or give" if settings.validation is None else "give more, or"
-        raise InputError(
-            f"{option('radius', AUTO)} needs two validation points at least, there is one: {more} "
-            "a number"
-        )
-    return float(suggest())
 
 
 def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
