@@ -209,7 +209,7 @@ def demo(
 
     Example: thresher federate demo --silos 5 --out prices.json
     """
-    from thresher.federate.demo import play_demo
+    from thresher.cli.federate_demo import play_demo
     from thresher.files import check_free
 
     check_free(out, [], force=force)
