@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
     from thresher.tables.file_scan import Scan
+    from thresher.target_findings import TargetFindings
     from thresher.tknn import tknn_shapley, zero_budget_score
     from thresher.valuation import Valuation
 
@@ -88,6 +89,7 @@ __all__ = [
     "SeededKNNRelease",
     "SeededRelease",
     "TKNNClassifier",
+    "TargetFindings",
     "ThresherError",
     "ThresherWarning",
     "TwinWarning",
@@ -142,6 +144,7 @@ _LATER = {
     "SeededKNNRelease": "thresher.privacy.dp_knn",
     "SeededRelease": "thresher.privacy.release",
     "TKNNClassifier": "thresher.classifier",
+    "TargetFindings": "thresher.target_findings",
     "Valuation": "thresher.valuation",
     "add_feature_noise": "thresher.corrupt",
     "audit_mechanism": "thresher.attack.audit",

@@ -20,7 +20,7 @@ def value_players(
     json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
-    from thresher.runs import value_owners
+    from thresher.runs.owner_run import value_owners
 
     check_targets(settings, out, report, force=force)
     valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())

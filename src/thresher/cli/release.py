@@ -78,7 +78,7 @@ def release(
     from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.hints import missing_labels
-    from thresher.tables import read_labeled, read_private, same_columns
+    from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)

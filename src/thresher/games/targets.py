@@ -131,7 +131,7 @@ class TargetGame:
     def utility(self, sums: Integers) -> float:
         """The utility of all counted points: minus the squared errors."""
         near = np.maximum(sums[0], 1)
-        errors = np.where(sums[0] > 0, _centered(sums, self.judges)[0] / near, self._none)
+        errors = np.where(sums[0] > 0, centered(sums, self.judges)[0] / near, self._none)
         return -float((errors**2).sum())
 
     @property
@@ -150,7 +150,7 @@ def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
     return count, first, squares.astype(np.float64)
 
 
-def _centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
+def centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
     """The sums of z and z^2 in each cell, z = u less the judge's target.
 
     Around the nearest whole number they are exact; what is left of a step is moved in floats.
@@ -173,7 +173,7 @@ def quadratics(
     The point is a member, who is among the sums, or a newcomer. Where nobody was counted the price
     of a member is that of the only one there could be.
     """
-    one, two = _centered(sums, judges)
+    one, two = centered(sums, judges)
     own = 0.0 if newcomer else 1.0
     others = np.maximum(sums[0] - int(own), 0)
     near = moments(semivalue, others + 1)

@@ -24,7 +24,7 @@ from thresher.kernels.pairs import settle
 from thresher.kernels.target_sums import sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
 from thresher.neighbors.groups import Groups, clear_bits
-from thresher.neighbors.tree import Advance
+from thresher.neighbors.visits import Advance
 from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
