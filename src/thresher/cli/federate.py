@@ -75,7 +75,7 @@ def task(
     from thresher.federate.tasks import Task
     from thresher.federate.terms import least_survivors
     from thresher.files import check_free
-    from thresher.tables import read_labeled
+    from thresher.tables.labeled import read_labeled
 
     check_free(out, [validation, key], force=force)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
@@ -168,7 +168,7 @@ def join(
     from thresher.federate.silo import PATIENCE, Silo
     from thresher.federate.tasks import Task
     from thresher.files import check_free
-    from thresher.tables import read_private
+    from thresher.tables.labeled import read_private
 
     for target in (out, out_prices):
         if target is not None:
@@ -261,7 +261,7 @@ def _like(X: Any, columns: Any, ignore: str | None, owner: str | None) -> Any:
         return X
     import pyarrow as pa
 
-    from thresher.tables import same_columns
+    from thresher.tables.labeled import same_columns
 
     empty = pa.table({name: pa.array([], pa.float64()) for name in columns})
     left_out = [*split_names(ignore), *([] if owner is None else [owner])]

@@ -40,6 +40,8 @@ class Silo:
         A `Ledger` or its path, charged before anything leaves this silo.
     reveal_exact_counts
         Say so to take part in a task without noise.
+    noise
+        For tests: another source of noise than the operating system's entropy.
     """
 
     def __init__(
