@@ -31,8 +31,8 @@ LAYERS = {
     },
     "findings": {
         "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
-        "paper", "payouts", "plots", "report", "review", "second_look", "stability", "tables", "target_advice",
-        "target_findings",
+        "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
+        "target_advice", "target_findings",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip

@@ -25,6 +25,7 @@ from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
 from thresher.cli.payout import payout
+from thresher.cli.plan import plan
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
@@ -55,7 +56,7 @@ app = typer.Typer(
 app.add_typer(ledger, name="ledger")
 app.add_typer(federate, name="federate")
 for verb in (
-    demo, inspect, value, clean, payout, release, appraise, attack, audit, embed, reproduce,
+    demo, inspect, value, clean, payout, plan, release, appraise, attack, audit, embed, reproduce,
 ):  # fmt: skip
     app.command()(verb)
 

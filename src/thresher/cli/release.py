@@ -120,7 +120,7 @@ def _error(found: Any) -> str:
     if found.is_noise:
         return "; how good it is cannot be told: its table cannot be told from noise"
     told = found.relative_error
-    return "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
+    return "" if told is None else f"; expected relative error {told:.3g}"
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ def value_in_memory(
     check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
     check = partial(check_columns, path=out, json=json)
-    with explained(settings):
+    with explained(settings, out=out, report=report):
         valued = value_files(settings, progress=show, check=check)
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     wrote = [] if out is None else write_results(out, valued, force=force)
@@ -70,6 +70,7 @@ def value_in_parts(
     settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points that are read in parts; the outcome for programs."""
+    from thresher.runs.inspection import explained
     from thresher.runs.table_file import value_to_file
 
     check_targets(settings, out, report, force=force)
@@ -79,9 +80,12 @@ def value_in_parts(
             "of a part of the table without --memory"
         )
     if out is None:
-        raise InputError("--memory needs --out, the file that the table goes to")
+        raise InputError(
+            "--memory needs --out, the file that the table goes to: use --out values.parquet"
+        )
     show = sys.stderr.isatty()
-    done = value_to_file(settings, out, checkpoint=checkpoint, force=force, progress=show)
+    with explained(settings, out=out, checkpoint=checkpoint):
+        done = value_to_file(settings, out, checkpoint=checkpoint, force=force, progress=show)
     return _said(done, out)
 
 
@@ -89,6 +93,7 @@ def value_on_cluster(
     settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points on a cluster; the outcome for programs."""
+    from thresher.runs.inspection import explained
     from thresher.runs.table_folder import value_to_folder
 
     if report is not None:
@@ -96,9 +101,9 @@ def value_on_cluster(
     if out is None:
         raise InputError("--engine dask needs --out, the folder that the workers write to")
     show = sys.stderr.isatty()
-    return _said(
-        value_to_folder(settings, out, scheduler=scheduler, force=force, progress=show), out
-    )
+    with explained(settings, out=out, scheduler=scheduler):
+        done = value_to_folder(settings, out, scheduler=scheduler, force=force, progress=show)
+    return _said(done, out)
 
 
 def _said(done: Any, out: Path | None) -> dict[str, Any]:

@@ -77,12 +77,15 @@ class TreeBlock:
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
-    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums of the targets near each validation point; see `kernels.target_sums`."""
-        found = np.zeros((4, self.columns.stop - self.columns.start), np.int64)
+    def sum_targets(
+        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
+    ) -> NDArray[np.int64]:
+        """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
+        found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
         sum_visits(
-            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, targets, found
-        )
+            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, targets, groups,
+            found,
+        )  # fmt: skip
         return found
 
     def take_out(self, places: NDArray[np.uint32]) -> None:

@@ -88,8 +88,9 @@ def dp_tknn_shapley(
         owner is taken for one point, so that values of owners with many points are too large: a
         `ScaleWarning` and the record say so, and nobody should be paid by them.
     points
-        About how many points there are: a number that is public, or a guess. With it a release
-        that would be noise is refused before it is charged; the points themselves are not asked.
+        About how many points there are: a number that is public, or a guess. The bound of the table
+        then fits it, and a release that would be noise is refused before it is charged; the points
+        themselves are not asked.
     anyway
         Release it even so.
 
@@ -127,9 +128,10 @@ def dp_tknn_shapley(
         validation, check_radius(radius), budget, check_adjacency(adjacency),
         "point" if owners is None else "owner", check_semivalue(semivalue),
         check_points_per_owner(points_per_owner, owners=owners is not None),
+        None if points is None else check_count(option("points"), points),
     )  # fmt: skip
     design = design_release(mechanism, setting)
-    _check_foretold(design, points, anyway=anyway)
+    _check_foretold(design, anyway=anyway)
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
@@ -159,16 +161,14 @@ def dp_tknn_shapley(
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
 
 
-def _check_foretold(design: Design, points: object, *, anyway: object) -> None:
+def _check_foretold(design: Design, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
-    anyway = check_flag("anyway", anyway)
+    anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
         both = f"{option('anyway')} goes with {option('points')}"
         raise InputError(f"{both}: without it no release is judged")
-    if points is not None:
-        number = check_count(option("points"), points)
-        if not anyway:
-            check_more_than_noise(design, number)
+    if points is not None and not anyway:
+        check_more_than_noise(design, points)
 
 
 def release_record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:

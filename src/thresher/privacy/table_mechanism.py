@@ -28,7 +28,17 @@ from thresher.privacy.accountants import (
     gaussian_mu,
 )
 from thresher.privacy.contributions import Contributions, clipped_weights
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
+from thresher.privacy.design import (
+    DRAWS,
+    OWNER_SCALE,
+    UNKNOWN_SIZE,
+    Design,
+    Floats,
+    Integers,
+    Setting,
+    Unit,
+)
+from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior, Public, priceable, total_deviations
 
@@ -49,8 +59,10 @@ class Table:
     ----------
     bound
         B, the squared length that one unit may move the table by: a number chosen without looking
-        at the points, "usual" (a quarter of the validation points are near no more than that) or
-        "certified" (no point can be near more, so that nothing is clipped).
+        at the points, "usual" or "certified" (no point can be near more, so that nothing is
+        clipped). The usual one fits the number of points, by a simulation on the validation set,
+        where that number is public (`points=`). Where it is not, a quarter of the validation points
+        are near no more than that.
     prior
         Whether the public validation set serves as a prior for the counts.
     """
@@ -79,6 +91,9 @@ class Table:
             return certified_bound(setting.validation, setting.radius)
         if public is None:
             return len(setting.validation)
+        if setting.points is not None and self.prior:
+            make = lambda bound: TableDesign(setting, bound, public)  # noqa: E731
+            return fitted_bound(public, setting, setting.points, make)
         return usual_bound(public, setting.points_per_owner or 1)
 
 
@@ -115,9 +130,11 @@ class TableDesign(Design):
         return self.sigma * math.sqrt(self.excess)
 
     @property
-    def tells_error(self) -> bool:
+    def untold(self) -> str:
         """The prior knows what clipping takes from points, not from owners of many points."""
-        return self.public is not None and self.setting.knows_size
+        if self.public is None:
+            return "without the prior nothing tells what clipping takes away"
+        return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
     def record(self) -> dict[str, Any]:
