@@ -20,9 +20,14 @@ from ugly import ROWS, cells, column, german, label, plain, table, workbook, x
 import thresher as th
 from thresher.cli import app, streams
 from thresher.errors import ExtraError, InputError, UndecidedError, in_options, message_of
-from thresher.runs import Settings, inspect_files, value_files, value_to_file
-from thresher.tables import json_lines, read_table, write_cleaned
+from thresher.runs.inspection import inspect_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
+from thresher.runs.table_file import value_to_file
+from thresher.tables import json_lines
+from thresher.tables.clean_copy import write_cleaned
 from thresher.tables.columns import choose_columns
+from thresher.tables.reader import read_table
 
 ROLES = ("label", "id", "owner")
 

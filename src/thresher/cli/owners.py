@@ -20,8 +20,9 @@ def value_players(
     json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
-    from thresher.runs import explained, value_owners
     from thresher.runs.guessed import guesses_in_words
+    from thresher.runs.inspection import explained
+    from thresher.runs.owner_run import value_owners
 
     check_targets(settings, out, report, force=force)
     with explained(settings, out=out, report=report, scheduler=scheduler):

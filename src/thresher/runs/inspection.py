@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs.problems import ProblemSearch
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess
@@ -108,6 +107,8 @@ def inspect_files(settings: Settings) -> Inspection:
     >>> found.command.replace(str(path), "a.csv")
     'thresher value a.csv --label kind --id id'
     """
+    from thresher.runs.problems import ProblemSearch
+
     search = ProblemSearch(settings)
     for _ in range(ROUNDS):
         before, found = search.settings, len(search.problems)

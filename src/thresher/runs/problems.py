@@ -157,12 +157,14 @@ class ProblemSearch:
             self.leave_out("")
 
     def _fix_task(self, table: Table) -> None:
+        """Numbers that may be either are rather amounts; else classes."""
         before = self.settings
-        with contextlib.suppress(InputError):
-            self.fix(task="classification")
-            point_columns(self.settings, table)
-            return
-        self.settings = before
+        for task in ("regression", "classification"):
+            with contextlib.suppress(InputError):
+                self.fix(task=task)
+                point_columns(self.settings, table)
+                return
+            self.settings = before
 
     def _check_features(self, table: Table, points: Columns, blank: Columns | None) -> None:
         """Read every feature as the run would."""

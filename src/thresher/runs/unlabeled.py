@@ -38,7 +38,7 @@ def check_labeled(settings: Settings, table: Table) -> None:
     if settings.unlabeled is not None or label not in table.data.column_names:
         return
     empty = np.flatnonzero(table.data.column(label).is_null().to_numpy())
-    if len(empty):
+    if len(empty) and not settings.numbers:  # numbers say it in their own words
         where = f"{table.name} column {label!r} has missing labels in {rows_text(empty)}"
         if settings.in_parts:
             raise InputError(f"{where}: drop or fill those rows")
