@@ -20,8 +20,8 @@ TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 LAYERS = {
     "bottom": {"drafts", "errors", "hooks", "kernels", "progress", "version"},
     "inputs": {
-        "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "spelling",
-        "threads", "times",
+        "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "ranking",
+        "spelling", "threads", "times",
     },
     "mathematics": {"games", "neighbors"},
     "valuation": {
