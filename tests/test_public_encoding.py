@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import thresher as th
-from thresher.runs import appraise_files
+from thresher.runs.appraisal import appraise_files
 from thresher.runs.public_encoding import Preparation, read_radius
 from thresher.tables.labeled import read_private
 

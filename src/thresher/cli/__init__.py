@@ -20,6 +20,7 @@ from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
 from thresher.cli.demo import demo
 from thresher.cli.embed import embed
+from thresher.cli.federate import app as federate
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
@@ -53,6 +54,7 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
+app.add_typer(federate, name="federate")
 for verb in (
     demo, inspect, value, clean, payout, plan, release, appraise, attack, audit, embed, reproduce,
 ):  # fmt: skip

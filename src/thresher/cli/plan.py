@@ -38,7 +38,7 @@ def plan(
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
     """
     from thresher.privacy.plan import plan_release
-    from thresher.tables import read_labeled, same_columns
+    from thresher.tables.labeled import read_labeled, same_columns
 
     if plot is not None:
         from thresher.attack.plots import check_kind

@@ -94,7 +94,7 @@ def release(
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.hints import missing_labels
     from thresher.runs.public_encoding import Preparation, read_radius
-    from thresher.tables import read_labeled, read_private, same_columns
+    from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)

@@ -24,7 +24,7 @@ from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Advance
+from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise

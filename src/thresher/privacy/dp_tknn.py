@@ -22,7 +22,7 @@ from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import check_validation, kept
-from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
@@ -138,7 +138,7 @@ def dp_tknn_shapley(
     numbers = None if known_owners is None else number_owners(known_owners)[private.where]
     units = Units.of(numbers, len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
-    record = _record(design, version, seeded=seed is not None)
+    record = release_record(design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
@@ -152,7 +152,7 @@ def dp_tknn_shapley(
         noise = design.noise(source)  # before anything is counted
         table = design.measure(contributions, source) + noise
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
-        whole = record | {"ledger": entry, "table_digest": _digest(table)}
+        whole = record | {"ledger": entry, "table_digest": table_digest(table)}
         return {"record": whole, "table": table.tolist()}
 
     body, new = _through(ledger, design, record, draw)
@@ -171,8 +171,8 @@ def _check_foretold(design: Design, *, anyway: object) -> None:
         check_more_than_noise(design, points)
 
 
-def _record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
-    """What is known before the points are counted."""
+def release_record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
+    """What is known before the points are counted; all of it is public."""
     setting = design.setting
     pure = design.record["mechanism"] == "cells"
     return {
@@ -204,14 +204,20 @@ def _through(
     if ledger is None:
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    if book.unit == "owner" and design.setting.unit == "point":
-        owners = either("owners=", option("owner"))
-        raise InputError(f"the ledger protects owners: pass {owners}")
-    cost = design.cost(book.adjacency, book.unit, book.filter)
+    cost = ledger_cost(book, design)
     # a name for the question; nothing private is in it: it becomes part of published hashes
     request = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
     return book.release(request, cost, record, draw)
 
 
-def _digest(table: NDArray[np.int64]) -> str:
+def ledger_cost(book: Ledger, design: Design) -> Cost:
+    """What a release costs this ledger."""
+    if book.unit == "owner" and design.setting.unit == "point":
+        owners = either("owners=", option("owner"))
+        raise InputError(f"the ledger protects owners: pass {owners}")
+    return design.cost(book.adjacency, book.unit, book.filter)
+
+
+def table_digest(table: NDArray[np.int64]) -> str:
+    """The digest of a released table, as its record states it."""
     return hashlib.sha256(repr(table.shape).encode() + table.tobytes()).hexdigest()

@@ -116,11 +116,12 @@ def plan_release(
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
     designs = [design_release(each, setting) for each in mechanisms]
-    plans = [_plan(design, public, points) for design in designs]
+    plans = [plan_design(design, public, points) for design in designs]
     return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
 
 
-def _plan(design: Design, public: Public, n: int) -> Plan:
+def plan_design(design: Design, public: Public, n: int) -> Plan:
+    """What a design is expected to give for n points like those of the validation set."""
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)

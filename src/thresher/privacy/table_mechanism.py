@@ -104,6 +104,7 @@ class TableDesign(Design):
     setting: Setting
     bound: int
     public: Public | None
+    excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
 
     @property
     def scale(self) -> int:
@@ -117,11 +118,16 @@ class TableDesign(Design):
 
     @cached_property
     def sigma(self) -> float:
-        """Of the noise on the scaled table."""
+        """Of the noise on the scaled table that the guarantee counts on."""
         budget = self.setting.budget
         return discrete_sigma(
             self.length(self.setting.adjacency), gaussian_mu(budget.epsilon, budget.delta)
         )
+
+    @property
+    def drawn_sigma(self) -> float:
+        """Of all noise on the scaled table."""
+        return self.sigma * math.sqrt(self.excess)
 
     @property
     def untold(self) -> str:
@@ -136,7 +142,7 @@ class TableDesign(Design):
         return {
             "mechanism": "table",
             "noise": "discrete Gaussian",
-            "sigma": self.sigma / self.scale,
+            "sigma": self.drawn_sigma / self.scale,
             "bound": self.bound,
             "scale": self.scale,
             "scheme": "no sampling",
@@ -159,7 +165,7 @@ class TableDesign(Design):
     def noise(self, source: Noise) -> Integers:
         """Two discrete Gaussians a validation point."""
         m = len(self.setting.validation)
-        return source.gaussian(self.sigma, 2 * m).reshape(2, m)
+        return source.gaussian(self.drawn_sigma, 2 * m).reshape(2, m)
 
     def footprint(self, contributions: Contributions) -> Integers:
         """The scaled table of clipped counts."""
@@ -191,7 +197,7 @@ class TableDesign(Design):
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""
-        table, sigma = release.ravel() / self.scale, self.sigma / self.scale
+        table, sigma = release.ravel() / self.scale, self.drawn_sigma / self.scale
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
             return table, table + sigma * random.standard_normal((DRAWS, len(table)))
