@@ -79,7 +79,9 @@ def test_from_an_empty_folder_to_a_statement(client, market):  # noqa: F811
     of_one = f"/api/tasks/{task}/statements/{mine['owner']}"
     assert client.get(of_one, headers=operator).json() == mine
     assert client.get(of_one, headers=owners[1]).status_code == 403
-    assert client.get(f"/api/tasks/{task}/release", headers=buyer).json()["record"]["unit"] == "owner"
+    assert (
+        client.get(f"/api/tasks/{task}/release", headers=buyer).json()["record"]["unit"] == "owner"
+    )
     assert "<html" in client.get(f"/api/tasks/{task}/report", headers=buyer).text
     deleted = client.delete(f"/api/tasks/{task}/rows", headers=owners[0])
     assert deleted.json() == {"deleted": 1}

@@ -22,10 +22,12 @@ from thresher.cli.demo import demo
 from thresher.cli.embed import embed
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
+from thresher.cli.market import app as market
 from thresher.cli.options import given
 from thresher.cli.payout import payout
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
+from thresher.cli.serve import serve, work
 from thresher.cli.value import value
 from thresher.cli.words import flushed, in_words, say, say_warning, say_whole
 from thresher.errors import BudgetError, ThresherError, UndecidedError, in_options
@@ -52,8 +54,10 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
+app.add_typer(market, name="market")
 for verb in (
     demo, inspect, value, clean, payout, release, appraise, attack, audit, embed, reproduce,
+    serve, work,
 ):  # fmt: skip
     app.command()(verb)
 

@@ -14,7 +14,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from thresher.market import members, schemas, tasks, uploads
+from thresher.market import members, planning, schemas, tasks, uploads
+from thresher.market.export import export
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
 from thresher.market.receipts import SALT_BYTES
@@ -158,6 +159,13 @@ def get_validation(task: str, market: InMarket, actor: Actor) -> Response:
     return Response(found.validation, media_type=media_type(found.kind))
 
 
+@router.get("/tasks/{task}/plan", summary="The error and the reserve to expect (buyer)")
+def get_plan(task: str, market: InMarket, actor: Actor) -> schemas.PlanOut:
+    with market.database.reading() as session:
+        found = tasks.theirs(session, actor, task)
+    return schemas.PlanOut(**planning.plan(tasks.question_of(found)))
+
+
 @router.post("/tasks/{task}/publish", summary="Open a draft to owners (buyer)")
 def publish(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
     with market.database.writing() as session:
@@ -260,6 +268,12 @@ def get_statement_of(
     return _statement(market, actor, task, owner)
 
 
+@router.get("/export", summary="Everything public about the market (auditor)")
+def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
+    members.require_role(actor, "auditor", "operator")
+    return export(market)
+
+
 def kind_of(request: Request) -> str:
     """The kind of file in the body of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -321,7 +335,7 @@ def _member(member: Member) -> schemas.MemberOut:
 def _task(session: Session, task: Task) -> schemas.TaskOut:
     return schemas.TaskOut(
         id=task.id, title=task.title, state=task.state, reason=task.reason,  # type: ignore[arg-type]
-        terms=task.terms, radius=task.radius, opens=task.opens, closes=task.closes,
+        terms=task.terms, opens=task.opens, closes=task.closes,
         published=task.published, closed=task.closed,
         roster=[schemas.OwnerOut(id=o.id, name=o.name) for o in tasks.roster(session, task.id)],
         commitments=uploads.commitments(session, task),

@@ -127,7 +127,9 @@ class Question:
         more = [name for name in table.column_names if name not in set(self.columns)]
         for what, names in (("lacks", missing), ("has, but the task does not know,", more)):
             if names:
-                raise InputError(f"the file {what} the columns {', '.join(map(repr, names[:TOLD]))}")
+                raise InputError(
+                    f"the file {what} the columns {', '.join(map(repr, names[:TOLD]))}"
+                )
         return table.select([*self.columns])
 
 

@@ -89,7 +89,6 @@ class TaskOut(BaseModel):
     state: Literal["draft", "open", "closing", "paid", "unpaid", "refused"]
     reason: str | None
     terms: dict[str, Any]
-    radius: float | None
     opens: datetime
     closes: datetime
     published: datetime | None

@@ -59,9 +59,10 @@ def settle(market: Market, worker: str, task_id: str) -> str:
 def rows_by_owner(session: Session, task: Task) -> dict[str, Rows]:
     """All rows that count, by owner, in the order in which they were handed in."""
     kept = select(Upload.owner, Upload.packed).where(
-        Upload.task == task.id, Upload.withdrawn.is_(None)
+        Upload.task == task.id, Upload.packed.is_not(None)
     )
     parts: dict[str, list[Rows]] = {}
+    packed: Any
     for owner, packed in session.execute(kept.order_by(Upload.owner, Upload.number)):
         parts.setdefault(owner, []).append(Rows.unpack(packed))
     return {
@@ -111,9 +112,7 @@ def _page(release: Any) -> str:
         return path.read_text(encoding="utf-8")
 
 
-def _write(
-    session: Session, task: Task, settled: Settled, page: str, names: Sequence[str]
-) -> None:
+def _write(session: Session, task: Task, settled: Settled, page: str, names: Sequence[str]) -> None:
     """Keep all that the task ends with."""
     task.state, task.reason = settled.state, settled.reason
     if settled.release is None:

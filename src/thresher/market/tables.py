@@ -73,7 +73,6 @@ class Task(Base):
     terms: Mapped[dict[str, Any]]
     validation: Mapped[bytes | None]
     kind: Mapped[str | None]  # of the validation set's file
-    radius: Mapped[float | None]
     opens: Mapped[datetime]
     closes: Mapped[datetime]
     created: Mapped[datetime]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import select, update
@@ -12,6 +15,7 @@ from sqlalchemy.orm import Session
 from thresher.errors import InputError
 from thresher.market.members import add_member, require_role
 from thresher.market.questions import Question
+from thresher.market.receipts import canonical
 from thresher.market.refusals import Refusal, too_late, unknown, unusable
 from thresher.market.tables import Invitation, Job, Member, Place, Task
 from thresher.market.terms import Terms
@@ -61,12 +65,16 @@ def _is_theirs(actor: Member, task: Task) -> bool:
     return actor.role == "operator" or actor.id == task.buyer
 
 
-def set_validation(session: Session, actor: Member, task_id: str, content: bytes, kind: str) -> Task:
+def set_validation(
+    session: Session, actor: Member, task_id: str, content: bytes, kind: str
+) -> Task:
     """Give a draft its validation set."""
     task = theirs(session, actor, task_id)
     if task.state != "draft":
         raise too_late("the task is published: its validation set is fixed")
-    task.radius = Question.read(Terms.of(task.terms), content, kind).radius
+    terms = Terms.of(task.terms)
+    radius = Question.read(terms, content, kind).radius  # the suggested one, if none was named
+    task.terms = replace(terms, radius=radius).document()
     task.validation, task.kind = content, kind
     return task
 
@@ -75,7 +83,12 @@ def question_of(task: Task) -> Question:
     """The question of a task that has its validation set."""
     if task.validation is None or task.kind is None:
         raise too_late("the task has no validation set yet: upload one first")
-    return Question.read(Terms.of(task.terms), task.validation, task.kind)
+    return _read(task.validation, task.kind, canonical(task.terms))
+
+
+@lru_cache(maxsize=32)
+def _read(validation: bytes, kind: str, terms: bytes) -> Question:
+    return Question.read(Terms.of(json.loads(terms)), validation, kind)
 
 
 def publish(session: Session, actor: Member, task_id: str) -> Task:

@@ -4,7 +4,5 @@ from alembic import context
 
 from thresher.market.tables import Base
 
-context.configure(
-    connection=context.config.attributes["connection"], target_metadata=Base.metadata
-)
+context.configure(connection=context.config.attributes["connection"], target_metadata=Base.metadata)
 context.run_migrations()
