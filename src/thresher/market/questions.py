@@ -26,7 +26,7 @@ from thresher.market.terms import Terms
 from thresher.privacy.private_points import read_points
 from thresher.privacy.rows import read_features
 from thresher.radius import suggest_radius
-from thresher.tables import read_labeled, read_private, same_columns
+from thresher.tables.labeled import read_labeled, read_private, same_columns
 from thresher.times import arrow_entries
 
 KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
