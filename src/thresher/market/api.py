@@ -117,7 +117,7 @@ def list_tasks(market: InMarket, actor: Actor) -> list[schemas.TaskOut]:
     with market.database.reading() as session:
         found = session.scalars(select(Task).order_by(Task.created)).all()
         return [
-            _task(session, task)
+            task_out(session, task)
             for task in found
             if task.state != "draft" or actor.id == task.buyer or actor.role == "operator"
         ]
@@ -128,13 +128,13 @@ def draft_task(new: schemas.NewTask, market: InMarket, actor: Actor) -> schemas.
     document = new.model_dump(exclude={"title", "opens", "closes"})
     with market.database.writing() as session:
         task = tasks.draft(session, actor, new.title, Terms.of(document), new.opens, new.closes)
-        return _task(session, task)
+        return task_out(session, task)
 
 
 @router.get("/tasks/{task}", summary="A task")
 def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
     with market.database.reading() as session:
-        return _task(session, tasks.seen(session, actor, task))
+        return task_out(session, tasks.seen(session, actor, task))
 
 
 @router.put("/tasks/{task}/validation", summary="The validation set of a draft (buyer)")
@@ -145,7 +145,7 @@ async def put_validation(
 
     def put() -> schemas.TaskOut:
         with market.database.writing() as session:
-            return _task(session, tasks.set_validation(session, actor, task, content, kind))
+            return task_out(session, tasks.set_validation(session, actor, task, content, kind))
 
     return await run_in_threadpool(put)
 
@@ -169,13 +169,13 @@ def get_plan(task: str, market: InMarket, actor: Actor) -> schemas.PlanOut:
 @router.post("/tasks/{task}/publish", summary="Open a draft to owners (buyer)")
 def publish(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
     with market.database.writing() as session:
-        return _task(session, tasks.publish(session, actor, task))
+        return task_out(session, tasks.publish(session, actor, task))
 
 
 @router.post("/tasks/{task}/close", summary="Close a task before its time (buyer)")
 def close(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
     with market.database.writing() as session:
-        return _task(session, tasks.close(session, actor, task))
+        return task_out(session, tasks.close(session, actor, task))
 
 
 @router.post("/tasks/{task}/invitations", status_code=201, summary="Invite an owner (buyer)")
@@ -194,7 +194,7 @@ def join(asked: schemas.Joining, market: InMarket, actor: MaybeActor) -> schemas
 @router.get("/tasks/{task}/uploads", summary="My uploads (owner)")
 def list_uploads(task: str, market: InMarket, actor: Actor) -> list[schemas.UploadOut]:
     with market.database.reading() as session:
-        return [_upload(each) for each in uploads.listed(session, actor, task)]
+        return [upload_out(each) for each in uploads.listed(session, actor, task)]
 
 
 @router.post("/tasks/{task}/uploads", status_code=201, summary="Hand in rows (owner)")
@@ -208,7 +208,7 @@ async def add_upload(
         with market.database.reading() as session:
             question = tasks.question_of(tasks.seen(session, actor, task))
         with market.database.writing() as session:
-            return _upload(
+            return upload_out(
                 uploads.take(
                     session, actor, task, content=content, kind=kind, salt=read_salt(salt),
                     question=question, sign=market.sign, replaces=replaces,
@@ -332,7 +332,8 @@ def _member(member: Member) -> schemas.MemberOut:
     )
 
 
-def _task(session: Session, task: Task) -> schemas.TaskOut:
+def task_out(session: Session, task: Task) -> schemas.TaskOut:
+    """The public facts of a task."""
     return schemas.TaskOut(
         id=task.id, title=task.title, state=task.state, reason=task.reason,  # type: ignore[arg-type]
         terms=task.terms, opens=task.opens, closes=task.closes,
@@ -342,7 +343,8 @@ def _task(session: Session, task: Task) -> schemas.TaskOut:
     )  # fmt: skip
 
 
-def _upload(upload: Upload) -> schemas.UploadOut:
+def upload_out(upload: Upload) -> schemas.UploadOut:
+    """What the owner sees of an upload."""
     return schemas.UploadOut(
         id=upload.id, time=upload.received, rows=upload.rows,
         withdrawn=upload.withdrawn is not None, receipt=upload.receipt,

@@ -11,10 +11,10 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from thresher.errors import InputError
-from thresher.market import api
+from thresher.market import api, web
 from thresher.market.guards import Guards, Limits, answer
 from thresher.market.market import Market
 from thresher.market.refusals import Refusal, unusable
@@ -56,6 +56,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     )  # fmt: skip
     app.state.market = market
     app.include_router(api.router)
+    app.include_router(web.router)
     app.add_middleware(Guards, limits=limits or Limits())
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(InputError, _unusable)
@@ -65,8 +66,12 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     return app
 
 
-async def _refused(_: Request, error: Any) -> JSONResponse:
-    return answer(error)
+async def _refused(request: Request, error: Any) -> Response:
+    """A refusal, as JSON for programs and as a page for people."""
+    if request.url.path.startswith("/api"):
+        return answer(error)
+    template = "login.html.jinja" if error.status == 401 else "base.html.jinja"
+    return web.page(request, None, template, problem=error.message, status=error.status)
 
 
 async def _unusable(_: Request, error: Any) -> JSONResponse:
