@@ -7,7 +7,7 @@ says who did what when stays.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, DateTime, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.engine import Dialect
@@ -23,11 +23,15 @@ class UtcTime(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(
+        self, value: datetime | None, dialect: Dialect  # noqa: ARG002
+    ) -> datetime | None:
         """What is stored: the time in UTC."""
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(
+        self, value: datetime | None, dialect: Dialect  # noqa: ARG002
+    ) -> datetime | None:
         """What is read: a time that knows it is UTC."""
         if value is None:
             return None
@@ -37,7 +41,9 @@ class UtcTime(TypeDecorator[datetime]):
 class Base(DeclarativeBase):
     """What all tables have in common: how Python's types are stored."""
 
-    type_annotation_map = {datetime: UtcTime, dict[str, Any]: JSON, str: Text, bytes: LargeBinary}
+    type_annotation_map: ClassVar = {
+        datetime: UtcTime, dict[str, Any]: JSON, str: Text, bytes: LargeBinary,
+    }  # fmt: skip
 
 
 class Member(Base):

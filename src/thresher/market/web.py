@@ -183,28 +183,6 @@ def show(request: Request, task: str, reader: Reader, market: api.InMarket) -> R
     return _task_page(request, market, reader, task)
 
 
-@router.post("/tasks/{task}/{action}")
-def act(request: Request, task: str, action: str, writer: Writer, market: api.InMarket) -> Response:
-    """Publish, close, or invite an owner."""
-    try:
-        with market.database.writing() as session:
-            if action == "invitations":
-                code = tasks.invite(session, writer, task)
-            elif action in {"publish", "close"}:
-                {"publish": tasks.publish, "close": tasks.close}[action](session, writer, task)
-            else:
-                raise Refusal(404, "not_found", "there is no such page")
-    except Refusal as refused:
-        return _task_page(request, market, writer, task, refused)
-    if action != "invitations":
-        return RedirectResponse(f"/tasks/{task}", 303)
-    return page(
-        request, writer, "secret.html.jinja", what="An invitation for one owner", secret=code,
-        advice="Send this code to one owner. It is shown this once and works once.",
-        back=f"/tasks/{task}",
-    )  # fmt: skip
-
-
 @router.post("/tasks/{task}/uploads")
 def upload(
     request: Request, task: str, writer: Writer, market: api.InMarket, rows: UploadFile
@@ -228,6 +206,28 @@ def upload(
         request, writer, "secret.html.jinja", what=f"{made.rows} rows were taken", secret=receipt,
         advice="This is your receipt. Keep it to yourself: with its salt you can show later what "
         "you handed in, and others could check a guess.", back=f"/tasks/{task}",
+    )  # fmt: skip
+
+
+@router.post("/tasks/{task}/{action}")
+def act(request: Request, task: str, action: str, writer: Writer, market: api.InMarket) -> Response:
+    """Publish, close, or invite an owner."""
+    known: dict[str, Callable[..., Any]] = {
+        "publish": tasks.publish, "close": tasks.close, "invitations": tasks.invite,
+    }  # fmt: skip
+    if action not in known:
+        raise Refusal(404, "not_found", "there is no such page")
+    try:
+        with market.database.writing() as session:
+            code = known[action](session, writer, task)
+    except Refusal as refused:
+        return _task_page(request, market, writer, task, refused)
+    if action != "invitations":
+        return RedirectResponse(f"/tasks/{task}", 303)
+    return page(
+        request, writer, "secret.html.jinja", what="An invitation for one owner", secret=code,
+        advice="Send this code to one owner. It is shown this once and works once.",
+        back=f"/tasks/{task}",
     )  # fmt: skip
 
 
