@@ -280,6 +280,48 @@ def verify_pay(
     show_json(own_line(found[0], owner, files))
 
 
+@app.command()
+def backup(
+    out: Annotated[Path, argument("A new folder for the copy.", show_default=False)],
+    data: Annotated[Path, given("The market's folder.")] = Path("market"),
+) -> None:
+    """Copy a market's folder while it runs (operator).
+
+    A database by its own URL is not in it: use pg_dump for that, before this.
+
+    Example: thresher market backup copy --data market
+    """
+    from thresher.market.backup import back_up
+
+    for path in back_up(data, out):
+        say(f"wrote {path}")
+
+
+@app.command()
+def demo(
+    data: Annotated[Path, given("A new folder for the market.")] = Path("demo-market"),
+    port: Annotated[int, given("The port to listen on.")] = 8000,
+    stop: Annotated[bool, given("Stop when the story has ended.", "--stop")] = False,
+) -> None:
+    """Play a whole story with made-up hospitals, and leave the market running to look at.
+
+    Example: thresher market demo
+    """
+    from thresher.cli.serve import running
+    from thresher.market.demo import play
+
+    if data.exists():
+        raise InputError(f"{data} is there already: name another folder by --data")
+    with running(data, port) as (url, token):
+        found = play(url, token, say)
+        show_json(found)
+        if not stop:
+            import threading
+
+            say(f"look at {url}: log in with one of these tokens; interrupt to stop")
+            threading.Event().wait()
+
+
 def _read(path: Path) -> Any:
     import json
 

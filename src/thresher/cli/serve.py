@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 from thresher.cli.options import given
 from thresher.cli.words import say
-from thresher.errors import require
+from thresher.errors import InputError, option, require
 
 Data = Annotated[Path, given("The market's folder: ledger, and database if none is named.")]
 Url = Annotated[str | None, given("The database: postgresql://user@host/name; without it SQLite.")]
@@ -32,8 +35,7 @@ def serve(
 
     Example: thresher serve --data market
     """
-    for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "cryptography"):
-        require(package, purpose="a market", extra="serve")
+    _require()
     import os
 
     import uvicorn
@@ -55,12 +57,46 @@ def serve(
     )  # fmt: skip
 
 
+@contextmanager
+def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
+    """A market that runs in a thread of this process: its address, and the operator's token."""
+    _require()
+    import threading
+
+    import uvicorn
+
+    from thresher.market.app import create_app
+    from thresher.market.market import Market
+
+    market = Market.open(data)
+    token = market.first_operator() or ""
+    config = uvicorn.Config(create_app(market), port=port, log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.05)
+        if not thread.is_alive():
+            raise InputError(f"port {port} cannot be used: name another one by {option('port')}")
+        yield f"http://127.0.0.1:{port}", token
+    finally:
+        server.should_exit = True
+        thread.join()
+        market.close()
+
+
+def _require() -> None:
+    for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "cryptography"):
+        require(package, purpose="a market", extra="serve")
+
+
 def work(data: Data = Path("market"), database: Url = None) -> None:
     """Settle closed tasks of a market, beside its servers, until interrupted.
 
     Example: thresher work --data market
     """
-    require("sqlalchemy", purpose="a market", extra="serve")
+    _require()
     import threading
 
     from thresher.market.market import Market

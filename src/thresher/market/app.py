@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from thresher.errors import InputError
-from thresher.market import api, web
+from thresher.market import api, health, web
 from thresher.market.guards import Guards, Limits, answer
 from thresher.market.market import Market
 from thresher.market.refusals import Refusal, unusable
@@ -56,6 +56,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     )  # fmt: skip
     app.state.market = market
     app.include_router(api.router)
+    app.include_router(health.router)
     app.include_router(web.router)
     app.add_middleware(Guards, limits=limits or Limits())
     app.add_exception_handler(Refusal, _refused)

@@ -73,9 +73,8 @@ def check_receipt(receipt: Mapping[str, Any], key: str) -> None:
     thresher.errors.InputError: the receipt was changed, or another key signed it
     """
     signed = {name: entry for name, entry in receipt.items() if name != "signature"}
+    signed |= {"format": FORMAT, "key": key}
     try:
-        if signed["key"] != key or signed["format"] != FORMAT:
-            raise InvalidSignature
         public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
         public.verify(base64.b64decode(receipt["signature"], validate=True), canonical(signed))
     except (InvalidSignature, LookupError, TypeError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from thresher.errors import ThresherError
 
 
-class Refusal(ThresherError):
+class Refusal(ThresherError):  # noqa: N818 - what it is, in a word
     """A request that is refused.
 
     Parameters

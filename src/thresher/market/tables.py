@@ -24,13 +24,17 @@ class UtcTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(
-        self, value: datetime | None, dialect: Dialect  # noqa: ARG002
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002
     ) -> datetime | None:
         """What is stored: the time in UTC."""
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(
-        self, value: datetime | None, dialect: Dialect  # noqa: ARG002
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002
     ) -> datetime | None:
         """What is read: a time that knows it is UTC."""
         if value is None:

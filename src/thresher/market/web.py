@@ -131,9 +131,9 @@ def join(
             task, owner, token = tasks.join(session, actor, code.strip(), name)
     except Refusal as refused:
         template = "login.html.jinja" if actor is None else "tasks.html.jinja"
-        more = {} if actor is None else {"tasks": api.list_tasks(market, actor)}
+        listed = [] if actor is None else api.list_tasks(market, actor)
         return page(
-            request, actor, template, problem=refused.message, status=refused.status, **more
+            request, actor, template, problem=refused.message, status=refused.status, tasks=listed
         )
     if not token:
         return RedirectResponse(f"/tasks/{task.id}", 303)
