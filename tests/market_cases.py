@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -77,15 +78,14 @@ def join_owners(market, buyer, task, count):
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster():
     if not PROGRAMS:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    folder = tmp_path_factory.mktemp("pg")
-    for parent in folder.parents[:2]:
-        parent.chmod(0o755)
-    url, stop = start_cluster(folder)
-    yield url
-    stop()
+    with tempfile.TemporaryDirectory() as folder:  # which its own user has to reach
+        Path(folder).chmod(0o755)
+        url, stop = start_cluster(Path(folder))
+        yield url
+        stop()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

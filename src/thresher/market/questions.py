@@ -70,8 +70,9 @@ class Question:
     def read(cls, terms: Terms, content: bytes, kind: str) -> Question:
         """The question of a file; what cannot be used is refused."""
         with TemporaryDirectory() as folder:
+            path = _written(folder, content, kind)
             try:
-                X, y = read_labeled(_written(folder, content, kind), terms.label)
+                X, y = read_labeled(path, terms.label)
                 y = texts(y)
                 columns = tuple(X.column_names)
                 _, X = same_columns(X, X, [])
@@ -80,7 +81,8 @@ class Question:
                 found = cls(terms, columns, (array - shift) / scale, y, shift, scale)
                 found.validation  # noqa: B018 - refuses what is wrong
             except InputError as wrong:
-                raise unusable(f"the validation set cannot be used: {wrong}") from None
+                told = str(wrong).replace(str(path), "its file")
+                raise unusable(f"the validation set cannot be used: {told}") from None
         return found
 
     @cached_property
