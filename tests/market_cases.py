@@ -28,14 +28,17 @@ def start_cluster(folder):
     if as_user:
         shutil.chown(folder, "postgres")
     data = folder / "data"
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": "/"}
-    initdb = [programs / "initdb", "-D", data, "-A", "trust", "-U", "market", "--no-sync"]
-    subprocess.run([*as_user, *map(str, initdb)], **quiet)
+
+    def call(*told):
+        command = [*as_user, *map(str, told)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")  # noqa: S603
+
+    call(programs / "initdb", "-D", data, "-A", "trust", "-U", "market", "--no-sync")
     options = f"-c listen_addresses= -c unix_socket_directories={folder}"
-    start = [programs / "pg_ctl", "-D", data, "-o", options, "-w", "-l", folder / "log", "start"]
-    subprocess.run([*as_user, *map(str, start)], **quiet)
-    stop = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop"]
-    return f"postgresql://market@/postgres?host={folder}", lambda: subprocess.run(stop, **quiet)
+    control = programs / "pg_ctl", "-D", data
+    call(*control, "-o", options, "-w", "-l", folder / "log", "start")
+    url = f"postgresql://market@/postgres?host={folder}"
+    return url, lambda: call(*control, "-m", "immediate", "stop")
 
 
 def made_up(rows, seed, width=3):

@@ -37,7 +37,7 @@ class Process:
     def __init__(self, folder, url, *, port=None):
         told = ["serve", "--port", str(port)] if port else ["work"]
         database = ["--database", url] if url else []
-        self.running = subprocess.Popen(
+        self.running = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "thresher", *told, "--data", str(folder), *database],
             stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

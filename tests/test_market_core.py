@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 
 import pytest
 from market_cases import cluster, join_owners, made_up, market, open_task, terms  # noqa: F401
@@ -21,7 +22,7 @@ from thresher.market.workers import work_once
 SALT = b"s" * 32
 
 
-def hand_in(market, owner, task, content, **options):
+def hand_in(market, owner, task, content, **options):  # noqa: F811
     with market.database.writing() as session:
         question = question_of(session.get_one(Task, task.id))
         return uploads.take(
@@ -84,14 +85,13 @@ def test_rows_are_kept_with_a_receipt_and_can_be_taken_back(market):  # noqa: F8
         (b"\xff\xfe\x00", "file"),
     ],
 )
-def test_bad_rows_are_told_to_their_owner_and_none_is_taken(tmp_path, content, message):
+def test_bad_rows_are_told_to_their_owner_and_none_is_taken(content, message):
     from thresher.market.questions import Question
 
     question = Question.read(terms(), made_up(50, 1), "csv")
     with pytest.raises(Refusal, match=message) as refused:
         question.rows(content, "csv")
-    assert str(tmp_path.parent) not in str(refused.value)
-    assert "/tmp" not in str(refused.value)
+    assert tempfile.gettempdir() not in str(refused.value)
 
 
 def test_a_task_closes_once_and_pays_what_the_library_pays(market, monkeypatch):  # noqa: F811

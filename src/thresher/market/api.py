@@ -68,52 +68,60 @@ def operator_of(actor: Actor) -> Member:
 Operator = Annotated[Member, Depends(operator_of)]
 
 
-@router.get("/me", summary="Who am I?")
+@router.get("/me")
 def me(actor: Actor) -> schemas.MemberOut:
+    """The member whose token this is."""
     return _member(actor)
 
 
-@router.get("/key", summary="The public key that checks receipts")
+@router.get("/key")
 def key(market: InMarket) -> dict[str, str]:
+    """The public key that checks receipts."""
     return {"key": market.key.public_key().public_bytes_raw().hex()}
 
 
-@router.post("/members", status_code=201, summary="Add a member (operator)")
+@router.post("/members", status_code=201)
 def add_member(new: schemas.NewMember, market: InMarket, _: Operator) -> schemas.TokenOut:
+    """Add a member (operator)."""
     with market.database.writing() as session:
         member, token = members.add_member(session, new.role, new.name)
     return schemas.TokenOut(member=member.id, token=token)
 
 
-@router.get("/members", summary="All members (operator)")
+@router.get("/members")
 def list_members(market: InMarket, _: Operator) -> list[schemas.MemberOut]:
+    """All members (operator)."""
     with market.database.reading() as session:
         return [_member(each) for each in session.scalars(select(Member).order_by(Member.created))]
 
 
-@router.patch("/members/{member}", status_code=204, summary="Suspend a member (operator)")
+@router.patch("/members/{member}", status_code=204)
 def suspend(member: str, change: schemas.Renewal, market: InMarket, _: Operator) -> Response:
+    """Suspend a member (operator)."""
     with market.database.writing() as session:
         members.suspend(session, member, suspended=change.suspended)
     return Response(status_code=204)
 
 
-@router.post("/tokens", status_code=201, summary="One more token of mine")
+@router.post("/tokens", status_code=201)
 def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
+    """One more token of mine."""
     with market.database.writing() as session:
         made = members.add_token(session, actor)
     return schemas.TokenOut(member=actor.id, token=made.text)
 
 
-@router.delete("/tokens/{token}", status_code=204, summary="Revoke a token")
+@router.delete("/tokens/{token}", status_code=204)
 def revoke(token: str, market: InMarket, actor: Actor) -> Response:
+    """Revoke a token."""
     with market.database.writing() as session:
         members.revoke(session, actor, token)
     return Response(status_code=204)
 
 
-@router.get("/tasks", summary="All tasks")
+@router.get("/tasks")
 def list_tasks(market: InMarket, actor: Actor) -> list[schemas.TaskOut]:
+    """All tasks."""
     with market.database.reading() as session:
         found = session.scalars(select(Task).order_by(Task.created)).all()
         return [
@@ -123,24 +131,27 @@ def list_tasks(market: InMarket, actor: Actor) -> list[schemas.TaskOut]:
         ]
 
 
-@router.post("/tasks", status_code=201, summary="Draft a task (buyer)")
+@router.post("/tasks", status_code=201)
 def draft_task(new: schemas.NewTask, market: InMarket, actor: Actor) -> schemas.TaskOut:
+    """Draft a task (buyer)."""
     document = new.model_dump(exclude={"title", "opens", "closes"})
     with market.database.writing() as session:
         task = tasks.draft(session, actor, new.title, Terms.of(document), new.opens, new.closes)
         return task_out(session, task)
 
 
-@router.get("/tasks/{task}", summary="A task")
+@router.get("/tasks/{task}")
 def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
+    """A task."""
     with market.database.reading() as session:
         return task_out(session, tasks.seen(session, actor, task))
 
 
-@router.put("/tasks/{task}/validation", summary="The validation set of a draft (buyer)")
+@router.put("/tasks/{task}/validation")
 async def put_validation(
     task: str, request: Request, market: InMarket, actor: Actor
 ) -> schemas.TaskOut:
+    """The validation set of a draft (buyer)."""
     content, kind = await request.body(), kind_of(request)
 
     def put() -> schemas.TaskOut:
@@ -150,8 +161,9 @@ async def put_validation(
     return await run_in_threadpool(put)
 
 
-@router.get("/tasks/{task}/validation", summary="The validation set, which is public")
+@router.get("/tasks/{task}/validation")
 def get_validation(task: str, market: InMarket, actor: Actor) -> Response:
+    """The validation set, which is public."""
     with market.database.reading() as session:
         found = tasks.seen(session, actor, task)
     if found.validation is None or found.kind is None:
@@ -159,49 +171,56 @@ def get_validation(task: str, market: InMarket, actor: Actor) -> Response:
     return Response(found.validation, media_type=media_type(found.kind))
 
 
-@router.get("/tasks/{task}/plan", summary="The error and the reserve to expect (buyer)")
+@router.get("/tasks/{task}/plan")
 def get_plan(task: str, market: InMarket, actor: Actor) -> schemas.PlanOut:
+    """The error and the reserve to expect (buyer)."""
     with market.database.reading() as session:
         found = tasks.theirs(session, actor, task)
     return schemas.PlanOut(**planning.plan(tasks.question_of(found)))
 
 
-@router.post("/tasks/{task}/publish", summary="Open a draft to owners (buyer)")
+@router.post("/tasks/{task}/publish")
 def publish(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
+    """Open a draft to owners (buyer)."""
     with market.database.writing() as session:
         return task_out(session, tasks.publish(session, actor, task))
 
 
-@router.post("/tasks/{task}/close", summary="Close a task before its time (buyer)")
+@router.post("/tasks/{task}/close")
 def close(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
+    """Close a task before its time (buyer)."""
     with market.database.writing() as session:
         return task_out(session, tasks.close(session, actor, task))
 
 
-@router.post("/tasks/{task}/invitations", status_code=201, summary="Invite an owner (buyer)")
+@router.post("/tasks/{task}/invitations", status_code=201)
 def invite(task: str, market: InMarket, actor: Actor) -> schemas.InvitationOut:
+    """Invite an owner (buyer)."""
     with market.database.writing() as session:
         return schemas.InvitationOut(code=tasks.invite(session, actor, task))
 
 
-@router.post("/join", status_code=201, summary="Take a place by an invitation (owner)")
+@router.post("/join", status_code=201)
 def join(asked: schemas.Joining, market: InMarket, actor: MaybeActor) -> schemas.JoinedOut:
+    """Take a place by an invitation (owner)."""
     with market.database.writing() as session:
         task, owner, token = tasks.join(session, actor, asked.code, asked.name)
     return schemas.JoinedOut(task=task.id, owner=owner.id, token=token or None)
 
 
-@router.get("/tasks/{task}/uploads", summary="My uploads (owner)")
+@router.get("/tasks/{task}/uploads")
 def list_uploads(task: str, market: InMarket, actor: Actor) -> list[schemas.UploadOut]:
+    """My uploads (owner)."""
     with market.database.reading() as session:
         return [upload_out(each) for each in uploads.listed(session, actor, task)]
 
 
-@router.post("/tasks/{task}/uploads", status_code=201, summary="Hand in rows (owner)")
+@router.post("/tasks/{task}/uploads", status_code=201)
 async def add_upload(
     task: str, request: Request, market: InMarket, actor: Actor,
     salt: Annotated[str, Header(alias="X-Salt")], replaces: str | None = None,
 ) -> schemas.UploadOut:  # fmt: skip
+    """Hand in rows (owner)."""
     content, kind = await request.body(), kind_of(request)
 
     def take() -> schemas.UploadOut:
@@ -218,8 +237,9 @@ async def add_upload(
     return await run_in_threadpool(take)
 
 
-@router.get("/tasks/{task}/uploads/{upload}", summary="Rows as I handed them in (owner)")
+@router.get("/tasks/{task}/uploads/{upload}")
 def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
+    """Rows as I handed them in (owner)."""
     with market.database.reading() as session:
         found = uploads.own(session, actor, task, upload)
     if found.content is None:
@@ -227,49 +247,57 @@ def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Respon
     return Response(found.content, media_type=media_type(found.kind))
 
 
-@router.delete("/tasks/{task}/uploads/{upload}", status_code=204, summary="Withdraw (owner)")
+@router.delete("/tasks/{task}/uploads/{upload}", status_code=204)
 def withdraw(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
+    """Withdraw (owner)."""
     with market.database.writing() as session:
         uploads.withdraw(session, actor, task, upload)
     return Response(status_code=204)
 
 
-@router.delete("/tasks/{task}/rows", summary="Delete my rows of a task that has ended (owner)")
+@router.delete("/tasks/{task}/rows")
 def delete_rows(task: str, market: InMarket, actor: Actor) -> dict[str, int]:
+    """Delete my rows of a task that has ended (owner)."""
     with market.database.writing() as session:
         return {"deleted": uploads.delete_rows(session, actor, task)}
 
 
-@router.get("/tasks/{task}/release", summary="The release: noisy table, prices, record")
+@router.get("/tasks/{task}/release")
 def get_release(task: str, market: InMarket, actor: Actor) -> Response:
+    """The release: noisy table, prices, record."""
     return Response(_outcome(market, actor, task).release, media_type="application/json")
 
 
-@router.get("/tasks/{task}/payout", summary="The public part of the pay")
+@router.get("/tasks/{task}/payout")
 def get_payout(task: str, market: InMarket, actor: Actor) -> dict[str, Any]:
+    """The public part of the pay."""
     return _outcome(market, actor, task).public
 
 
-@router.get("/tasks/{task}/report", summary="A page that shows the release")
+@router.get("/tasks/{task}/report")
 def get_report(task: str, market: InMarket, actor: Actor) -> HTMLResponse:
+    """A page that shows the release."""
     return HTMLResponse(_outcome(market, actor, task).page)
 
 
-@router.get("/tasks/{task}/statement", summary="What I am paid (owner)")
+@router.get("/tasks/{task}/statement")
 def get_statement(task: str, market: InMarket, actor: Actor) -> schemas.StatementOut:
+    """What I am paid (owner)."""
     members.require_role(actor, "owner")
     return _statement(market, actor, task, actor.id)
 
 
-@router.get("/tasks/{task}/statements/{owner}", summary="What an owner is paid (operator)")
+@router.get("/tasks/{task}/statements/{owner}")
 def get_statement_of(
     task: str, owner: str, market: InMarket, actor: Operator
 ) -> schemas.StatementOut:
+    """What an owner is paid (operator)."""
     return _statement(market, actor, task, owner)
 
 
-@router.get("/export", summary="Everything public about the market (auditor)")
+@router.get("/export")
 def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
+    """Everything public about the market (auditor)."""
     members.require_role(actor, "auditor", "operator")
     return export(market)
 

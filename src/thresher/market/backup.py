@@ -24,10 +24,8 @@ def back_up(folder: Path, out: Path) -> list[Path]:
     out.mkdir(mode=0o700, parents=True)
     made = [_copied(folder / name, out) for name in ("market.db", "ledger.db")
             if (folder / name).exists()]  # fmt: skip
-    for witness in sorted(folder.glob("ledger.db?*")):
-        if not witness.name.endswith(("-wal", "-shm", "-journal")):
-            made.append(Path(shutil.copy2(witness, out)))
-    return made
+    witness = folder / "ledger.db.witness"
+    return [*made, Path(shutil.copy2(witness, out))] if witness.exists() else made
 
 
 def _copied(path: Path, out: Path) -> Path:

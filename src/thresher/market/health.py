@@ -14,7 +14,7 @@ from thresher.privacy.ledger import Ledger
 router = APIRouter()
 
 
-@router.get("/health", summary="Is the market well?")
+@router.get("/health")
 def health(market: api.InMarket) -> dict[str, str]:
     """Whether the database answers and the ledger is there."""
     with market.database.reading() as session:
@@ -24,7 +24,7 @@ def health(market: api.InMarket) -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/metrics", summary="Numbers for monitoring (operator)")
+@router.get("/metrics")
 def metrics(market: api.InMarket, _: api.Operator) -> PlainTextResponse:
     """Tasks by state, jobs that wait, and what is left of the budget."""
     with market.database.reading() as session:
