@@ -44,7 +44,7 @@ def experiment(rng, n=240, m=60, width=3, classes=2):
         (KNN(3, "euclidean", "jia2019"),
          functools.partial(th.knn_shapley, k=3, metric="euclidean", utility="jia2019")),
     ],
-    ids=repr,
+    ids=lambda entry: None if isinstance(entry, functools.partial) else repr(entry),
 )  # fmt: skip
 @pytest.mark.parametrize("twin", [False, True])
 @pytest.mark.parametrize("grid", [False, True], ids=["apart", "tied"])
