@@ -26,7 +26,7 @@ LAYERS = {
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
-        "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn", "valuation",
+        "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn", "valuation", "zero_budget",
     },
     "findings": {
         "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",

@@ -15,13 +15,13 @@ import numpy as np
 
 from thresher.price_list import PriceList
 from thresher.privacy.plan import rank_agreement
-from thresher.privacy.prior import Public
 from thresher.privacy.release import is_noise
 from thresher.report.charts import bars
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import shortlist
 from thresher.report.verdict import Verdict
+from thresher.sides.ball import BALL
 
 MOST_CLASSES = 30
 
@@ -139,7 +139,7 @@ def describe_release(release: Any) -> PrivateRelease:
     """All that the page of a release may show."""
     prices: PriceList | None = release.price_list
     bought, why_not = _bought(release, prices)
-    spread = None if prices is None else _spread_prices(prices)
+    spread = _spread_prices(prices) if prices is not None and prices.side.kind == BALL else None
     return PrivateRelease(release.record, bought, why_not, spread)
 
 
@@ -147,7 +147,8 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     if prices is None:
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
-    public = Public.of(prices.validation, prices.radius)
+    setting = release._design.setting
+    public = setting.public()
     if public is None or math.isnan(error):
         return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
@@ -155,23 +156,20 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
         )
-    agreement, free = _agreements(release._drawn, prices, public)
+    lists = [each.member_prices for each in (prices, *release._drawn)]
+    agreement, free = _agreements(*(public.worth(p) for p in (*lists, setting.free_prices())))
     if math.isnan(agreement):
         return None, "all validation points would be worth the same"
     return Bought(error, agreement, free), ""
 
 
-def _agreements(drawn: list[PriceList], prices: PriceList, public: Public) -> tuple[float, float]:
+def _agreements(released: Any, *others: Any) -> tuple[float, float]:
     """The expected rank agreement of the released prices, and of the zero-budget score.
 
-    Validation points stand in for points. The exact prices are as likely to be any of those `drawn`
-    as what the noise leaves possible.
+    Validation points stand in for points, and these are their values: at the released prices, at
+    prices that the noise leaves as likely, and by the zero-budget score at last.
     """
-    share = 1 / len(prices.validation.classes)
-    even = np.ones(len(prices.validation))
-    released = public.values(prices.gain, prices.loss)
-    free = public.values((1 - share) * even, -share * even)
-    possible = [public.values(each.gain, each.loss) for each in drawn]
+    *possible, free = others
     with np.errstate(invalid="ignore"):
         told, costless = (
             float(np.mean([rank_agreement(ours, truth) for truth in possible]))

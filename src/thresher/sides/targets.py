@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thresher.checks import check_radius
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics
+from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
 from thresher.inputs import Points, Validation, check_validation, kept
 from thresher.labels import Classes
 from thresher.regression import Targets, check_bounds, check_targets
@@ -92,10 +92,11 @@ class TargetSide(BallSide):
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
-        return TargetGame(self.codes.astype(np.int64), self._empty, semivalue)
+        return TargetGame(self.codes.astype(np.int64), self.empty_steps, semivalue)
 
     @property
-    def _empty(self) -> int:
+    def empty_steps(self) -> int:
+        """The prediction where nobody is near, on the grid."""
         return int(self.grid.steps(np.array([self.empty]))[0])
 
     def utility(self, counts: NDArray[Any]) -> float:
@@ -117,9 +118,15 @@ class TargetSide(BallSide):
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The quadratics of members and of newcomers."""
-        about = self.codes.astype(np.int64), self._empty, semivalue
+        about = self.codes.astype(np.int64), self.empty_steps, semivalue
         both = [quadratics(np.asarray(counts), *about, newcomer=new) for new in (False, True)]
         return np.array(both) * self.grid.step**2
+
+    def alone_prices(self) -> NDArray[np.float64]:
+        """The quadratics of what a point would be worth alone: z0^2 - z^2."""
+        z0 = (self.empty_steps - self.codes).astype(np.float64)
+        alone = np.array([z0**2, np.zeros_like(z0), np.full_like(z0, -1.0)])
+        return shifted(alone, self.codes) * self.grid.step**2
 
     def check_prices(self, table: Any) -> NDArray[np.float64]:
         """A table of prices."""
