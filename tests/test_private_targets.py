@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import thresher as th
+from thresher.attack import DPTKNN
 from thresher.errors import InputError
 from thresher.privacy import Table
 from thresher.privacy.accountants import Budget
@@ -22,6 +23,7 @@ from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
 from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.target_setting import TargetSetting
 
 RNG = np.random.default_rng(0)
 X_ALL = RNG.random((700, 2))
@@ -254,3 +256,23 @@ def test_a_plan_for_targets():
 def test_arguments_that_cannot_be_used_are_named(options, message):
     with pytest.raises(InputError, match=message):
         release(**options)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_an_audit_of_targets_finds_enough_noise_and_what_too_little_would_be(
+    adjacency, monkeypatch
+):
+    about = {"epsilon": 4, "delta": 1e-5, "adjacency": adjacency, "task": "regression", "seed": 0}
+    about |= {"runs": 2000, "canaries": 0, "near": 9}
+    found = th.audit_mechanism(Table(bound=6), **about)
+    assert found.passed
+    assert found.gaussian_bound > 2.5
+    monkeypatch.setitem(TargetSetting.moved["point", "point"], adjacency, 0.5)
+    assert not th.audit_mechanism(Table(bound=6), **about).passed
+
+
+def test_an_attack_on_private_targets_stays_below_the_ceiling():
+    against = DPTKNN(epsilon=1, delta=1e-4, **ABOUT)
+    sizes = {"members": 60, "nonmembers": 60, "shadow": 60, "shadow_sets": 2}
+    found = th.membership_attack(X, Y, V, W, against=against, **sizes)
+    assert all(roc.auroc < 0.588 + 3 * roc.standard_error for roc in found.rocs.values())

@@ -36,6 +36,7 @@ from thresher.privacy.noise import noise_source
 from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, check_task
 
 __all__ = ["Audit", "audit_mechanism", "audit_runs"]
 
@@ -52,6 +53,7 @@ def audit_mechanism(
     adjacency: str = "add-remove", runs: int = 20000, canaries: int = 200,
     confidence: float = 0.999, near: int | None = None, k: int | None = None,
     subsample: float | None = None, seed: int | None = None, progress: bool = False,
+    task: str = CLASSES,
 ) -> Audit:  # fmt: skip
     """What many releases of this library's own mechanisms prove about their epsilon.
 
@@ -76,6 +78,8 @@ def audit_mechanism(
         For tests: as in `dp_tknn_shapley`, without it noise comes from the operating system.
     progress
         Show a progress bar on standard error.
+    task
+        As in `dp_tknn_shapley`: "regression" goes with "table".
 
     Returns
     -------
@@ -108,7 +112,7 @@ def audit_mechanism(
     elif k is not None or subsample is not None:
         raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
-        claim, pair, crowd = _claim(mechanism, budget, known, near, canaries)
+        claim, pair, crowd = _claim(mechanism, budget, known, near, canaries, check_task(task))
     with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:
         inside, outside = (
             pair.scores(source, runs, canary=canary, advance=advance) for canary in (True, False)
@@ -164,15 +168,20 @@ class _Claim(NamedTuple):
 
 
 def _claim(
-    mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int
+    mechanism: object,
+    budget: Budget,
+    adjacency: Adjacency,
+    near: int | None,
+    canaries: int,
+    task: str,
 ) -> tuple[_Claim, Pair, Bait | None]:
     """The claim, a pair of data sets for many runs, and a crowd of canaries for one."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     bound = mechanism.bound if isinstance(mechanism, Table) else "usual"
     most, each = (NEIGHBORS, 1) if isinstance(bound, str) else (bound, bound)
-    bait = Bait.of(mechanism, budget, adjacency, 1, near or most)
-    crowd = Bait.of(mechanism, budget, adjacency, canaries, each) if canaries else None
+    bait = Bait.of(mechanism, budget, adjacency, 1, near or most, task)
+    crowd = Bait.of(mechanism, budget, adjacency, canaries, each, task) if canaries else None
     design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
     if isinstance(design, PaperDesign):
         scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
