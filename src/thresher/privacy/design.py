@@ -79,8 +79,9 @@ class Setting:
         """The validation points seen as points."""
         return Public.of(self.validation, self.radius, LEAST_ROWS)
 
-    def estimated(self, table: Floats, draws: Floats) -> PriceList:
+    def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""
+        del prior  # is in the table
         return self.prices(priceable(table, total_deviations(draws)))
 
     def exact_prices(self, contributions: Contributions) -> PriceList:

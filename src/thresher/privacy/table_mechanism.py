@@ -167,12 +167,13 @@ class TableDesign(Design):
     def prices(self, release: Integers) -> PriceList:
         """Prices at the posterior mean of the counts."""
         mean, draws = self.estimates(release)
-        return self.setting.estimated(mean, draws)
+        return self.setting.estimated(mean, draws, prior=self.public is not None)
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at tables drawn from the posterior."""
         _, draws = self.estimates(release)
-        return [self.setting.estimated(draw, draws) for draw in draws]
+        known = self.public is not None
+        return [self.setting.estimated(draw, draws, prior=known) for draw in draws]
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.privacy.lagrange import ENTRIES, ONE, basis, steps, sums
-from thresher.privacy.prior import LABEL_SHIFT, SHARE_SHIFT, Public
+from thresher.privacy.prior import Public
 
 Floats = NDArray[np.float64]
 
 KINDS = 4  # of points, by their targets, whose shares may differ
+SHARE_SHIFT = 0.2  # at kappa = 1, the spread of the share of a kind
+TARGET_SHIFT = 0.1  # and of the share of it whose targets are wrong
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class TargetPublic(Public):
         for kind in np.unique(kinds):
             mine = (kinds == kind) * weights / max(int((kinds == kind).sum()), 1)
             rows.append(SHARE_SHIFT * self.total(mine))
-            rows.append(LABEL_SHIFT * np.outer(usual, mine @ self.near).ravel())
+            rows.append(TARGET_SHIFT * np.outer(usual, mine @ self.near).ravel())
         return np.array(rows)
 
     def shrunk(self, raw: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +16,14 @@ from thresher.privacy.accountants import Adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting, Unit
 from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, steps, sums
-from thresher.privacy.prior import FLOOR, Public
+from thresher.privacy.prior import Public
 from thresher.privacy.target_contributions import TargetContributions
 from thresher.privacy.target_public import TargetPublic
 from thresher.regression import REGRESSION
 from thresher.sides.targets import TargetSide
 
 TWO = 2 * (1 + OPPOSED)
+FLOOR, PULL = 4.0, 4.0  # standard deviations of a count; see benchmarks/privacy_regression.py
 
 
 @dataclass(frozen=True)
@@ -72,15 +74,35 @@ class TargetSetting(Setting):
         u = np.clip(self.validation.codes / self._half, -1.0, 1.0)
         return TargetPublic(plain.rows, plain.codes, plain.near, u, self._half)
 
-    def estimated(self, table: Floats, draws: Floats) -> PriceList:
-        """The prices of estimated sums; a count is at least two of its standard deviations."""
+    def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
+        """The prices of estimated sums, of which `draws` tell how sure they are.
+
+        A count is at least `FLOOR` of its standard deviations. With a `prior`, means are those with
+        as many more points as `PULL` deviations, whose targets are what the validation set tells.
+        """
         every = draws.reshape(len(draws), ENTRIES, -1)
         deviation = every.sum(axis=1).std(axis=0)
         count, first, second = sums(table.reshape(ENTRIES, -1))
-        safe = np.maximum(count, np.maximum(0.5 * deviation, 1e-12))
-        mean = np.clip(first / safe, -1.0, 1.0)
-        square = np.clip(second / safe, mean**2, 1.0)
-        return self._list(np.maximum(np.maximum(count, FLOOR * deviation), 0.0), mean, square)
+        usual = self._usual if prior else None
+        more = 0.5 * deviation if usual is None else PULL * deviation
+        some = np.maximum(np.maximum(count, 0.0) + more, 1e-12)
+        mean, square = (
+            each / some if usual is None else (each + more * usual[place]) / some
+            for place, each in enumerate((first, second))
+        )
+        mean = np.clip(mean, -1.0, 1.0)
+        floored = np.maximum(count, FLOOR * deviation)
+        return self._list(np.maximum(floored, 0.0), mean, np.clip(square, mean**2, 1.0))
+
+    @cached_property
+    def _usual(self) -> tuple[Floats, Floats] | None:
+        """The mean and the mean square of targets near each validation point, by public data."""
+        public = self.public()
+        if public is None:
+            return None
+        whole = public.total(np.ones(len(public.near))) / (len(public.near) - 1)
+        count, first, second = sums(public.shrunk(whole).reshape(ENTRIES, -1))
+        return first / np.maximum(count, 1e-12), second / np.maximum(count, 1e-12)
 
     def exact_prices(self, contributions: Contributions) -> PriceList:
         """The prices without noise or clipping."""
