@@ -80,7 +80,10 @@ def test_decisions_about_another_table_are_refused(points):
 
 
 REFUSED = {
-    "word": ([(0, "a1", "cat", "maybe", "")], "has a decision 'maybe': there are relabel, drop"),
+    "word": (
+        [(0, "a1", "cat", "maybe", "")],
+        "has a decision 'maybe': there are relabel, correct, drop",
+    ),
     "label": ([(0, "a1", "dog", "drop", "")], "has other labels than a.csv in row 0"),
     "new label": ([(0, "a1", "cat", "relabel", "")], "relabels row 0 but has no new_label"),
     "row": ([(9, "a9", "cat", "drop", "")], "has a row '9': a.csv has rows 0 to 4"),

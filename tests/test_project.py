@@ -26,11 +26,13 @@ LAYERS = {
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
-        "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn", "valuation", "zero_budget",
+        "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
+        "valuation", "votes", "zero_budget",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
-        "paper", "payouts", "plots", "report", "review", "second_look", "stability", "tables",
+        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
+        "target_advice", "target_findings",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip

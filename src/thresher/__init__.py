@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
     from thresher.tables.file_scan import Scan
+    from thresher.target_findings import TargetFindings
     from thresher.tknn import tknn_shapley, zero_budget_score
     from thresher.valuation import Valuation
 
@@ -88,6 +89,7 @@ __all__ = [
     "SeededKNNRelease",
     "SeededRelease",
     "TKNNClassifier",
+    "TargetFindings",
     "ThresherError",
     "ThresherWarning",
     "TwinWarning",
@@ -142,6 +144,7 @@ _LATER = {
     "SeededKNNRelease": "thresher.privacy.dp_knn",
     "SeededRelease": "thresher.privacy.release",
     "TKNNClassifier": "thresher.classifier",
+    "TargetFindings": "thresher.target_findings",
     "Valuation": "thresher.valuation",
     "add_feature_noise": "thresher.corrupt",
     "audit_mechanism": "thresher.attack.audit",
@@ -174,6 +177,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         found = globals()[name] = getattr(import_module(_LATER[name]), name)
         return found
+    if name == "federate":  # a package of its own, with the extra `federate`
+        return import_module("thresher.federate")
     message = f"module 'thresher' has no attribute {name!r}"
     raise AttributeError(message)
 

@@ -12,11 +12,14 @@ from thresher.findings import (
     explain_by_radius,
     stored_classes,
 )
-from thresher.forest import FOREST, LEAVES, forest_votes, leaf_votes
+from thresher.forest import FOREST, LEAVES, forest_votes
 from thresher.games.semivalues import check_semivalue
 from thresher.leaf_findings import explain_votes
 from thresher.nearest_findings import explain_by_nearest
+from thresher.regression import REGRESSION
+from thresher.target_findings import explain_targets
 from thresher.valuation import Valuation
+from thresher.votes import leaf_votes
 
 
 def explain(
@@ -49,7 +52,8 @@ def explain(
     By a radius, the validation points near a point are the evidence; by nearest neighbors, the k
     validation points nearest to it, and ten at least. By trees, the other rows in its leaves are,
     over the trees that did not see it: other points, and validation points where there are some.
-    The forest is grown once more for that; `forest_findings` grows it once.
+    The forest is grown once more for that; `forest_findings` grows it once. A valuation with
+    task="regression" has `TargetFindings`.
 
     Examples
     --------
@@ -62,6 +66,8 @@ def explain(
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
+    if valuation.params.get("task") == REGRESSION:
+        return explain_targets(valuation, X, y, X_val, y_val, forest=forest, unseen=unseen)
     if valuation.method == "tknn-shapley":
         return explain_by_radius(valuation, X, y, X_val, y_val)
     if valuation.method == "knn-shapley" and y_val is not None:

@@ -6,7 +6,7 @@ and which other label would make it worth most.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,8 @@ class Findings:
         By a forest: how many labels are expected to be wrong.
     forest
         By a forest: its structure.
+    words
+        All suggestions that there may be.
     """
 
     labels: Coded
@@ -91,19 +93,20 @@ class Findings:
     stability: Stability | None = None
     forecast: Forecast | None = None
     forest: Forest | None = None
+    words: Sequence[str] = SUGGESTIONS
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
-        return f"Findings({len(self)} points: {told})"
+        return f"{type(self).__name__}({len(self)} points: {told})"
 
     def counts(self) -> dict[str, int]:
         """How many points got each suggestion."""
         times = np.bincount(self.suggestion.codes, minlength=len(self.suggestion.distinct))
         found = dict(zip(self.suggestion.distinct, times.tolist(), strict=True))
-        return {name: found.get(name, 0) for name in SUGGESTIONS}
+        return {name: found.get(name, 0) for name in self.words}
 
     def columns(self) -> dict[str, Any]:
         """The columns of a table, one row a point."""

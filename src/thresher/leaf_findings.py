@@ -16,15 +16,18 @@ from thresher.advice import SUGGESTIONS, suggest_by_shares
 from thresher.coded import Coded
 from thresher.findings import Findings
 from thresher.forecast import Forecast, forecast_errors
-from thresher.forest import FOREST, Votes, forest_votes
+from thresher.forest import FOREST, check_no_classes, check_no_empty, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
 from thresher.games.semivalues import Semivalue
 from thresher.neighbors.groups import Groups
 from thresher.passes.walk import visit
+from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.stability import Stability
+from thresher.target_findings import forest_target_findings
 from thresher.threads import cut
 from thresher.valuation import Valuation
+from thresher.votes import Votes
 
 NUMBERS = 1 << 26  # points times classes whose shares are held at once
 
@@ -44,6 +47,8 @@ def forest_findings(
     owners: Any = None,
     mean: bool = False,
     progress: bool = False,
+    task: str = CLASSES,
+    empty: float | None = None,
 ) -> tuple[Valuation, Findings]:
     """What `forest_shapley` and `explain` find, from one forest and in one walk.
 
@@ -51,6 +56,8 @@ def forest_findings(
     ----------
     X, y, X_val, y_val, forest, trees, folds, seed, semivalue, classes, owners, mean, progress
         As in `forest_shapley`.
+    task, empty
+        As in `forest_shapley`; for regression the findings are `TargetFindings`.
 
     Returns
     -------
@@ -73,6 +80,13 @@ def forest_findings(
     >>> [findings.suggestion[row] for row in np.flatnonzero(wrong)[:3]]
     ['relabel', 'relabel', 'relabel']
     """
+    if check_task(task) == REGRESSION:
+        check_no_classes(classes)
+        return forest_target_findings(
+            X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed,
+            semivalue=semivalue, owners=owners, mean=mean, progress=progress, empty=empty,
+        )  # fmt: skip
+    check_no_empty(empty)
     votes, about = forest_votes(
         X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,
         progress=progress,

@@ -14,6 +14,8 @@ from thresher.kernels.pairs import pair_distances
 from thresher.labels import Classes
 from thresher.metrics import Rows
 from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
+from thresher.radius_targets import target_curves
+from thresher.regression import CLASSES, REGRESSION, check_targets, check_task
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +33,7 @@ class RadiusSuggestion(float):
         The radii that were tried, ascending.
     accuracy
         Leave-one-out accuracy of the threshold classifier at each: the expected one, if it guesses
-        evenly among the labels that lead.
+        evenly among the labels that lead. Of numbers it is R^2.
     coverage
         The share of validation points that have another one within each radius.
     detection
@@ -78,6 +80,7 @@ def suggest_radius(
     most_points: int = 4000,
     kernel: Any = BOX,
     rings: int = 16,
+    task: str = CLASSES,
 ) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
@@ -97,6 +100,9 @@ def suggest_radius(
         Larger validation sets are thinned to this many rows, evenly; with a kernel to 1000.
     kernel, rings
         A named kernel, as in `tknn_shapley`: near points then weigh by it.
+    task
+        "classification", or "regression": then `y_val` are numbers, and each validation point is
+        judged by the mean of the others within the radius.
 
     Notes
     -----
@@ -123,9 +129,24 @@ def suggest_radius(
         raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
     candidates = check_count("candidates", candidates, least=2)
     most_points = check_count("most_points", most_points, least=2)
+    if check_task(task) == REGRESSION:
+        if classes is not None or kernel != BOX:
+            raise InputError("classes and kernel go without task='regression'")
+        return _suggest_for_targets(X_val, y_val, metric, candidates, most_points)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
-    how = {"candidates": candidates, "most_points": most_points, "rings": rings}
+    how: dict[str, Any] = {"candidates": candidates, "most_points": most_points, "rings": rings}
     return judge_radius(validation, kernel=_named_kernel(kernel, rings), **how)[0]
+
+
+def _suggest_for_targets(
+    X_val: Any, y_val: Any, metric: str, candidates: int, most_points: int
+) -> RadiusSuggestion:
+    """With numbers: the code of a validation point is its place among the targets."""
+    targets = check_targets("y_val", y_val)
+    places = np.arange(len(targets))
+    validation = check_validation(X_val, places, metric=metric, classes=places.tolist())
+    how: dict[str, Any] = {"candidates": candidates, "most_points": most_points}
+    return judge_radius(validation, targets=targets, **how)[0]
 
 
 def _named_kernel(kernel: object, rings: int) -> str:
@@ -145,7 +166,7 @@ def suggest_for(validation: Validation, kernel: str = BOX, rings: int = 16) -> R
 
 def judge_radius(
     validation: Validation, radius: float | None = None, *, candidates: int = 64,
-    most_points: int = 4000, kernel: str = BOX, rings: int = 16,
+    most_points: int = 4000, kernel: str = BOX, rings: int = 16, targets: Floats | None = None,
 ) -> tuple[RadiusSuggestion, float, float]:  # fmt: skip
     """What `suggest_radius` suggests, and accuracy and coverage at one radius: its own if None.
 
@@ -165,7 +186,13 @@ def judge_radius(
     if kernel != BOX:
         tried = tried[tried > 0]
         radii = radii[radii > 0]
-    accuracy, coverage, detection = _curves(table, tried, kernel, rings)
+    if targets is None:
+        accuracy, coverage, detection = _curves(table, tried, kernel, rings)
+    else:
+        kept = targets[table.validation.codes]
+        others = min(MOST_OTHERS, len(kept) - 1)
+        accuracy, coverage, scores = target_curves(table.row, tried, kept, others)
+        detection = np.array([_auroc(*each) for each in scores])
     at = np.searchsorted(tried, radii)
     best = _middle(radii, (detection[at] - detection[at].max()) * np.sqrt(len(table.rows)))
     found = RadiusSuggestion(float(best), radii, accuracy[at], coverage[at], detection[at])

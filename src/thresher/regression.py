@@ -21,7 +21,7 @@ from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
-from thresher.passes.walk import count_and_value, value_while_counting
+from thresher.passes.walk import pay_while_counting
 from thresher.precomputed import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut
@@ -37,6 +37,22 @@ PAIRS = 1 << 22  # distances that are held at a time
 def check_task(task: object) -> str:
     """`task`, if it is one."""
     return check_choice("task", task, TASKS)
+
+
+def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
+    """Whether targets are numbers; what goes with the other task is refused."""
+    if check_task(task) != REGRESSION:
+        if (empty, bounds) != (None, None):
+            raise InputError(
+                "empty goes with task='regression', and so do bounds: classes have 1/C where "
+                "nobody is near"
+            )
+        return False
+    if classes is not None:
+        raise InputError("classes goes without task='regression', which has targets")
+    if kernel is not None:
+        raise InputError("task='regression' goes with kernel='box'")
+    return True
 
 
 def check_targets(name: str, y: Any) -> Floats:
@@ -127,6 +143,25 @@ class Targets:
         return {"task": REGRESSION, "empty": self.empty}
 
 
+@dataclass(frozen=True)
+class Paid:
+    """What points were paid, in steps of a grid, by a game of `target_evidence`."""
+
+    sums: Floats
+    grid: Grid
+    targets: Targets
+    steps: NDArray[np.int64]  # the targets of the points
+    divisor: int
+
+    def worth(self, targets: Floats) -> Floats:
+        """What each point would be worth with another target, all else equal."""
+        base, slope, bend, square, pull, own = self.sums[:6]
+        now, new = self.steps.astype(np.float64), (targets - self.grid.center) / self.grid.step
+        found = base + now * (slope + now * bend)
+        found = found + (new - now) * (pull - own * now - square * (now + new))
+        return np.asarray(found * self.grid.step**2 / self.divisor)
+
+
 def checked_points(
     X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any
 ) -> tuple[Points, Validation, Targets]:
@@ -145,9 +180,10 @@ def checked_points(
 def radius_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
-    bounds: Any = None,
+    bounds: Any = None, kind: type[TargetGame] = TargetGame,
+    show: Callable[[Paid], None] | None = None,
 ) -> Valuation:  # fmt: skip
-    """`tknn_shapley` with numbers as targets."""
+    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game."""
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     known_owners, wide = check_owners(owners, len(points)), targets.bounds(bounds)
     grid = Grid.over(*wide)
@@ -155,10 +191,18 @@ def radius_regression(
     steps: Any = grid.steps(targets.points)
     points = replace(points, codes=steps)
     empty_steps = int(grid.steps(np.array([targets.empty]))[0])
-    game = TargetGame(grid.steps(targets.judges), empty_steps, semivalue)
+    game = kind(grid.steps(targets.judges), empty_steps, semivalue)
     near, divisor = Ball.around(validation, radius, neighbors), len(validation) if mean else 1
+    sums = np.zeros((game.entries, near.cells), np.int64)
+
+    def keep(columns: slice, found: NDArray[np.int64]) -> None:
+        sums[:, columns] = found
+
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        sums, values = count_and_value(points, near, game, advance=advance)
+        paid, groups = pay_while_counting(points, near, game, keep, advance=advance)
+    if show is not None:
+        show(Paid(paid, grid, targets, steps, divisor))
+    values = game.total(paid, groups)
     if not sums[0].any():
         warn_of_reach(radius, stacklevel=4, mutual=validation.mutual)
     params = {
@@ -231,9 +275,13 @@ def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64
 
 def leaf_regression(
     votes: Any, targets: Targets, method: str, about: dict[str, Any], semivalue: Semivalue, *,
-    owners: Any, mean: bool, progress: bool,
+    owners: Any, mean: bool, progress: bool, kind: type[LeafTargets] = LeafTargets,
+    show: Callable[[Paid], None] | None = None,
 ) -> Valuation:  # fmt: skip
-    """`leaf_shapley` and `forest_shapley` with numbers as targets, for points in known leaves."""
+    """`leaf_shapley` and `forest_shapley` with numbers as targets, for points in known leaves.
+
+    `show` sees what the points were paid.
+    """
     known_owners, grid = check_owners(owners, len(votes.codes)), targets.grid()
     trees, mutual = len(votes.near.starts) - 1, votes.rows_val is None
     if mutual and votes.trees.min() != votes.trees.max():
@@ -244,17 +292,20 @@ def leaf_regression(
     judges = grid.steps(targets.judges)
     none = int(grid.steps(np.array([targets.empty]))[0])
     votes = replace(votes, codes=grid.steps(targets.points))
-    game = LeafTargets(
+    game = kind(
         judges, none, semivalue,
         leaf_judges=None if mutual else _judges_of(votes, judges, share), share=share,
     )  # fmt: skip
     utilities: list[float] = []
     with progress_bar(method, trees, show=progress, unit="trees") as bar:
-        values = value_while_counting(
+        paid, groups = pay_while_counting(
             votes, votes.near, game,
             lambda columns, sums: utilities.append(game.leaf_utility(sums, columns)), advance=bar,
         )  # fmt: skip
-    unit = grid.step**2 / (len(judges) if mean else 1)
+    divisor = len(judges) if mean else 1
+    if show is not None:
+        show(Paid(paid, grid, targets, votes.codes, divisor))
+    values, unit = game.total(paid, groups), grid.step**2 / divisor
     params = {
         **about,
         "trees": trees,
@@ -273,10 +324,17 @@ def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable
     """The validation points in the leaves of a tree, as the game asks for them."""
 
     def judges(columns: slice) -> Judges:
-        leaves, size = votes.rows_val.leaves(votes.near.tree(columns)), columns.stop - columns.start
-        count = np.bincount(leaves, minlength=size)
-        means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
-        left = float(((targets - means[leaves]) ** 2).sum())
-        return np.asarray(count * share, np.float64), means, left * share
+        leaves = votes.rows_val.leaves(votes.near.tree(columns))
+        return leaf_judges(leaves, columns.stop - columns.start, targets, share)
 
     return judges
+
+
+def leaf_judges(
+    leaves: NDArray[Any], size: int, targets: NDArray[np.int64], share: float
+) -> Judges:
+    """The weight and the mean target of the judges in each leaf, and what is left of targets."""
+    count = np.bincount(leaves, minlength=size)
+    means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
+    left = float(((targets - means[leaves]) ** 2).sum())
+    return np.asarray(count * share, np.float64), means, left * share

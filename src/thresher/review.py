@@ -2,7 +2,7 @@
 
 A look is worth most where a label is most probably wrong. Exact copies that carry different labels
 come first, for one of them is wrong for certain, or nothing can tell them apart. Then come the rows
-that are called wrong (relabel, drop), and then those in doubt (inspect), each by score.
+that are called wrong (relabel, correct, drop), and then those in doubt (inspect), each by score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thresher.findings import Findings
 
 MOST = 500  # rows that a person would read
 
-FIRST, TURNS = 1, {"relabel": 2, "drop": 2, "inspect": 3}
+FIRST, TURNS = 1, {"relabel": 2, "correct": 2, "drop": 2, "inspect": 3}
 
 Places = NDArray[np.int64]
 

@@ -25,7 +25,7 @@ from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count_and_value, value
 from thresher.progress import progress_bar
-from thresher.regression import CLASSES, REGRESSION, check_task, radius_regression
+from thresher.regression import CLASSES, is_regression, radius_regression
 from thresher.sides.ball import BallSide
 from thresher.valuation import Valuation
 from thresher.zero_budget import score_targets
@@ -132,7 +132,7 @@ def tknn_shapley(
     semivalue = check_semivalue(semivalue, calibrated=shape is None)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
-    regression = _is_regression(task, empty, bounds, classes, shape)
+    regression = is_regression(task, empty, bounds, classes, shape)
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
@@ -177,22 +177,6 @@ def tknn_shapley(
     )  # fmt: skip
 
 
-def _is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
-    """Whether targets are numbers; what goes with the other task is refused."""
-    if check_task(task) != REGRESSION:
-        if (empty, bounds) != (None, None):
-            raise InputError(
-                "empty goes with task='regression', and so do bounds: classes have 1/C where "
-                "nobody is near"
-            )
-        return False
-    if classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
-    if kernel is not None:
-        raise InputError("task='regression' goes with kernel='box'")
-    return True
-
-
 def zero_budget_score(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
     classes: Any = None, owners: Any = None, mean: bool = False, task: str = CLASSES,
@@ -222,7 +206,7 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
-    if _is_regression(task, empty, bounds, classes, None):
+    if is_regression(task, empty, bounds, classes, None):
         about: Any = {"radius": radius, "metric": metric, "owners": owners, "mean": mean}
         return score_targets(X, y, X_val, y_val, **about, empty=empty, bounds=bounds)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)

@@ -34,6 +34,9 @@ def clean(
     relabel: Annotated[
         str | None, given("Suggestions such as relabel; or rows:3=cat, ids:a7=cat.")
     ] = None,
+    correct: Annotated[
+        str | None, given("The same for numbers: correct; or rows:3=17.5, ids:a7=0.4.")
+    ] = None,
     label: Annotated[
         str | None, given("The column of labels (y if not given), or a file of them.")
     ] = None,
@@ -46,7 +49,7 @@ def clean(
     json: Json = False,
     force: Force = False,
 ) -> None:
-    """Drop or relabel rows of a table, and leave everything else as it is.
+    """Drop, relabel or correct rows of a table, and leave everything else as it is.
 
     The file has the kind of the input; lines of text are copied byte for byte. Rows are those that
     were decided on in the report, those that thresher value suggests, or are named outright.
@@ -55,6 +58,9 @@ def clean(
 
     Example: thresher clean train.csv --values values.parquet --drop drop --relabel relabel
     --label y --out cleaned.csv --log changes.csv
+
+    Example: thresher clean houses.csv --values values.csv --correct correct --label price
+    --out cleaned.csv
 
     Example: thresher clean train.parquet --drop rows:3,17,20-29 --out cleaned.parquet
 
@@ -67,11 +73,11 @@ def clean(
     from thresher.tables.decisions import read_decisions
     from thresher.tables.reader import input_digest, read_table
 
-    _check_asked(decisions, values, drop, relabel)
+    _check_asked(decisions, values, drop, relabel or correct)
     table = read_table(spooled(file), delimiter=delimiter, encoding=encoding)
     if printed := is_standard_output(out, json=json):
         out = _stand_in(table)
-    label = _label(table, label, needed=bool(relabel or values or decisions))
+    label = _label(table, label, needed=bool(relabel or correct or values or decisions))
     _check_targets(table, label, out, log, decisions or values, force=force)
     ids = None if id is None else check_ids(table, id)
     old = OldLabels.of(table, label)
@@ -79,25 +85,29 @@ def clean(
     if values is not None:
         suggested = read_suggestions(read_table(values), table, old.entries, ids, old.kind)
     if decisions is None:
-        decided, (rows, labels) = None, _changes(len(table), suggested, drop, relabel, ids)
+        decided = _decided(len(table), suggested, ids, drop, relabel, correct)
     else:
         decided = read_decisions(read_table(decisions), table, old.entries, old.kind)
-        rows, labels = decided.drop, decided.relabel
     about = {
         "input": [str(path) for path in table.files],
         "input_digest": input_digest(table.files),
         "decisions": decisions, "values": values, "drop": drop, "relabel": relabel,
+        "correct": correct,
         "label": label, "id": id, "thresher": __version__,
     }  # fmt: skip
-    changes = write_cleaned(table, out, drop=rows, relabel=labels, label=label, id=id, force=force)
-    counts = _counts(len(table), changes)
+    changes = write_cleaned(
+        table, out, drop=decided.drop, relabel=decided.relabel, label=label, id=id, force=force
+    )
+    changes = [_named(change, decided.corrected) for change in changes]
+    counts = _counts(len(table), changes, numbers=bool(decided.corrected or correct))
     if printed:
         put_out(out)
     if log is not None:
         write_change_log(log, changes, as_typed(about | counts), force=force)
-    if decided is not None:
+    if decided.counts:
         say("decisions: " + ", ".join(f"{n} {word}" for word, n in decided.counts.items()))
-    _say(out, log, counts, {change["new_label"] for change in changes} - {None, *old.entries})
+    new = {change["new_label"] for change in changes if change["action"] == "relabel"}
+    _say(out, log, counts, new - {None, *old.entries})
     if json:
         targets = {"out": str(out), "log": None if log is None else str(log)}
         show_json(as_typed(targets | counts | about))
@@ -109,10 +119,13 @@ def _check_asked(
     """Refuse to change anything that nobody asked for."""
     if decisions is not None and (values or drop or relabel):
         raise InputError(
-            "--decisions says what to do about each row: leave out --values, --drop and --relabel"
+            "--decisions says what to do about each row: leave out --values, --drop, --relabel and "
+            "--correct"
         )
     if decisions is None and drop is None and relabel is None:
-        raise InputError("nothing to do: say which rows by --decisions, --drop or --relabel")
+        raise InputError(
+            "nothing to do: say which rows by --decisions, --drop, --relabel or --correct"
+        )
 
 
 def _stand_in(table: Any) -> Path:
@@ -153,21 +166,31 @@ def _check_targets(
         check_apart(check_log(log, force=force), [target, *table.files, *findings])
 
 
-def _changes(
-    count: int, suggested: Any, drop: str | None, relabel: str | None, ids: Any
-) -> tuple[list[int], dict[int, Any]]:
-    """The rows to drop, and the new labels by row."""
+def _decided(
+    count: int, suggested: Any, ids: Any, drop: str | None, relabel: str | None,
+    correct: str | None,
+) -> Any:  # fmt: skip
+    """What the options say: the rows to drop, and the new labels and numbers by row."""
     from thresher.tables.changes import rows_to_drop, rows_to_relabel
+    from thresher.tables.decisions import Decisions
 
     rows = [] if drop is None else rows_to_drop(drop, count, ids, suggested)
     labels = {} if relabel is None else rows_to_relabel(relabel, count, ids, suggested)
-    return rows, labels
+    numbers = {}
+    if correct is not None:
+        numbers = rows_to_relabel(correct, count, ids, suggested, "correct")
+    return Decisions(rows, labels | numbers, {}, set(numbers))
 
 
-def _counts(rows: int, changes: list[dict[str, Any]]) -> dict[str, int]:
+def _named(change: dict[str, Any], corrected: set[int]) -> dict[str, Any]:
+    return change | ({"action": "correct"} if change["row"] in corrected else {})
+
+
+def _counts(rows: int, changes: list[dict[str, Any]], *, numbers: bool) -> dict[str, int]:
     actions = [change["action"] for change in changes]
     dropped, relabeled = actions.count("drop"), actions.count("relabel")
-    return {"rows": rows, "kept": rows - dropped, "dropped": dropped, "relabeled": relabeled}
+    found = {"rows": rows, "kept": rows - dropped, "dropped": dropped, "relabeled": relabeled}
+    return found | ({"corrected": actions.count("correct")} if numbers else {})
 
 
 def _say(out: Path, log: Path | None, counts: dict[str, int], new: set[Any]) -> None:
@@ -175,4 +198,8 @@ def _say(out: Path, log: Path | None, counts: dict[str, int], new: set[Any]) -> 
         say(f"no row had the label {label!r} before: it may be a slip")
     dropped = f"dropped {counts['dropped']} row{'' if counts['dropped'] == 1 else 's'}"
     wrote = f"wrote {out}" + ("" if log is None else f" and {log}")
-    say(f"{dropped}, relabeled {counts['relabeled']} of {counts['rows']}: {wrote}")
+    words = [word for word in ("relabeled", "corrected") if counts.get(word)] or ["relabeled"]
+    if "corrected" in counts and not counts["relabeled"]:
+        words = ["corrected"]
+    changed = ", ".join(f"{word} {counts[word]}" for word in words)
+    say(f"{dropped}, {changed} of {counts['rows']}: {wrote}")

@@ -43,7 +43,17 @@ def value(
     ] = None,
     task: Annotated[
         Literal["classification", "regression"] | None,
-        _column("What labels are; classification if they are text, or few different numbers."),
+        _column(
+            "What labels are; classification if they are text, or few different numbers. With "
+            "regression they are numbers to predict."
+        ),
+    ] = None,
+    empty: Annotated[
+        float | None,
+        _column(
+            "With --task regression: the prediction where nobody is near; if not given, the mean "
+            "of the validation targets, or of all."
+        ),
     ] = None,
     features: Annotated[
         str | None, _column("Names or patterns, such as age,x*; all other columns if not given.")
@@ -206,7 +216,8 @@ def value(
     share of them agrees with its label, the best other label, and a suggestion: keep, relabel,
     inspect, drop, or outlier (nobody is near). By a forest, the others are the rows that share its
     leaves, and there is a list of rows to review; by distances, they are validation points. What
-    was computed, and from which files, is kept with it.
+    was computed, and from which files, is kept with it. With --task regression, there is the target
+    that the others expect, the one that would help most, and correct in place of relabel.
 
     Example: thresher value train.csv
 
@@ -220,6 +231,8 @@ def value(
     Example: thresher value train.csv --validation val.csv --owner clinic --players owners
     --out owners.parquet
 
+    Example: thresher value houses.csv --label price --task regression --out values.csv
+
     Example: thresher value features.npy --label labels.npy --method knn --k 5 --out values.csv
 
     Example: zcat train.csv.gz | thresher value - --validation val.csv -o - > values.csv
@@ -230,7 +243,7 @@ def value(
     Example: thresher value 'parts/*.parquet' --validation val.parquet --engine dask
     --scheduler tcp://host:8786 --out values
     """
-    from thresher.runs import Settings
+    from thresher.runs.settings import Settings
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
     out = None if is_standard_output(out, json=json) else out
@@ -254,7 +267,7 @@ def value(
 
 
 def _settings(given: dict[str, Any]) -> Any:
-    from thresher.runs import Settings
+    from thresher.runs.settings import Settings
 
     at_once = given["memory"] is None and given["engine"] == "local"
     for name in ("file", "validation"):

@@ -70,15 +70,23 @@ class Grid:
 
 @dataclass(frozen=True)
 class TargetGroups(Groups):
-    """Points in input order, with their targets in steps of a grid."""
+    """Points in input order, with their targets in steps of a grid, and whose each is."""
 
     targets: Integers
+    whose: Integers
 
     @classmethod
-    def of_targets(cls, targets: NDArray[Any]) -> TargetGroups:
+    def of_targets(cls, targets: NDArray[Any], whose: NDArray[Any] | None = None) -> TargetGroups:
         """The points with these targets."""
         plain = Groups.of(np.zeros(len(targets), np.int32), 1)
-        return cls(plain.positions, plain.starts, np.ascontiguousarray(targets, np.int64))
+        owners = np.zeros(len(targets), np.int64) if whose is None else whose
+        known = (np.ascontiguousarray(each, np.int64) for each in (targets, owners))
+        return cls(plain.positions, plain.starts, *known)
+
+    def sums(self, block: Any, owners: int = 1) -> Integers:
+        """The four sums of near targets in each cell of a block, for each owner in turn."""
+        found: Integers = block.sum_targets(self.targets, self.whose, owners)
+        return found.reshape(ENTRIES * owners, -1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class TargetGame:
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """The number, the sum and the sum of squares of near targets in each cell."""
-        found: Integers = block.sum_targets(groups.targets)
+        found: Integers = groups.sums(block)
         return found
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
@@ -131,7 +139,7 @@ class TargetGame:
     def utility(self, sums: Integers) -> float:
         """The utility of all counted points: minus the squared errors."""
         near = np.maximum(sums[0], 1)
-        errors = np.where(sums[0] > 0, _centered(sums, self.judges)[0] / near, self._none)
+        errors = np.where(sums[0] > 0, centered(sums, self.judges)[0] / near, self._none)
         return -float((errors**2).sum())
 
     @property
@@ -150,7 +158,7 @@ def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
     return count, first, squares.astype(np.float64)
 
 
-def _centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
+def centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
     """The sums of z and z^2 in each cell, z = u less the judge's target.
 
     Around the nearest whole number they are exact; what is left of a step is moved in floats.
@@ -174,7 +182,7 @@ def quadratics(
     of a member is that of the only one there could be.
     """
     z0 = (empty - judges).astype(np.float64)
-    found = residual_prices(sums[0], _centered(sums, judges), z0, semivalue, newcomer=newcomer)
+    found = residual_prices(sums[0], centered(sums, judges), z0, semivalue, newcomer=newcomer)
     return shifted(found, judges)
 
 

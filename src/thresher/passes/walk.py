@@ -180,6 +180,15 @@ def value_while_counting(
     A block of cells is counted, priced and paid before the next, so that who is near whom is found
     out once, and the sums of one block are held at a time.
     """
+    sums, groups = pay_while_counting(part, near, game, see, advance=advance)
+    return groups.in_input_order(_total(game, sums, groups), divisor)
+
+
+def pay_while_counting(
+    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
+    advance: Advance | None = None,
+) -> tuple[Floats, Groups]:  # fmt: skip
+    """The same before payments become values, with points laid out as in the groups."""
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
 
@@ -189,7 +198,7 @@ def value_while_counting(
         game.pay(block, groups, game.prices(found, block.columns), sums)
 
     visit(part, near, groups, add_and_pay, advance)
-    return groups.in_input_order(_total(game, sums, groups), divisor)
+    return sums, groups
 
 
 def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:

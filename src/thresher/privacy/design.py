@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Unit = Literal["point", "owner"]
 
 DRAWS = 32  # price lists drawn beside the best one, for errors
+UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"
 OWNER_SCALE = 4096  # parts of one that an owner's weight is a whole number of
 MOVED: dict[tuple[Unit, Unit], dict[Adjacency, float]] = {
     ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
@@ -53,6 +54,7 @@ class Setting:
     unit: Unit
     semivalue: Semivalue = "shapley"
     points_per_owner: int | None = None
+    points: int | None = None  # about how many there are, if that is public
     one: ClassVar[int] = 1
     opposed: ClassVar[float] = 0.0  # no two units have a smaller cosine than minus this
     moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = MOVED
@@ -86,8 +88,13 @@ class Setting:
 
     def exact_prices(self, contributions: Contributions) -> PriceList:
         """The prices without noise or clipping."""
-        same, other = contributions.counts(np.ones(len(contributions.units), np.int64))
-        return self.prices((same.astype(np.float64), other.astype(np.float64)))
+        whole = contributions.counts(np.ones(len(contributions.units), np.int64))
+        return self.table_prices(whole / self.one)
+
+    def table_prices(self, table: Floats) -> PriceList:
+        """The prices that follow from a table as it is."""
+        same, other = table
+        return self.prices((same, other))
 
     def free_prices(self) -> Floats:
         """What the zero-budget score pays members: what each would be worth alone."""
@@ -121,8 +128,14 @@ class Design(Protocol):
     setting: Setting
 
     @property
+    def untold(self) -> str:
+        """Why draws of `prices` do not show how far values are from the exact ones; "" if so."""
+        return ""
+
+    @property
     def tells_error(self) -> bool:
-        """Whether draws of `prices` show how far values are from the exact ones."""
+        """Whether they do."""
+        return not self.untold
 
     @property
     def record(self) -> dict[str, Any]:

@@ -33,9 +33,14 @@ class Game:
 def release_setting(
     game: Game, budget: Budget, adjacency: Adjacency, unit: Unit = "point",
     semivalue: Semivalue = "shapley", points_per_owner: int | None = None,
+    points: int | None = None,
 ) -> Setting:  # fmt: skip
     """All that is public before the points are looked at, checked."""
-    rest: Any = budget, adjacency, unit, check_semivalue(semivalue), points_per_owner
+    rest: dict[str, Any] = {
+        "budget": budget, "adjacency": adjacency, "unit": unit,
+        "semivalue": check_semivalue(semivalue), "points_per_owner": points_per_owner,
+        "points": points,
+    }  # fmt: skip
     if check_task(game.task) == REGRESSION:
         return _of_targets(game, rest)
     if (game.bounds, game.empty) != (None, None):
@@ -43,10 +48,10 @@ def release_setting(
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return Setting(kept(validation), check_radius(game.radius), *rest)
+    return Setting(kept(validation), check_radius(game.radius), **rest)
 
 
-def _of_targets(game: Game, rest: Any) -> TargetSetting:
+def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
     if game.classes is not None:
         raise InputError("classes goes without task='regression', which has targets")
     if game.bounds is None:
@@ -58,7 +63,4 @@ def _of_targets(game: Game, rest: Any) -> TargetSetting:
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,
         bounds=game.bounds,
     )  # fmt: skip
-    budget, adjacency, unit, semivalue, size = rest
-    return TargetSetting(
-        side.validation, side.radius, budget, adjacency, unit, semivalue, size, targets=side
-    )
+    return TargetSetting(side.validation, side.radius, **rest, targets=side)

@@ -42,6 +42,12 @@ class TargetPublic(Public):
         """The squared length of each row's vector."""
         return self.near.sum(axis=1) * (self.adds**2).sum(axis=1)
 
+    @cached_property
+    def kinds(self) -> NDArray[Any]:
+        """What kind of point each row is: to which quarter its target belongs."""
+        u = self.targets[self.rows]
+        return np.searchsorted(np.quantile(u, np.linspace(0, 1, KINDS + 1)[1:-1]), u)
+
     def vectors(self, rows: slice) -> Floats:
         """The vectors of some rows, 3M numbers each."""
         near = self.near[rows].astype(np.float64)
@@ -67,11 +73,9 @@ class TargetPublic(Public):
 
         Two rows a kind: the mean vector of its rows, and that with the target of anybody.
         """
-        u, usual = self.targets[self.rows], self.adds.mean(axis=0)
-        kinds = np.searchsorted(np.quantile(u, np.linspace(0, 1, KINDS + 1)[1:-1]), u)
-        rows = []
-        for kind in np.unique(kinds):
-            mine = (kinds == kind) * weights / max(int((kinds == kind).sum()), 1)
+        usual, rows = self.adds.mean(axis=0), []
+        for kind in np.unique(self.kinds):
+            mine = (self.kinds == kind) * weights / int((self.kinds == kind).sum())
             rows.append(SHARE_SHIFT * self.total(mine))
             rows.append(TARGET_SHIFT * np.outer(usual, mine @ self.near).ravel())
         return np.array(rows)

@@ -104,9 +104,8 @@ class TargetSetting(Setting):
         count, first, second = sums(public.shrunk(whole).reshape(ENTRIES, -1))
         return first / np.maximum(count, 1e-12), second / np.maximum(count, 1e-12)
 
-    def exact_prices(self, contributions: Contributions) -> PriceList:
-        """The prices without noise or clipping."""
-        table = contributions.counts(np.ones(len(contributions.units), np.int64)) / ONE
+    def table_prices(self, table: Floats) -> PriceList:
+        """The prices that follow from a table as it is."""
         count, first, second = sums(table)
         some = np.maximum(count, 1e-12)
         return self._list(count, first / some, second / some)

@@ -127,7 +127,8 @@ def about_subject(subject: Subject, record: Mapping[str, Any]) -> About:
     )
     return About(
         valuation.method, dict(valuation.params), len(valuation), subject.validation_points,
-        subject.classes, float(math.fsum(valuation.values)), all_points, none, record,
+        subject.classes if subject.targets is None else (), float(math.fsum(valuation.values)),
+        all_points, none, record,
     )  # fmt: skip
 
 

@@ -35,9 +35,11 @@ from thresher.report.removal import (
     removal_orders,
     step_of_each,
 )
-from thresher.report.review import Review, describe_review
+from thresher.report.review import Review, describe_review, describe_target_review
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
+from thresher.report.target_removal import target_removal
+from thresher.report.targets import TargetCharts, chart_targets, judge_targets, target_headline
 from thresher.report.verdict import (
     Verdict,
     find_cautions,
@@ -45,7 +47,7 @@ from thresher.report.verdict import (
     nothing_stands_out,
     reasons_for_care,
 )
-from thresher.report.why import Details, explain_rows
+from thresher.report.why import Details, explain_rows, explain_targets
 from thresher.retrain.running_means import agreement
 from thresher.second_look import SecondLook, look_again
 from thresher.tables.copies import Copies
@@ -75,19 +77,20 @@ class Evidence:
     copies: CopiedRows | None = None
     review: Review | None = None
     headline: Headline | None = None
+    targets: TargetCharts | None = None
 
     def sections(self) -> list[Section]:
         """The sections that are there, in the order of the page."""
         prices = None if self.private is None else self.private.prices
         found: list[Section | None] = [
-            self.lowest, self.copies, self.map, self.suggestions, self.distribution, self.removal,
-            self.coverage, self.owners, self.private, prices, self.about,
+            self.lowest, self.copies, self.targets, self.map, self.suggestions, self.distribution,
+            self.removal, self.coverage, self.owners, self.private, prices, self.about,
         ]  # fmt: skip
         return [section for section in found if section is not None]
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page: a name, a number, and what else there is to say."""
-        having = self.distribution, self.suggestions, self.coverage, self.private
+        having = self.distribution, self.suggestions, self.targets, self.coverage, self.private
         return [tile for part in having if part is not None for tile in part.tiles()]
 
 
@@ -221,6 +224,8 @@ def _of_subject(
             if advance is not None:
                 advance(1)
 
+    if subject.targets is not None:
+        return _of_numbers(subject, record, details, make, missing, advance)
     removing = can_remove(subject)
     findings = make("suggestions", explain_subject, subject)
     suggestions = None if findings is None else count_suggestions(subject, findings)
@@ -253,6 +258,31 @@ def _of_subject(
         distribution, removal, coverage, owners, copies=copies,
         review=describe_review(subject, findings, lowest, record, details.command, why or []),
         headline=describe_headline(distribution, suggestions, coverage, lowest),
+    )  # fmt: skip
+
+
+def _of_numbers(
+    subject: Subject, record: Mapping[str, Any], details: Details, make: Callable[..., Any],
+    missing: Mapping[str, str], advance: Advance | None,
+) -> Evidence:  # fmt: skip
+    """The same where labels are numbers."""
+    findings = make("suggestions", explain_subject, subject)
+    removal = make("removal", target_removal, subject, advance)
+    points_map = make("map", draw_map, subject, findings)
+    owners = make("owners", share_payout, subject.valuation)
+    distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
+    about, copies = about_subject(subject, record), describe_copies(subject)
+    if findings is None:
+        verdict = judge(distribution, None, None, None)
+        return Evidence(about, verdict, (), missing, lowest, points_map, removal=removal)
+    charts = chart_targets(subject, findings)
+    verdict, cautions = judge_targets(charts, removal, subject)
+    why = explain_targets(findings, np.array(lowest.places, np.int64), details)
+    headline = target_headline(charts, lowest)
+    return Evidence(
+        about, verdict, cautions, missing, lowest, points_map, None, distribution, removal,
+        owners=owners, copies=copies, targets=charts, headline=headline,
+        review=describe_target_review(subject, findings, lowest, record, details.command, why),
     )  # fmt: skip
 
 

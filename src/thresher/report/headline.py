@@ -16,6 +16,8 @@ STATES = {  # a mark and words, so that the color is not all there is
     "good": ("●", "Looks good"),
     "look": ("▲", "Some labels are wrong"),
     "bad": ("■", "Many labels are wrong"),
+    "numbers": ("▲", "Some targets look wrong"),
+    "many numbers": ("■", "Many targets look wrong"),
     "unsure": ("◆", "Cannot be told for sure"),
 }
 
@@ -27,6 +29,11 @@ class Headline:
     sentence: str
     state: str
     numbers: tuple[tuple[str, str, str], ...]
+
+    @property
+    def color(self) -> str:
+        """The class of the page's style."""
+        return {"numbers": "look", "many numbers": "bad"}.get(self.state, self.state)
 
     @property
     def mark(self) -> str:

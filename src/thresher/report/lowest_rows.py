@@ -13,6 +13,7 @@ from thresher.findings import Findings
 from thresher.report.phrases import brief, short, whole_percent
 from thresher.report.subject import Indices, Subject
 from thresher.review import MOST, review_list
+from thresher.target_findings import TargetFindings
 
 MOST_ROWS = 1000
 LEAST_ROWS = 20  # that are shown where none is marked
@@ -22,6 +23,12 @@ HINTS = {
     "best value": "what the row would be worth under the best other label",
     "percentile": "share of rows with a lower value",
     "standard error": "how far the value may be off because coalitions were sampled",
+}
+TARGET_HINTS = {
+    "score": "usual / (usual + |target - expected|): the lower, the more probably it is wrong",
+    "expected": "the mean target of those near",
+    "usual": "how far targets usually are from what is expected",
+    "best value": "what the row would be worth with the expected target",
 }
 NEAR = {  # by a radius, by nearest neighbors, and by a forest
     "near": (
@@ -104,6 +111,8 @@ class LowestRows:
             lowest = "scores" if self.scored else "values"
             return f"No row is marked. These {shown} of {total} have the lowest {lowest}."
         first = "copies with different labels come first, then what is called wrong, then doubts"
+        if "target" in self.columns:
+            first = "what is called wrong comes first, then doubts"
         rest = ""
         if self.marked > len(self.rows):
             rest = (
@@ -114,15 +123,24 @@ class LowestRows:
             f"{'score' if self.scored else 'value'}.{rest}"
         )
 
+    def place_of_best(self) -> int | None:
+        """The column of what a label should be, or a number."""
+        names = ("best label", "expected")
+        return next((self.columns.index(name) for name in names if name in self.columns), None)
+
     def notes(self) -> list[str]:
         """What the columns are."""
-        hints = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
+        hints = self._hints()
         return [f"{name}: {hints[name]}" for name in self.columns if hints.get(name)]
+
+    def _hints(self) -> dict[str, str]:
+        found = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
+        return found | TARGET_HINTS if "target" in self.columns else found
 
     def written_columns(self) -> list[Column]:
         """The columns, and how the page writes them."""
         first = len(self.columns) - self.features
-        hints = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
+        hints = self._hints()
         found = []
         for place, name in enumerate(self.columns):
             cells = [row[place] for row in self.rows]
@@ -144,7 +162,9 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
     columns: dict[str, list[Any]] = {"row": [subject.number(row) for row in rows.tolist()]}
     if subject.ids is not None:
         columns["id"] = [subject.name(row) for row in rows.tolist()]
-    if subject.codes is not None:
+    if subject.targets is not None:
+        columns["target"] = subject.targets[rows].tolist()
+    elif subject.codes is not None:
         columns["label"] = [subject.label(row) for row in rows.tolist()]
     before, after = ({}, {}) if findings is None else _found(subject, findings, rows)
     columns |= before | {"value": values[rows].tolist()}
@@ -174,6 +194,8 @@ def _found(
     def some(column: Any) -> list[Any]:
         return column[rows].tolist()
 
+    if isinstance(findings, TargetFindings):
+        return _found_targets(findings, rows)
     before = {
         "suggestion": [findings.suggestion[row] for row in rows],
         "best label": [_best_label(subject, findings, row) for row in rows.tolist()],
@@ -187,6 +209,21 @@ def _found(
     }
     there = [{k: v for k, v in each.items() if v is not None} for each in (before, after)]
     return there[0], there[1]
+
+
+def _found_targets(
+    findings: TargetFindings, rows: Indices
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """The same about numbers."""
+    known = [None if np.isnan(x) else float(x) for x in findings.expected[rows]]
+    before = {"suggestion": [findings.suggestion[row] for row in rows], "expected": known}
+    if findings.score is not None:
+        before["score"] = findings.score[rows].tolist()
+    after = {"near": findings.near[rows].tolist(), "usual": findings.usual[rows].tolist()}
+    if findings.best_value is not None:
+        worth = findings.best_value[rows]
+        after = {"best value": [None if np.isnan(x) else float(x) for x in worth], **after}
+    return before, after
 
 
 def _reviewed(subject: Subject, findings: Findings) -> tuple[Indices, int]:

@@ -188,7 +188,11 @@ def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Indices, tuple[str,
 def _story(subject: Subject, findings: Findings | None, row: int) -> str:
     """What is known of a point, in a line."""
     name = subject.name(row)
-    parts = [f"row {subject.number(row)}", name and f"id {name}", f"label {subject.label(row)}"]
+    parts = [
+        f"row {subject.number(row)}",
+        name and f"id {name}",
+        f"{'label' if subject.targets is None else 'target'} {subject.label(row)}",
+    ]
     parts += [f"value {short(float(subject.values[row]))}"]
     parts += [] if findings is None else [findings.suggestion[row]]
     return " · ".join(part for part in parts if part)

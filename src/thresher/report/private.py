@@ -149,7 +149,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     error = release.relative_error
     setting = release._design.setting
     public = setting.public()
-    if public is None or math.isnan(error):
+    if public is None or error is None:
         return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
         return None, (

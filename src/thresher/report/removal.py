@@ -75,6 +75,7 @@ class Removal:
     logistic_points: int  # that the logistic regressions had to choose from: all, or some at random
     points: int  # in all
     cross_check: CrossCheck | None
+    measure: str = "accuracy"  # or R^2, of numbers
     name: ClassVar[str] = "removal"
     title: ClassVar[str] = "Removing rows"
 
@@ -93,10 +94,15 @@ class Removal:
             for order, (name, shape) in ORDERS.items()
         ]
         ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
-        label = f"Accuracy of the {model} as up to half of the rows are removed. {ends}"
+        label = f"{self.measured} of the {model} as up to half of the rows are removed. {ends}"
         every = [number for line in drawn for number in line.y]
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
-        return lines(drawn, label, x, upward(min(every), max(every), "accuracy"))
+        return lines(drawn, label, x, upward(min(every), max(every), self.measure))
+
+    @property
+    def measured(self) -> str:
+        """What is measured, at the beginning of a sentence."""
+        return self.measure.capitalize()
 
     def legend(self) -> list[tuple[str, str]]:
         """A sample and a name for each line of a chart."""
@@ -105,7 +111,7 @@ class Removal:
     def text(self) -> str:
         """What the models are."""
         text = (
-            "The logistic regression has standardized columns; of more than "
+            f"The {self.models[-1]} has standardized columns; of more than "
             f"{MOST_FEATURES} columns, as many leading components. "
         )
         if THRESHOLD in self.models:
@@ -190,24 +196,24 @@ def removal_curves(
     curves: Curves = {}
     if pairs is not None:
         right = [np.array([row.sum() for row in rows]) for rows in pairs.right]
-        curves |= _curves(THRESHOLD, [each / len(data.codes_val) for each in right])
+        curves |= curves_of(THRESHOLD, [each / len(data.codes_val) for each in right])
     chosen = training_points(subject)
     tables = standardize(data, chosen)
     every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
-    found = _logistic(tables, _among(orders, chosen), every, last, advance)
-    curves |= _curves(LOGISTIC, list(found))
+    found = _logistic(tables, among(orders, chosen), every, last, advance)
+    curves |= curves_of(LOGISTIC, list(found))
     checked = halves and cross_check(subject, tables, chosen, every, last, halves, pairs)
     return Removal(FRACTIONS, curves, len(chosen), len(subject), checked)
 
 
-def _among(orders: list[Indices], chosen: Indices) -> list[Indices]:
+def among(orders: list[Indices], chosen: Indices) -> list[Indices]:
     """The orders of the chosen points alone, as places among them."""
     kept = np.zeros(len(orders[0]), np.bool_)
     kept[chosen] = True
     return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
 
 
-def _curves(model: str, found: list[Floats]) -> Curves:
+def curves_of(model: str, found: list[Floats]) -> Curves:
     """The curves of a model by order, of random ones the mean."""
     lowest, highest, *draws = found
     together = zip(ORDERS, (lowest, highest, np.mean(draws, axis=0)), strict=True)

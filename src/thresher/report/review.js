@@ -8,7 +8,8 @@
   const rows = review.rows.map((row, i) => ({ ...row, line: lines[i] }));
   const rowOf = new Map(rows.map((row) => [row.line, row]));
   const columns = ["row", "id", "label", "decision", "new_label", "input_digest"];
-  const words = { relabel: "relabel to", drop: "drop", keep: "keep", skip: "skipped" };
+  const words = { relabel: "relabel to", correct: "correct to", drop: "drop", keep: "keep", skip: "skipped" };
+  const change = review.numbers ? "correct" : "relabel";
   let decisions = load();
   let current = null;
 
@@ -37,8 +38,8 @@
     const row = current;
     if (!row) return;
     const own = review.labels[row.label];
-    if (decision === "relabel" && label === own) decision = "keep";
-    decisions[row.row] = { id: row.id ?? "", label: own, decision, new_label: decision === "relabel" ? label : "" };
+    if (decision === change && label === own) decision = "keep";
+    decisions[row.row] = { id: row.id ?? "", label: own, decision, new_label: decision === change ? label : "" };
     store();
     mark(row);
     progress();
@@ -58,7 +59,8 @@
   function told(row) {
     const found = decided(row);
     if (!found) return "";
-    return found.decision === "relabel" ? `${words.relabel} ${found.new_label}` : words[found.decision];
+    if (found.decision !== change) return words[found.decision];
+    return `${words[change]} ${review.numbers ? Number(Number(found.new_label).toPrecision(6)) : found.new_label}`;
   }
 
   function mark(row) {
@@ -93,7 +95,7 @@
     byId("card-row").textContent = `Row ${row.row}${row.name === undefined ? "" : ` · ${row.name}`}`;
     byId("card-place").textContent = `${list.indexOf(row) + 1} of ${list.length}`;
     byId("card-label").textContent = own;
-    byId("card-best").textContent = best ?? "no other label";
+    byId("card-best").textContent = best ?? (review.numbers ? "another number" : "no other label");
     byId("card-word").textContent = row.suggestion;
     byId("card-word").className = `badge ${row.suggestion}`;
     const drops = row.suggestion === "drop";
@@ -107,7 +109,8 @@
     byId("why").replaceChildren(...explained(row, review));
     scroll(row.line);
     byId("announce").textContent =
-      `Row ${row.row}, labeled ${own}, suggestion ${row.suggestion}${best ? `, best other label ${best}` : ""}. ${text}`;
+      `Row ${row.row}, ${review.numbers ? "target" : "labeled"} ${own}, suggestion ${row.suggestion}` +
+      `${best ? `, ${review.numbers ? "expected" : "best other label"} ${best}` : ""}. ${text}`;
   }
 
   /** Bring a line into view inside the list, and leave the page where it is. */
@@ -123,7 +126,7 @@
 
   const answers = {
     y: () => current.suggestion === "drop" ? decide("drop")
-      : current.best !== undefined && decide("relabel", review.labels[current.best]),
+      : current.best !== undefined && decide(change, review.labels[current.best]),
     n: () => decide("keep"),
     d: () => decide("drop"),
     s: () => decide("skip"),
@@ -150,7 +153,12 @@
     event.preventDefault();
     const text = byId("other").value.trim();
     const place = review.names.indexOf(text);
-    if (text) decide("relabel", place < 0 ? text : review.labels[place]);
+    if (review.numbers) {
+      const right = text && Number.isFinite(Number(text));
+      byId("other").setCustomValidity(right ? "" : "A number is needed, such as 17.5");
+      if (!right) { byId("other").reportValidity(); return; }
+      decide(change, text);
+    } else if (text) decide(change, place < 0 ? text : review.labels[place]);
     byId("other").blur();
   });
 
@@ -189,7 +197,8 @@
     byId("kept").textContent = `Loaded ${countOf(ours.length, "decision")}.`;
   });
 
-  byId("labels").append(...review.names.map((name) => new Option(name)));
+  byId("other").addEventListener("input", () => byId("other").setCustomValidity(""));
+  if (!review.numbers) byId("labels").append(...review.names.map((name) => new Option(name)));
   rows.forEach(mark);
   progress();
   byId("review").hidden = false;

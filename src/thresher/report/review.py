@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thresher.findings import Findings
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import brief, visible
+from thresher.report.phrases import brief, short, visible
 from thresher.report.subject import Subject
+from thresher.target_findings import TargetFindings
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Review:
     names: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
     command: str = ""
+    numbers: bool = False  # whether labels are numbers: of each row its own and the expected one
 
     @property
     def pictured(self) -> bool:
@@ -60,6 +63,7 @@ class Review:
             "labels": self.labels,
             "names": self.names,
             "rows": self.rows,
+            "numbers": self.numbers,
         }
 
 
@@ -72,21 +76,44 @@ def describe_review(
         return None
     rows = []
     for listed, place in enumerate(lowest.places):
-        about: dict[str, Any] = {
-            "row": subject.number(place),
-            "label": int(subject.codes[place]),
-            "suggestion": findings.suggestion[place],
-        }
+        about = _about_row(subject, findings, place) | {"label": int(subject.codes[place])}
         if findings.near[place]:
             about["best"] = int(findings.best_codes[place])
-        if subject.ids is not None:
-            about["id"] = str(subject.ids[place])
-            about["name"] = visible(brief(about["id"]))
         rows.append(about | dict(_visible(why[listed]) if why else {}))
     digest = str(record.get("input_digest", ""))
     return Review(
         digest, subject.labels, tuple(map(visible, subject.classes)), tuple(rows), command
     )
+
+
+def describe_target_review(
+    subject: Subject, findings: TargetFindings, lowest: LowestRows, record: Mapping[str, Any],
+    command: str = "", why: Sequence[Mapping[str, Any]] = (),
+) -> Review:  # fmt: skip
+    """The review of the listed rows, where labels are numbers."""
+    labels: list[str] = []
+    names: list[str] = []
+    rows = []
+    for listed, place in enumerate(lowest.places):
+        about = _about_row(subject, findings, place) | {"label": len(labels)}
+        numbers = [float(findings.targets[place])]
+        if not math.isnan(findings.expected[place]):
+            about["best"] = len(labels) + 1
+            numbers.append(float(findings.expected[place]))
+        labels += map(repr, numbers)
+        names += map(short, numbers)
+        rows.append(about | dict(_visible(why[listed]) if why else {}))
+    digest = str(record.get("input_digest", ""))
+    return Review(digest, tuple(labels), tuple(names), tuple(rows), command, numbers=True)
+
+
+def _about_row(subject: Subject, findings: Findings, place: int) -> dict[str, Any]:
+    """The number, id and suggestion of a row."""
+    about = {"row": subject.number(place), "suggestion": findings.suggestion[place]}
+    if subject.ids is not None:
+        about["id"] = str(subject.ids[place])
+        about["name"] = visible(brief(about["id"]))
+    return about
 
 
 def _visible(entry: Any) -> Any:

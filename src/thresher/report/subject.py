@@ -18,7 +18,9 @@ from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.tree_columns import TreeColumns
-from thresher.report.phrases import brief
+from thresher.regression import REGRESSION, check_targets
+from thresher.report.bands import cut_in_bands
+from thresher.report.phrases import brief, short
 from thresher.second_look import rank_space
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
@@ -68,6 +70,8 @@ class Subject:
     findings: Findings | None = None  # where they are known already
     copies: Copies | None = None  # which rows are copies of others
     labels: tuple[str, ...] = ()  # the classes as a file has them, whole
+    targets: Floats | None = None  # where labels are numbers: classes are bands of them
+    targets_val: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -120,6 +124,8 @@ class Subject:
 
     def label(self, row: int) -> str:
         """The label of a point as text; empty where labels are not known."""
+        if self.targets is not None:
+            return short(float(self.targets[row]))
         return "" if self.codes is None else self.classes[self.codes[row]]
 
     def number(self, row: int) -> int:
@@ -165,13 +171,14 @@ def check_subject(
     array = None if X is None or precomputed or forest else check_features("X", X)
     shown = _frame_columns(X, array, n) if show is None else _shown_columns(show, n)
     classes, codes, codes_val, data = None, None, None, None
+    targets = targets_val = None
     if checked is not None:
         points, validation = checked
         classes, codes, codes_val = validation.classes, points.codes, validation.codes
         if isinstance(points.rows, Rows) and validation.rows is not None:
             data = Data(points.rows, codes, validation.rows, codes_val)
     elif y is not None:
-        classes, codes, codes_val = _codes(valuation, y, y_val)
+        classes, codes, codes_val, targets, targets_val = _labeled(valuation, y, y_val)
         if forest and X is not None:
             data = _forest_data(X, codes, X_val, codes_val)
         elif array is not None and X_val is not None:
@@ -181,8 +188,21 @@ def check_subject(
     return Subject(
         valuation, () if classes is None else _texts(classes.labels), codes, codes_val, data, known,
         numbers, shown, held_out, seed, findings, copies,
-        () if classes is None else tuple(map(str, classes.labels)),
+        () if classes is None else tuple(map(str, classes.labels)), targets, targets_val,
     )  # fmt: skip
+
+
+def _labeled(
+    valuation: Valuation, y: Any, y_val: Any
+) -> tuple[Classes, Codes, Any, Floats | None, Floats | None]:
+    """The classes and the codes of both sides; of numbers their bands, and the numbers."""
+    if valuation.params.get("task") != REGRESSION:
+        return *_codes(valuation, y, y_val), None, None
+    targets = check_targets("y", y)
+    targets_val = None if y_val is None else check_targets("y_val", y_val)
+    codes, codes_val, classes = cut_in_bands(targets, targets_val)
+    _check_counts(valuation, codes, codes_val)
+    return classes, codes, codes_val, targets, targets_val
 
 
 def judged_by_points(valuation: Valuation) -> bool:
@@ -220,6 +240,12 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, An
         classes = class_list(None, *(part for part in (labels, labels_val) if part is not None))
     codes = _encode(classes, "y", labels)
     codes_val = None if labels_val is None else _encode(classes, "y_val", labels_val)
+    _check_counts(valuation, codes, codes_val)
+    return classes, codes, codes_val
+
+
+def _check_counts(valuation: Valuation, codes: Codes, codes_val: Codes | None) -> None:
+    """Refuse other numbers of rows than the valuation has."""
     if len(codes) != len(valuation):
         raise InputError(f"the valuation has {len(valuation)} points but y {len(codes)} labels")
     wanted = valuation.params.get("validation_points")
@@ -227,7 +253,6 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, An
         raise InputError(
             f"the valuation was made with {wanted} validation points but y_val has {len(codes_val)}"
         )
-    return classes, codes, codes_val
 
 
 def _encode(classes: Classes, name: str, labels: Any) -> Codes:

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,6 +264,12 @@ def explain_subject(subject: Subject) -> Findings:
     data, method = subject.data, subject.valuation.method
     if method not in EXPLAINED:
         raise InputError(f"suggestions come with {' and '.join(EXPLAINED)}, and this is {method}")
+    if subject.targets is not None:
+        rows, rows_val = data.rows.array, data.rows_val.array
+        if method == FOREST:
+            rows, rows_val = data.splits
+        judges: Any = () if subject.mutual else (rows_val, subject.targets_val)
+        return explain(subject.valuation, rows, subject.targets, *judges)
     params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
     coded = dataclasses.replace(subject.valuation, params=params)
     rows, rows_val = data.rows.array, data.rows_val.array

@@ -11,6 +11,7 @@ TERMS = {
     "wrong labels": "How many labels are expected to be wrong.",
     "negative values": "Rows that make the others harder to get right: without them, predictions "
     "would be better.",
+    "correct": "The number is far from what the evidence expects, and would help if it were that.",
     "relabel": "The evidence clearly speaks for another label.",
     "drop": "The evidence speaks against the label as clearly, but for no other one.",
     "inspect": "The evidence speaks against the label, but less clearly.",

@@ -251,6 +251,8 @@ def _about_validation(subject: Subject) -> list[str]:
             "are among them too, so it cannot be told how many suggestions are right, and "
             "accuracies are understated. A validation set with checked labels would tell more."
         )
+    if subject.targets is not None:
+        return found
     unseen, absent = _classes_apart(subject)
     if unseen:
         found.append(
@@ -262,6 +264,12 @@ def _about_validation(subject: Subject) -> list[str]:
     if len(subject.classes) == 1:
         found.append("There is only one class, so no label can be wrong and no value negative.")
     return found
+
+
+def about_coverage(subject: Subject) -> list[str]:
+    """What is to be said of the validation set of numbers, and of copies in it."""
+    twins = [] if subject.given is None else _about_twins(subject.given)
+    return _about_validation(subject) + twins
 
 
 def _classes_apart(subject: Subject) -> tuple[list[str], list[str]]:

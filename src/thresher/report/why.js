@@ -2,6 +2,10 @@
 function explained(row, review) {
   const own = review.names[row.label];
   const parts = [shown(row), bars(row, review, own)];
+  if (row.told) {
+    const [near, expected, usual] = row.told;
+    parts.push(make("p", {}, `The ${near} near it expect ${expected}, give or take ${usual}. Its target is ${own}.`));
+  }
   if (row.against || row.for) {
     parts.push(named("Most like it, with another label", row.against, review, "none"));
     parts.push(named(`Most like it, labeled ${own} too`, row.for, review, "none"));

@@ -20,10 +20,11 @@ from thresher.price_list import PriceList
 from thresher.progress import Advance
 from thresher.report.leaf_witnesses import shared_leaves
 from thresher.report.near_pairs import NearPairs
-from thresher.report.phrases import brief
+from thresher.report.phrases import brief, short
 from thresher.report.pictures import Pictures
 from thresher.report.subject import Floats, Indices, Subject
 from thresher.report.unlike import unlike_columns
+from thresher.target_findings import TargetFindings
 
 AGAINST, FOR, COPIES = 4, 3, 6  # rows that are named
 NEAREST = 64  # validation points that are looked at, by a radius
@@ -88,6 +89,18 @@ def explain_rows(
     for place, row in enumerate(listed.tolist()):
         found[place] |= {"unlike": said[place]} if said[place] else {}
         found[place] |= _beside(subject, details, row)
+    return found
+
+
+def explain_targets(findings: TargetFindings, listed: Indices, details: Details) -> list[Entry]:
+    """What the page's script shows of each listed row, where labels are numbers."""
+    found = []
+    for row in listed.tolist():
+        entry = _shown(details, row)
+        if not np.isnan(findings.expected[row]):
+            told = (findings.near[row], findings.expected[row], findings.usual[row])
+            entry["told"] = [short(round(float(number), 12)) for number in told]
+        found.append(entry)
     return found
 
 
@@ -197,6 +210,12 @@ def _beside(subject: Subject, details: Details, row: int) -> Entry:
             codes = subject.codes.astype(np.int64)
             found["copies"] = _named(subject, details, others[:COPIES], codes)
             found["copied"] = len(others)
+    return found | _shown(details, row)
+
+
+def _shown(details: Details, row: int) -> Entry:
+    """The text and the picture of a row."""
+    found: Entry = {}
     if details.text is not None and details.text[row] is not None:
         found["text"] = str(details.text[row])[:LONGEST]
     image = None if details.images is None else details.images.address(row)

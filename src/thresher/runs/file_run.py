@@ -32,8 +32,8 @@ from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked, choose_method
 from thresher.runs.guessed import told_guesses
 from thresher.runs.hints import run_hints
-from thresher.runs.methods import radius_of
 from thresher.runs.point_files import PointFiles
+from thresher.runs.radii import radius_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary

@@ -33,7 +33,9 @@ def run_hints(
     validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
 ) -> list[str]:  # fmt: skip
     """What would have made for better values; `X` are rows of the points, maybe the first only."""
-    found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
+    found: list[str] = []
+    if not settings.numbers:
+        found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
     if isinstance(encoder, TreeEncoder):
         found += id_hints(X, encoder, settings).values()
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,10 @@ class MemoryRun:
     @cached_property
     def copies(self) -> Copies:
         """Rows that are the same; for a forest, which takes longer anyway, also nearly the same."""
-        return Copies.of(self.points, near=self.settings.method == "forest")
+        points = self.points
+        if self.settings.numbers:  # measured twice, a number may well be another one
+            points = replace(points, labels=(0,) * len(points))
+        return Copies.of(points, near=self.settings.method == "forest")
 
     def hints(self) -> list[str]:
         """What would have made for better values."""
@@ -126,7 +129,9 @@ class MemoryRun:
     def cautions(self) -> list[str]:
         """Those hints that a reader of the report should know, too."""
         labels = self.points.labels, self.validation.labels
-        found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
+        found = []
+        if not self.settings.numbers:
+            found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
         found += id_hints(self.data[0], self.encoder, self.settings).values()
         return [in_options(f"{hint[0].upper()}{hint[1:]}.") for hint in found]
 

@@ -12,7 +12,7 @@ from thresher.tables.packing import inner_name, is_packed
 
 DECIDED = {"decisions": "decisions.csv"}
 COLUMNS: tuple[str, ...] = ("label", "id", "delimiter", "encoding")
-SUGGESTED = {"drop": "drop", "relabel": "relabel"}
+CHANGING = ("relabel", "correct")  # suggestions to change a label, and a number
 MOST_OWNERS = 5  # that are told at each end
 
 
@@ -47,18 +47,23 @@ def next_steps(
 ) -> list[str]:  # fmt: skip
     """What to do next, line by line."""
     decided = clean_command(settings, record, DECIDED)
-    act = clean_command(settings, record, {"values": str(out)}, SUGGESTED)
+    change = next(word for word in CHANGING if word in suggestions)
+    changes = {"drop": "drop", change: change}
+    act = clean_command(settings, record, {"values": str(out)}, changes)
     found = []
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
-    if suggestions["relabel"] + suggestions["drop"]:
+    if suggestions[change] + suggestions["drop"]:
         return [*found, f"to act on it: {act}"] if out is not None and act else found
     if suggestions["inspect"]:
         where = f"in {report}" if report is not None else f"in {out}" if out is not None else ""
         are = "row is" if suggestions["inspect"] == 1 else "rows are"
-        told = f"no label is clearly wrong, but {suggestions['inspect']} {are} worth a look {where}"
+        what = "target" if settings.numbers else "label"
+        look = f"{suggestions['inspect']} {are} worth a look {where}"
+        told = f"no {what} is clearly wrong, but {look}"
         return [told.rstrip(), *found]
-    return ["no label stands out as wrong: nothing needs to be changed"]
+    what = "target" if settings.numbers else "label"
+    return [f"no {what} stands out as wrong: nothing needs to be changed"]
 
 
 def owner_lines(by_owner: Mapping[Any, float] | None) -> list[str]:

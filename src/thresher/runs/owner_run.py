@@ -25,8 +25,9 @@ from thresher.runs.choice import as_asked
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
-from thresher.runs.methods import Data, radius_of
+from thresher.runs.methods import Data
 from thresher.runs.point_files import open_points
+from thresher.runs.radii import radius_of
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.settings import Settings
 from thresher.runs.sources import read_sources

@@ -27,8 +27,12 @@ UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
 ENGINES = ("local", "dask")
 PLAYERS = ("points", "owners")
-TASKS = ("classification", "regression")
+REGRESSION = "regression"
+TASKS = ("classification", REGRESSION)
+NUMBER_METHODS = (AUTO, "forest", "tknn", "knn")
+CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine", "players")
 UNLABELED = ("skip",)
+MAX_TARGET = 1e150
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class Settings:
         How cells say numbers and dates; see `thresher.tables.cell_format.CellFormat`.
     task
         What labels are, where they could be either: "classification" or "regression".
+    empty
+        For regression: the prediction where nobody is near; if not given, the mean of the
+        validation targets, or of all targets where there is no validation set.
     unlabeled
         "skip" where rows without a label get a suggested one and no value.
     keep_na
@@ -91,6 +98,7 @@ class Settings:
     thousands: str | None = None
     date: tuple[str, ...] = ()
     task: str | None = None
+    empty: float | None = None
     unlabeled: str | None = None
     keep_na: bool = False
     validation: str | None = None
@@ -150,7 +158,8 @@ class Settings:
         self._check_engine()
 
     def _check_players(self) -> None:
-        if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
+        check_choice(option("players"), self.players, PLAYERS)
+        if self.players == "owners" and not self.owner and "owner" not in self.guess:
             raise InputError(
                 f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
             )
@@ -164,10 +173,32 @@ class Settings:
     def _check_task(self) -> None:
         if self.task is not None:
             check_choice(option("task"), self.task, TASKS)
-        if self.task == "regression":
-            raise InputError(f"{option('task', 'regression')} cannot be valued yet")
         if self.unlabeled is not None:
             check_choice(option("unlabeled"), self.unlabeled, UNLABELED)
+        if self.task == REGRESSION:
+            self._check_numbers()
+        elif self.empty is not None:
+            raise InputError(f"{option('empty')} goes with {option('task', REGRESSION)}")
+
+    @property
+    def numbers(self) -> bool:
+        """Whether labels are numbers to predict, and no classes."""
+        return self.task == REGRESSION
+
+    def _check_numbers(self) -> None:
+        """Refuse what is for classes."""
+        wanted = option("task", REGRESSION)
+        if self.method not in NUMBER_METHODS:
+            listed = ", ".join(NUMBER_METHODS[1:-1])
+            raise InputError(
+                f"{wanted} goes with {option('method')} {listed} or {NUMBER_METHODS[-1]}, and the "
+                f"method is {self.method}"
+            )
+        for name in CLASSES_ONLY:
+            if name in self.given():
+                raise InputError(f"{option(name)} is for classes, and goes without {wanted}")
+        if self.empty is not None:
+            check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
 
     def _check_engine(self) -> None:
         if check_choice(option("engine"), self.engine, ENGINES) == "dask":
@@ -252,6 +283,11 @@ class Settings:
     def cells(self) -> CellFormat:
         """How cells say numbers and dates."""
         return CellFormat(self.decimal, self.thousands, named_formats(self.date))
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the points are never in memory as a whole."""
+        return self.memory is not None or self.engine == "dask"
 
     def reading(self) -> dict[str, Any]:
         """How the files of tables are read."""

@@ -54,8 +54,9 @@ def read_sources(settings: Settings) -> Sources:
         found = _split(settings, table, points, chosen, guessed)
         return dataclasses.replace(found, unlabeled=blank)
     validation = like_points(settings, points, beside)
-    points, validation = same_labels(points, validation)
-    check_shared(points, validation)
+    if not settings.numbers:
+        points, validation = same_labels(points, validation)
+        check_shared(points, validation)
     about = describe_files(beside, settings.validation_label or settings.label)
     if "held_out" in (made := record_of(beside)):  # by thresher embed
         about["held_out"] = made["held_out"]
@@ -134,7 +135,8 @@ def _split(
         return Sources(points, points.take([]), about | {"validation": {"rows": 0}}, settings)
     share = HELD_OUT if settings.holdout is None else settings.holdout
     twins = find_twins(points)
-    out = hold_out(points.labels, share, settings.seed, twins=twins)
+    classes = [0] * len(points) if settings.numbers else points.labels
+    out = hold_out(classes, share, settings.seed, twins=twins)
     held = {
         "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
         "rows_with_copies": int(np.count_nonzero(twins)),

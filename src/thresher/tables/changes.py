@@ -1,13 +1,14 @@
-"""Which rows to drop or to relabel: as findings suggest, or as given outright.
+"""Which rows to drop, to relabel or to correct: as findings suggest, or as given outright.
 
 Outright is `rows:3,17,20-29`, `ids:a7,b9`, or `@file` with one row number or id a line; a new label
-follows an equals sign, `rows:3=cat`. Everything else are words that findings have in their column
-`suggestion`.
+follows an equals sign, `rows:3=cat`, and so does a new number, `rows:3=17.5`. Everything else are
+words that findings have in their column `suggestion`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -19,14 +20,17 @@ from thresher.checks import rows_text
 from thresher.errors import InputError, option
 from thresher.files import reading
 from thresher.labels import is_missing
-from thresher.spelling import nearest, told_apart
+from thresher.spelling import nearest, told_apart, whole_number
 from thresher.tables.columns import entries_of
 from thresher.tables.formulas import meant
 from thresher.tables.new_labels import fitting_label
 from thresher.tables.reader import Table, input_digest, record_of
+from thresher.target_advice import TARGET_SUGGESTIONS
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 OUTRIGHT = ("rows:", "ids:", "@")
+WORDS = tuple(dict.fromkeys((*SUGGESTIONS, *TARGET_SUGGESTIONS)))
+BEST = {"best_target": "correct", "best_label": "relabel"}  # the column of what would be best
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,7 @@ class Suggested:
     rows: tuple[int, ...]
     words: tuple[str, ...]
     best: tuple[Any, ...]
+    column: str = "best_label"
 
     def chosen(self, words: Sequence[str]) -> dict[int, Any]:
         """The rows with one of these suggestions, each with the label that would be best."""
@@ -64,9 +69,9 @@ def rows_to_drop(
 
 def rows_to_relabel(
     text: str, count: int, ids: Sequence[Hashable] | None = None,
-    suggested: Suggested | None = None,
+    suggested: Suggested | None = None, verb: str = "relabel",
 ) -> dict[int, Any]:  # fmt: skip
-    """The new label of each row that `text` means.
+    """The new label of each row that `text` means; to "correct" is the same for numbers.
 
     Examples
     --------
@@ -74,18 +79,23 @@ def rows_to_relabel(
     {3: 'cat', 4: 'dog'}
     """
     if not text.startswith(OUTRIGHT):
-        found = _need(suggested, "relabel", text)
-        chosen = found.chosen(_words("relabel", text))
+        found = _need(suggested, verb, text)
+        if BEST[found.column] != verb:
+            raise InputError(
+                f"{found.name} has a {found.column}: use {option(BEST[found.column])} in place of "
+                f"{option(verb)}"
+            )
+        chosen = found.chosen(_words(verb, text))
         empty = sorted(row for row, best in chosen.items() if is_missing(best))
         if empty:
-            raise InputError(f"{found.name} has no best_label for {rows_text(empty)}")
+            raise InputError(f"{found.name} has no {found.column} for {rows_text(empty)}")
         return chosen
     labels: dict[int, Any] = {}
-    for rows, label in _outright("relabel", text, count, ids):
+    for rows, label in _outright(verb, text, count, ids):
         for row in rows:
             if labels.setdefault(row, label) != label:
                 both = f"{labels[row]}, {label}"
-                raise InputError(f"{option('relabel')} has two labels for row {row}: {both}")
+                raise InputError(f"{option(verb)} has two labels for row {row}: {both}")
     return labels
 
 
@@ -99,9 +109,8 @@ def read_suggestions(
     ids if both have them, else by row number; without a digest there must be as many as rows. The
     labels must agree, read as the `kind` of column that the table has them in.
     """
-    columns = {
-        name: column_meant(findings, name) for name in ("row", "label", "suggestion", "best_label")
-    }
+    best = next((name for name in BEST if name in findings.data.column_names), "best_label")
+    columns = {name: column_meant(findings, name) for name in ("row", "label", "suggestion", best)}
     proven = _check_digest(findings, table)
     if ids is not None and "id" in findings.data.column_names:
         rows = _rows_of_ids(findings, ids)
@@ -109,10 +118,13 @@ def read_suggestions(
         rows = row_numbers(findings, table, columns["row"], proven=proven)
     check_rows(findings, table, rows, columns["label"], labels, kind)
     words = tuple(map(str, columns["suggestion"]))
-    strange = [word for word in words if word not in SUGGESTIONS]
+    strange = [word for word in words if word not in WORDS]
     if strange:
         raise InputError(f"{findings.name} has a suggestion {strange[0]!r}: {_known_words()}")
-    return Suggested(findings.name, rows, words, tuple(columns["best_label"]))
+    found = columns[best]
+    if best == "best_target" and all(whole_number(label) is not None for label in labels):
+        found = [each if is_missing(each) else round(float(each)) for each in found]
+    return Suggested(findings.name, rows, words, tuple(found), best)
 
 
 def check_rows(
@@ -215,8 +227,8 @@ def _need(suggested: Suggested | None, verb: str, text: str) -> Suggested:
 def _words(verb: str, text: str) -> list[str]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
-        if word not in SUGGESTIONS:
-            near = nearest(word, SUGGESTIONS)
+        if word not in WORDS:
+            near = nearest(word, WORDS)
             hint = f"did you mean {near[0]}? " if near else ""
             raise InputError(f"{option(verb)} has no suggestion {word!r}: {hint}{_known_words()}")
     if not words:
@@ -225,7 +237,7 @@ def _words(verb: str, text: str) -> list[str]:
 
 
 def _known_words() -> str:
-    return f"there are {', '.join(SUGGESTIONS)}; or name rows, such as rows:3,17 or ids:a7"
+    return f"there are {', '.join(WORDS)}; or name rows, such as rows:3,17 or ids:a7"
 
 
 def _outright(
@@ -244,14 +256,29 @@ def _outright(
     places = _places(ids)
     for entry in found:
         key, label = entry, ""
-        if verb == "relabel":
+        if verb != "drop":
             key, _, label = (part.strip() for part in entry.partition("="))
-            if not label:
+            wanted, example = ("label", "cat") if verb == "relabel" else ("number", "17.5")
+            if not label or (verb == "correct" and not is_number(label)):
                 raise InputError(
-                    f"{option(verb)} needs a new label after {entry!r}, such as {key}=cat"
+                    f"{option(verb)} needs a new {wanted} after {entry!r}, such as {key}={example}"
                 )
         rows = [_row_of_id(verb, key, places)] if kind == "ids" else _span(verb, key, count)
         yield rows, label
+
+
+def is_number(text: object) -> bool:
+    """Whether a new target is a finite number.
+
+    Examples
+    --------
+    >>> is_number("17.5"), is_number("cat"), is_number("inf")
+    (True, False, False)
+    """
+    try:
+        return math.isfinite(float(str(text)))
+    except ValueError:
+        return False
 
 
 def _span(verb: str, entry: str, count: int) -> Sequence[int]:

@@ -25,6 +25,7 @@ from thresher.tables.cell_format import CellFormat
 from thresher.tables.class_labels import check_classes
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
+from thresher.tables.target_labels import check_target_cells
 from thresher.times import arrow_entries
 
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
@@ -98,7 +99,8 @@ def choose_columns(
     cells
         How cells say numbers and dates; its columns of dates are names or patterns.
     task
-        "classification" where numbers that are not whole are classes all the same.
+        "classification" where numbers that are not whole are classes all the same, "regression"
+        where labels are numbers to predict.
 
     Returns
     -------
@@ -119,7 +121,7 @@ def choose_columns(
     >>> found.labels, found.names
     (('cat', 'dog'), ('x1', 'x2'))
     """
-    labels, written = _labels(table, label, task)
+    labels, written = _labels(table, label, task, cells or CellFormat())
     roles = {} if table.kind == "npy" else {label: "label"}
     for role, name in (("id", id), ("owner", owner), ("text", text), ("image", image)):
         if name is not None:
@@ -220,16 +222,18 @@ def _unread(columns: Columns) -> Columns:
     return dataclasses.replace(columns, labels=texts) if whole else columns
 
 
-def _labels(table: Table, label: str, task: str | None = None) -> tuple[Coded, bool]:
+def _labels(table: Table, label: str, task: str | None, cells: CellFormat) -> tuple[Coded, bool]:
+    entries: list[Any] | Coded
     if table.kind == "npy":
         found = read_label_file(label, table.name, len(table))
-        text = found.text is not None
-        return check_classes(f"{found.path}", found.entries, written=text, task=task)
-    column = column_of(table, label, "label")
-    entries = _coded(column) or entries_of(table, label, "label")
-    return check_classes(
-        f"{table.name} column {label!r}", entries, written=table.is_text, task=task
-    )
+        what, entries, written = f"{found.path}", found.entries, found.text is not None
+    else:
+        column = column_of(table, label, "label")
+        entries = _coded(column) or entries_of(table, label, "label")
+        what, written = f"{table.name} column {label!r}", table.is_text
+    if task == "regression":
+        return check_target_cells(what, entries, cells), False
+    return check_classes(what, entries, written=written, task=task)
 
 
 def _coded(column: pa.ChunkedArray) -> Coded | None:

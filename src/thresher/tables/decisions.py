@@ -3,8 +3,8 @@
 Each line is one row of the table, and carries the digest of the table that was reviewed:
 
     row, id, label    the row number from 0, its id if there are ids, its label at that time
-    decision          relabel, drop, keep or skip
-    new_label         for relabel
+    decision          relabel, correct (numbers), drop, keep or skip
+    new_label         for relabel and correct
     input_digest      the SHA-256 of the table's files
 """
 
@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.errors import InputError
 from thresher.labels import is_missing
-from thresher.tables.changes import check_rows, column_meant, row_numbers
+from thresher.tables.changes import check_rows, column_meant, is_number, row_numbers
 from thresher.tables.reader import Table, input_digest
 
-DECISIONS = ("relabel", "drop", "keep", "skip")
+DECISIONS = ("relabel", "correct", "drop", "keep", "skip")
 COLUMNS = ("row", "label", "decision", "new_label", "input_digest")
 
 
@@ -33,7 +33,7 @@ class Decisions:
     drop
         The rows to leave out.
     relabel
-        New labels by row number.
+        New labels by row number, new numbers among them.
     counts
         How many rows got each decision.
     """
@@ -41,6 +41,7 @@ class Decisions:
     drop: list[int]
     relabel: dict[int, Any]
     counts: dict[str, int]
+    corrected: set[int] = field(default_factory=set)  # the rows that get a new number
 
 
 def read_decisions(file: Table, table: Table, labels: Sequence[Any], kind: Any = None) -> Decisions:
@@ -60,12 +61,21 @@ def read_decisions(file: Table, table: Table, labels: Sequence[Any], kind: Any =
             f"{file.name} has a decision {strange[0]!r}: there are {', '.join(DECISIONS)}"
         )
     decided = list(zip(rows, words, columns["new_label"], strict=True))
-    relabel = {row: new for row, word, new in decided if word == "relabel"}
+    relabel = {row: new for row, word, new in decided if word in {"relabel", "correct"}}
     empty = [row for row, new in relabel.items() if is_missing(new)]
     if empty:
         raise InputError(f"{file.name} relabels row {empty[0]} but has no new_label for it")
+    odd = [row for row, word, new in decided if word == "correct" and not is_number(new)]
+    if odd:
+        raise InputError(
+            f"{file.name} corrects row {odd[0]} to {relabel[odd[0]]!r}, which is no number"
+        )
     drop = sorted(row for row, word, _ in decided if word == "drop")
-    return Decisions(drop, relabel, {word: Counter(words)[word] for word in DECISIONS})
+    counts = {word: Counter(words)[word] for word in DECISIONS}
+    unused = "correct" if not counts["correct"] else "" if counts["relabel"] else "relabel"
+    counts.pop(unused, None)
+    corrected = {row for row, word, _ in decided if word == "correct"}
+    return Decisions(drop, relabel, counts, corrected)
 
 
 def _check_columns(file: Table) -> None:

@@ -103,7 +103,7 @@ def _as_kind(entry: Any, kind: Any) -> Any:
     if pa.types.is_integer(kind):
         return _whole(entry)
     if pa.types.is_floating(kind):
-        return float(entry)
+        return kind.to_pandas_dtype()(entry).item()  # as near as the type comes
     return arrow_entries(_parsed(entry, kind))[0] if isinstance(entry, str) else entry
 
 

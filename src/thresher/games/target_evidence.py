@@ -1,0 +1,121 @@
+"""What others say about the target of a point: games that pay evidence in place of value.
+
+By a radius the others are the near validation points, each of which has a target. In leaves they
+are the other rows in the point's leaf, tree by tree; the point itself never counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.games.leaf_targets import LeafTargets
+from thresher.games.moments import moments
+from thresher.games.semivalues import Semivalue
+from thresher.games.targets import Floats, Integers, TargetGame, centered, summed
+
+Beside = Callable[[slice], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class NearTargets(TargetGame):
+    """Values, what they would be with other targets, and what the near judges say.
+
+    The payments are those of `TargetGame`, the three of `changes`, and of the near judges their
+    number, the sum of their targets and that of squares.
+    """
+
+    columns: int = 9
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each cell pays, and what it says."""
+        judges = self.judges[columns].astype(np.float64)
+        said = np.array([np.ones(len(judges)), judges, judges**2])
+        moved = changes(sums, self.judges[columns], self.semivalue)
+        return np.concatenate([super().prices(sums, columns), moved, said])
+
+    def total(self, out: Floats, groups: object) -> Floats:
+        """What each point is paid."""
+        return super().total(out[:3], groups)
+
+
+@dataclass(frozen=True)
+class LeafChanges(LeafTargets):
+    """Values, and what they would be with other targets: the payments of both."""
+
+    columns: int = 6
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each leaf pays."""
+        if self.leaf_judges is None:
+            moved = self.share * changes_among_points(sums, self.semivalue)
+        else:
+            weight, mean, _ = self.leaf_judges(columns)
+            moved = weight * changes(sums, mean, self.semivalue)
+        return np.concatenate([super().prices(sums, columns), moved])
+
+    def total(self, out: Floats, groups: object) -> Floats:
+        """What each point is paid."""
+        return super().total(out[:3], groups)
+
+
+def changes(sums: Integers, judges: NDArray[Any], semivalue: Semivalue) -> Floats:
+    """How a member's value changes with its target: G, K and H in each cell.
+
+    Where the target moves from u to w and all others stay, the value grows by
+    (w - u) (K - H u - G (u + w)): the terms of `targets` in z and z^2, with the point's own target
+    taken out of the sum of the others.
+    """
+    one, _ = centered(sums, judges)
+    others = np.maximum(sums[0] - 1, 0)
+    near = moments(semivalue, others + 1)
+    square = near.alone + near.next_square
+    mixed = -2 * (near.next_inverse - near.next_square) / np.maximum(others, 1)
+    return np.array([square, 2 * square * judges + mixed * (one + judges), mixed])
+
+
+def changes_among_points(sums: Integers, semivalue: Semivalue) -> Floats:
+    """The same where the other points in a leaf are the judges."""
+    count, one, _ = summed(sums)
+    judges = np.maximum(count - 1, 0)
+    near = moments(semivalue, np.maximum(judges, 1).astype(np.int64))
+    square = np.where(judges > 0, near.alone + near.next_square, 0.0)
+    return np.array([judges * square, 2 * square * one, 2 * square])
+
+
+@dataclass(frozen=True)
+class OtherTargets(TargetGame):
+    """The mean target of the others in each point's leaf, as a mean over trees.
+
+    The payments are how many others there are, in how many trees there are any, and the two terms
+    of their means: (sum of all) / others, and 1 / others, which the point's own target takes away.
+
+    Parameters
+    ----------
+    beside
+        The number and the sum of targets of other rows in some cells, such as validation points.
+    """
+
+    beside: Beside | None = None
+    columns: int = 4
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each leaf says."""
+        count, one, _ = summed(sums)
+        if self.beside is not None:
+            more, their = self.beside(columns)
+            count, one = count + more, one + their
+        others = np.maximum(count - 1, 0)
+        some = np.maximum(others, 1)
+        known = others > 0
+        return np.array([others, known, np.where(known, one / some, 0.0), known / some])
+
+    def means(self, out: Floats, groups: object) -> Floats:
+        """The mean target of the others, in steps; NaN where there is nobody."""
+        own: Floats = groups.targets.astype(np.float64)  # type: ignore[attr-defined]
+        some = out[1] > 0
+        return np.divide(out[2] - own * out[3], out[1], out=np.full(len(own), np.nan), where=some)

@@ -1,0 +1,192 @@
+"""Targets against what the others expect: two charts, what is suggested, and what it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
+from thresher.report.distribution import bar_counts, bar_edges
+from thresher.report.headline import Headline
+from thresher.report.lowest_rows import LowestRows
+from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short
+from thresher.report.removal import Removal
+from thresher.report.subject import Subject, sample
+from thresher.report.verdict import Verdict, about_coverage
+from thresher.target_advice import TARGET_SUGGESTIONS
+from thresher.target_findings import TargetFindings
+
+MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
+PURPOSE = 6
+MANY = 0.05  # share of rows from which on wrong targets are many
+HEIGHT = 330.0
+MARKS = {  # how rows with each suggestion are drawn
+    "keep": ("z", "ring"),
+    "outlier": ("val", "cross"),
+    "inspect": ("n1", "down"),
+    "drop": ("n2", "square"),
+    "correct": ("n2", "down"),
+}
+MEANINGS = {
+    "correct": "hurts, and is more than four usual deviations from the expected target, with which "
+    "it would help",
+    "drop": "is as far off, but would hurt with the expected target, too",
+    "inspect": "hurts, and is more than two and a half usual deviations off",
+    "keep": "does not hurt, or is about where it is expected",
+    "outlier": "nobody is near, so nothing can be said",
+}
+STEPS = {
+    "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
+    "write another one, or drop the row.",
+    "drop": "Look at the {rows} marked drop.",
+    "inspect": "If there is time, look at the {rows} marked inspect.",
+    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
+}
+
+
+@dataclass(frozen=True)
+class TargetCharts:
+    """What is suggested for numbers, by how far they are from what the others expect."""
+
+    total: dict[str, int]
+    bands: tuple[tuple[str, dict[str, int]], ...]  # what is suggested in each band of targets
+    spots: tuple[tuple[float, float, str, str], ...]  # expected, target, suggestion and story
+    residuals: tuple[tuple[float, ...], tuple[int, ...]]  # edges of bars, and rows in each
+    typical: float  # size of a residual
+    points: int
+    name: ClassVar[str] = "targets"
+    title: ClassVar[str] = "Targets and suggestions"
+    words: ClassVar[tuple[str, ...]] = TARGET_SUGGESTIONS
+    meanings: ClassVar[dict[str, str]] = MEANINGS
+
+    @property
+    def flagged(self) -> int:
+        """How many rows are clearly wrong."""
+        return self.total["correct"] + self.total["drop"]
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page."""
+        shown = ("correct", "drop", "inspect", "outlier")
+        return [(x, short(self.total[x]), percent(self.total[x] / self.points)) for x in shown]
+
+    def legend(self) -> list[tuple[str, str]]:
+        """A sample and a name for each kind of mark."""
+        return [(swatch(style, shape, line=False), name) for name, (style, shape) in MARKS.items()]
+
+    def scatter(self) -> str:
+        """Targets upward, expected ones across; on the line both are the same."""
+        across, up = [spot[0] for spot in self.spots], [spot[1] for spot in self.spots]
+        low, high = min(across, default=0.0), max(across, default=1.0)
+        room = 0.03 * (high - low) or 0.5
+        x = Axis(low - room, high + room, LEFT, WIDTH - RIGHT, "what the others expect")
+        low, high = min(up, default=0.0), max(up, default=1.0)
+        room = 0.03 * (high - low) or 0.5
+        y = Axis(low - room, high + room, HEIGHT - 40, TOP, "target")
+        ends = max(x.low, y.low), min(x.high, y.high)
+        same = f"M{x(ends[0]):.1f} {y(ends[0]):.1f}L{x(ends[1]):.1f} {y(ends[1]):.1f}"
+        drawn = [
+            f'<path class="spot {MARKS[word][0]}" d="{mark(MARKS[word][1], x(a), y(b), 2.2)}">'
+            f"<title>{escape(story)}</title></path>"
+            for a, b, word, story in self.spots
+        ]
+        label = f"Targets of {len(self.spots):,} rows against those that others expect"
+        line = f'<path class="zero" d="{same}"/>' if ends[0] < ends[1] else ""
+        return svg(frame(x, y, height=HEIGHT) + line + "".join(drawn), label, height=HEIGHT)
+
+    def histogram(self) -> str:
+        """How far targets are from the expected ones."""
+        edges, counts = self.residuals
+        label = f"Residuals of {self.points:,} rows, half of them within {short(self.typical)}"
+        return bars(edges, counts, label, "target less expected target")
+
+
+def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
+    """The charts, of all rows that have a suggestion and of others at random."""
+    known = np.flatnonzero(~np.isnan(findings.expected))
+    said = np.array(findings.suggestion.tolist(), dtype=object)
+    plain = known[said[known] == "keep"]
+    drawn = plain[sample(len(plain), MOST_POINTS, subject.random(PURPOSE))]
+    drawn = np.concatenate([drawn, known[said[known] != "keep"]])
+    spots = tuple(
+        (float(findings.expected[row]), float(findings.targets[row]), str(said[row]), _story(
+            subject, findings, row))
+        for row in drawn.tolist()
+    )  # fmt: skip
+    residuals = (findings.targets - findings.expected)[known]
+    residuals = residuals if len(residuals) else np.zeros(1)
+    edges = bar_edges(residuals)
+    counts = tuple(bar_counts(residuals, edges).tolist())
+    codes = np.zeros(len(said), np.int64) if subject.codes is None else subject.codes
+    bands = tuple(
+        (name, {word: int((said[codes == code] == word).sum()) for word in findings.words})
+        for code, name in enumerate(subject.classes)
+    )
+    typical = float(np.median(np.abs(residuals)))
+    return TargetCharts(
+        findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical, len(findings)
+    )
+
+
+def _story(subject: Subject, findings: TargetFindings, row: int) -> str:
+    expected = short(float(findings.expected[row]))
+    parts = [f"row {subject.number(row)}", subject.name(row) and f"id {subject.name(row)}"]
+    parts += [f"target {subject.label(row)}", f"expected {expected}", findings.suggestion[row]]
+    return " · ".join(part for part in parts if part)
+
+
+def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
+    """The headline on numbers."""
+    rows, wrong = charts.points, charts.flagged
+    numbers = (
+        ("targets", short(rows), ""),
+        ("look wrong", short(wrong), percent(wrong / rows) if wrong else ""),
+        ("rows to review", short(lowest.marked or 0), ""),
+    )
+    if not wrong:
+        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong."
+        return Headline(sentence, "good", numbers)
+    look = "looks" if wrong == 1 else "look"
+    state = "many numbers" if wrong >= MANY * rows else "numbers"
+    return Headline(f"{wrong:,} of {rows:,} targets {look} wrong.", state, numbers)
+
+
+def judge_targets(
+    charts: TargetCharts, removal: Removal | None, subject: Subject
+) -> tuple[Verdict, tuple[str, ...]]:
+    """What it comes to, and what speaks against relying on it."""
+    total, points = charts.total, charts.points
+    parts = [
+        f"{of_all(total[word], points, one, many)} (suggestion: {word})"
+        for word, one, many in (
+            (
+                "correct",
+                "is far from what the others expect",
+                "are far from what the others expect",
+            ),
+            ("drop", "fits no number", "fit no number"),
+            ("inspect", "is worth a look", "are worth a look"),
+        )
+        if total[word]
+    ]
+    said = "; ".join(parts) or f"Nothing stands out: {none_of(points, 'suggested for a look')}"
+    gain = "" if removal is None else _gain(removal)
+    steps = [
+        text.format(rows=count_of(total[word], "row"))
+        for word, text in STEPS.items()
+        if total[word]
+    ]
+    if steps:
+        steps.append("Change the data, then value again: values depend on the other rows.")
+    verdict = Verdict(f"{said}{gain}.", tuple(steps) or ("Nothing needs to be done.",))
+    return verdict, tuple(about_coverage(subject))
+
+
+def _gain(removal: Removal) -> str:
+    curve = removal.curves[removal.models[0], "lowest"]
+    place = removal.fractions.index(0.1)
+    return (
+        f"; without the lowest tenth, R^2 of a {removal.models[0]} goes from {curve[0]:.3f} to "
+        f"{curve[place]:.3f} on the validation set, which also chose them"
+    )

@@ -1,0 +1,254 @@
+"""Findings about numbers: what the others expect of each target, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.advice import NOBODY
+from thresher.checks import check_flag
+from thresher.coded import Coded
+from thresher.errors import InputError
+from thresher.findings import Findings, check_fit
+from thresher.forest import FOREST, LEAVES, leaf_target_votes, target_votes
+from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.target_evidence import Beside, LeafChanges, NearTargets, OtherTargets
+from thresher.growth import check_growth
+from thresher.inputs import Points
+from thresher.knn import knn_shapley
+from thresher.metrics import Rows
+from thresher.neighbors.closest import closest
+from thresher.neighbors.forests import Forest
+from thresher.passes.walk import pay_while_counting
+from thresher.regression import (
+    REGRESSION,
+    Paid,
+    Targets,
+    checked_points,
+    leaf_regression,
+    radius_regression,
+)
+from thresher.target_advice import (
+    NEARER,
+    NORMAL,
+    TARGET_SUGGESTIONS,
+    TargetEvidence,
+    pooled_deviation,
+    suggest_by_residuals,
+    tamed,
+)
+from thresher.valuation import Valuation
+from thresher.votes import Votes
+
+ROUNDS = 2  # of moving wild targets nearer to what the others expect, and asking again
+VOTERS = 10  # validation points that are asked by nearest neighbors, or k if that is more
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetFindings(Findings):
+    """One entry a point, in input order: `Findings` about numbers.
+
+    Parameters
+    ----------
+    labels, best_label
+        The targets as they are, and those that the others expect: their mean.
+    near
+        How many others were asked: validation points by a radius and by nearest neighbors; by trees
+        other rows in the point's leaf, as a mean over trees.
+    usual
+        How far targets usually are from what is expected.
+    score
+        `usual / (usual + |target - expected|)`: the lower, the more probably the target is wrong.
+    best_value
+        What the point would be worth with the expected target, all else equal, where that is known.
+    suggestion
+        What to do: one of `TARGET_SUGGESTIONS`.
+    """
+
+    words: Sequence[str] = TARGET_SUGGESTIONS
+    targets: Floats = field(default_factory=lambda: np.empty(0))
+    expected: Floats = field(default_factory=lambda: np.empty(0))
+    usual: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(
+        cls, valuation: Valuation, targets: Floats, found: TargetEvidence, nobody: float = 0.0,
+        forest: Forest | None = None,
+    ) -> TargetFindings:  # fmt: skip
+        """What evidence says about valued points."""
+        said = suggest_by_residuals(valuation.values, targets, found, nobody)
+        best = Coded.of(found.expected.tolist())
+        return cls(
+            Coded.of(targets.tolist()), valuation.values, valuation.ranks(),
+            valuation.percentiles(), found.near, np.full(len(targets), np.nan), best,
+            found.best_value, Coded.numbered(said, TARGET_SUGGESTIONS), best.codes.astype(np.int64),
+            score=found.score(targets), forest=forest, targets=targets, expected=found.expected,
+            usual=found.usual,
+        )  # fmt: skip
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a table, one row a point."""
+        found = {}
+        for name, column in super().columns().items():
+            if name == "agree":
+                found["usual"] = self.usual
+            elif name == "best_label":
+                found["best_target"] = self.expected
+            else:
+                found[name] = column
+        return found
+
+
+def radius_target_findings(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    owners: Any = None, mean: bool = False, progress: bool = False, empty: Any = None,
+    bounds: Any = None,
+) -> tuple[Valuation, TargetFindings]:  # fmt: skip
+    """What `tknn_shapley` and `explain` find about numbers, in one walk over the points."""
+    seen: list[Paid] = []
+    valuation = radius_regression(
+        X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
+        mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
+        kind=NearTargets, show=seen.append,
+    )  # fmt: skip
+    paid = seen[0]
+    near, one, two = paid.sums[6:]
+    means = np.divide(one, near, out=np.full(len(near), np.nan), where=near > 0)
+    squares = np.where(near > 0, two - one * np.nan_to_num(means), 0.0)
+    grid = paid.grid
+    usual, expected = grid.step * pooled_deviation(near, squares), grid.center + grid.step * means
+    found = TargetEvidence(near, expected, usual, paid.worth(expected))
+    return valuation, TargetFindings.of(valuation, paid.targets.points, found)
+
+
+def nearest_target_findings(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: Any,
+    valuation: Valuation | None = None, **about: Any,
+) -> tuple[Valuation, TargetFindings]:  # fmt: skip
+    """What `knn_shapley` and `explain` find about numbers: the nearest validation points judge."""
+    if y_val is None:
+        raise InputError("what the nearest say needs a validation set: pass X_val and y_val")
+    if valuation is None:
+        valuation = knn_shapley(
+            X, y, X_val, y_val, k=k, metric=metric, utility=utility, task=REGRESSION, **about
+        )
+    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=0.0)
+    voters = max(k, VOTERS)
+    if not isinstance(points.rows, Rows) or validation.rows is None:
+        raise InputError("what the nearest say needs features, not distances")
+    asked = np.tile(targets.judges, (len(points), 1))
+    if len(validation) > voters:
+        judges = Points(validation.rows, validation.codes)
+        asking = replace(validation, rows=points.rows, codes=points.codes)
+        keys = closest(judges, asking, voters, "float64", None)
+        asked = np.array([targets.judges[(each >> np.uint64(1)).astype(np.int64)] for each in keys])
+    near, means = np.full(len(asked), float(asked.shape[1])), asked.mean(axis=1)
+    usual = pooled_deviation(near, ((asked - means[:, None]) ** 2).sum(axis=1))
+    found = TargetEvidence(near, means, usual)
+    return valuation, TargetFindings.of(valuation, targets.points, found)
+
+
+def forest_target_findings(
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, forest: Any = None, trees: int = 200,
+    folds: int = 2, seed: int = 0, semivalue: Semivalue = "shapley", owners: Any = None,
+    mean: bool = False, progress: bool = False, empty: Any = None,
+) -> tuple[Valuation, TargetFindings]:  # fmt: skip
+    """What `forest_shapley` and `explain` find about numbers, from one forest."""
+    targets = Targets.check(y, y_val, empty)
+    growth = check_growth(trees, folds, seed)
+    votes, about = target_votes(X, X_val, targets, forest, growth, check_flag("progress", progress))
+    return explain_target_votes(
+        votes, targets, FOREST, about, check_semivalue(semivalue), owners=owners,
+        mean=check_flag("mean", mean), progress=progress,
+    )  # fmt: skip
+
+
+def explain_targets(
+    valuation: Valuation, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *,
+    forest: Any = None, unseen: Any = None,
+) -> TargetFindings:  # fmt: skip
+    """What a valuation with task="regression" says about each point; see `explain`."""
+    about = valuation.params
+    common = {"mean": bool(about.get("mean")), "empty": about["empty"]}
+    if valuation.method == "knn-shapley":
+        return nearest_target_findings(
+            X, y, X_val, y_val, k=about["k"], metric=about["metric"], utility=about["utility"],
+            valuation=valuation,
+        )[1]  # fmt: skip
+    if valuation.method not in {"tknn-shapley", FOREST, LEAVES}:
+        raise InputError(f"explain cannot say what {valuation.method} says about numbers")
+    semivalue = check_semivalue(about["semivalue"])
+    if valuation.method == "tknn-shapley":
+        again, found = radius_target_findings(
+            X, y, X_val, y_val, radius=about["radius"], metric=about["metric"],
+            semivalue=semivalue, bounds=about["bounds"], **common,
+        )  # fmt: skip
+    elif valuation.method == FOREST:
+        again, found = forest_target_findings(
+            X, y, X_val, y_val, forest=forest, trees=about["trees"], folds=about["folds"] or 2,
+            seed=about.get("seed", 0), semivalue=semivalue, **common,
+        )  # fmt: skip
+    else:
+        targets = Targets.check(y, y_val, about["empty"])
+        votes = leaf_target_votes(X, X_val, targets, unseen)
+        again, found = explain_target_votes(
+            votes, targets, LEAVES, {}, semivalue, mean=common["mean"]
+        )
+    check_fit(valuation.values, again.values)
+    return found
+
+
+def explain_target_votes(
+    votes: Votes, targets: Targets, method: str, about: dict[str, Any], semivalue: Semivalue, *,
+    owners: Any = None, mean: bool = False, progress: bool = False,
+) -> tuple[Valuation, TargetFindings]:  # fmt: skip
+    """The values of points in leaves, and what the others in them say."""
+    seen: list[Paid] = []
+    valuation = leaf_regression(
+        votes, targets, method, about, semivalue, owners=owners, mean=mean, progress=progress,
+        kind=LeafChanges, show=seen.append,
+    )  # fmt: skip
+    paid = seen[0]
+    grid = paid.grid
+    beside, steps = _judges(votes, grid.steps(targets.judges)), paid.steps
+    for _ in range(ROUNDS):
+        near, means = _others(votes, steps, beside)
+        sizes = tamed(paid.steps - means)
+        _, apart = _others(votes, np.rint(sizes).astype(np.int64))
+        usual = NORMAL * np.where(np.isnan(apart), np.median(sizes), apart)
+        room, middle = NEARER * usual, np.where(np.isnan(means), paid.steps, means)
+        steps = np.rint(np.clip(paid.steps, middle - room, middle + room)).astype(np.int64)
+    expected = grid.center + grid.step * means
+    found = TargetEvidence(near, expected, grid.step * usual, paid.worth(expected))
+    return valuation, TargetFindings.of(valuation, targets.points, found, NOBODY, votes.forest)
+
+
+def _others(
+    votes: Votes, steps: NDArray[np.int64], beside: Beside | None = None
+) -> tuple[Floats, Floats]:
+    """How many others share each point's leaf, and their mean, both as means over trees."""
+    game = OtherTargets(steps, 0, beside=beside)
+    codes: Any = steps  # what other games know as classes
+    part = replace(votes, codes=codes)
+    out, groups = pay_while_counting(part, votes.near, game, lambda *_: None)
+    return out[0] / np.maximum(votes.trees, 1), game.means(out, groups)
+
+
+def _judges(votes: Votes, steps: NDArray[np.int64]) -> Beside | None:
+    """The validation points in the leaves of a tree: their number, and the sum of their targets."""
+    if votes.rows_val is None:
+        return None
+    rows = votes.rows_val
+
+    def beside(columns: slice) -> tuple[Floats, Floats]:
+        leaves, size = rows.leaves(votes.near.tree(columns)), columns.stop - columns.start
+        sums = np.bincount(leaves, steps, minlength=size)
+        return np.bincount(leaves, minlength=size).astype(np.float64), np.asarray(sums, np.float64)
+
+    return beside
