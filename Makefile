@@ -32,6 +32,7 @@ lint: $(READY)  ## check style and types
 bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/privacy.py
+	$(BIN)/python benchmarks/privacy_regression.py
 	$(BIN)/python benchmarks/retrain.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/out_of_core.py
