@@ -31,6 +31,7 @@ lint: $(READY)  ## check style and types
 
 bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/privacy.py
 	$(BIN)/python benchmarks/privacy_regression.py
 	$(BIN)/python benchmarks/retrain.py
