@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.price_list import PriceList
-from thresher.privacy.plan import rank_agreement
-from thresher.privacy.release import is_noise
 from thresher.report.charts import bars
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
@@ -144,6 +142,8 @@ def describe_release(release: Any) -> PrivateRelease:
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
+    from thresher.privacy.release import is_noise
+
     if prices is None:
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
@@ -169,6 +169,8 @@ def _agreements(released: Any, *others: Any) -> tuple[float, float]:
     Validation points stand in for points, and these are their values: at the released prices, at
     prices that the noise leaves as likely, and by the zero-budget score at last.
     """
+    from thresher.privacy.plan import rank_agreement
+
     *possible, free = others
     with np.errstate(invalid="ignore"):
         told, costless = (
