@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup demo test lint bench package lock clean help
+.PHONY: setup demo test lint bench faults package lock clean help
 
 help:  ## show what there is to run
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -33,6 +33,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/privacy.py
+	$(BIN)/python benchmarks/told_errors.py
 	$(BIN)/python benchmarks/privacy_regression.py
 	$(BIN)/python benchmarks/retrain.py
 	$(BIN)/python benchmarks/scale.py
@@ -50,6 +51,9 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/owners.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
+
+faults: $(READY)  ## kill servers and workers of a market 200 times on each database
+	$(BIN)/python tests/market_faults.py 200
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python
 	$(BIN)/python packaging/check.py

@@ -45,6 +45,17 @@ def test_the_page_of_privacy_has_what_a_budget_buys_for_targets():
         assert one > free, line
 
 
+def test_the_page_of_kernels_has_what_they_find():
+    text = (ROOT / "docs" / "kernels.md").read_text()
+    page = (RESULTS / "kernel-detection.md").read_text()
+    parts = re.findall(r"## (.*?), protocol (.*?)\n(.*?)(?=\n## |\Z)", page, re.DOTALL)
+    assert len(parts) == 4
+    for task, protocol, body in parts:
+        for kind in ("tables", "embeddings"):
+            cells = re.search(rf"\| mean of the {kind} \| (.*) \|", body)[1].split(" | ")[:5]
+            assert f"| {task}, {protocol}, {kind} | {' | '.join(cells)} |" in text
+
+
 def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
     before = (RESULTS / "suggestions.json").read_bytes()
     environment = {key: text for key, text in os.environ.items() if key != "THRESHER_DATA"}

@@ -34,7 +34,7 @@ LAYERS = {
         "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
         "target_advice", "target_findings",
     },
-    "face": {"__init__", "__main__", "cli", "demo", "runs"},
+    "face": {"__init__", "__main__", "cli", "demo", "market", "runs"},
 }  # fmt: skip
 LEVELS = {module: level for level, names in enumerate(LAYERS.values()) for module in names}
 

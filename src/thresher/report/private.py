@@ -149,13 +149,13 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     error = release.relative_error
     setting = release._design.setting
     public = setting.public()
-    if public is None or error is None:
-        return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
         )
+    if public is None or error is None:
+        return None, "the mechanism cannot tell its own error on this validation set"
     lists = [each.member_prices for each in (prices, *release._drawn)]
     agreement, free = _agreements(*(public.worth(p) for p in (*lists, setting.free_prices())))
     if math.isnan(agreement):
