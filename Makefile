@@ -34,7 +34,10 @@ docs: $(READY)  ## build the site into docs/_build/html; warnings are errors
 
 bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/privacy.py
+	$(BIN)/python benchmarks/told_errors.py
+	$(BIN)/python benchmarks/privacy_regression.py
 	$(BIN)/python benchmarks/retrain.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/out_of_core.py

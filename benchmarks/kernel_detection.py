@@ -2,13 +2,16 @@
 
     python benchmarks/kernel_detection.py [--draws 5]     the page results/kernel-detection.md
 
-The thirteen sets and both protocols of the paper, mislabeled and noisy points, AUROC as the mean over draws.
+The thirteen sets and both protocols of the paper, mislabeled and noisy points, AUROC as the mean
+over draws. Of the four embedded sets each draw takes 2,000 points and 200 validation points. A run
+that was broken off goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +19,33 @@ import numpy as np
 import thresher as th
 from thresher.paper.datasets import SETS, Shelf
 from thresher.paper.detection import auroc, quietly
-from thresher.paper.draws import PROTOCOLS, TASKS, draw_problem
+from thresher.paper.draws import POINTS, PROTOCOLS, TASKS, VALIDATION, draw_problem, seed_of
 
 FOLDER = Path(__file__).parent / "results"
-METHODS = ["box 0.5", "box suggested", "knn k=5", "gaussian 0.8", "gaussian suggested"]
+METHODS = [
+    "box 0.5", "box suggested", "knn k=5", "gaussian 0.8", "gaussian suggested", "triangular 0.8",
+]  # fmt: skip
+TABLES = 9  # the first sets; the others are embeddings
+
+
+def problems(data, task, protocol, draws):
+    """The problems of one cell: one alone where the authors' own draw is replayed."""
+    once = protocol == "paper" and data.replay is not None
+    return [
+        smaller(draw_problem(data, task, protocol, i), data.name, i)
+        for i in range(1 if once else draws)
+    ]
+
+
+def smaller(problem, name, number):
+    """At most as many points and validation points as the tables have, drawn at random."""
+    rng = np.random.default_rng(seed_of("kernel detection", name, number))
+    some = rng.permutation(len(problem.y))[:POINTS]
+    judges = rng.permutation(len(problem.y_val))[:VALIDATION]
+    return replace(
+        problem, X=problem.X[some], y=problem.y[some], bad=problem.bad[some],
+        X_val=problem.X_val[judges], y_val=problem.y_val[judges],
+    )  # fmt: skip
 
 
 def values(problem, method):
@@ -39,18 +65,30 @@ def values(problem, method):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=5)
-    draws, shelf, found = parser.parse_args().draws, Shelf(fetch=False), {}
-    for protocol in PROTOCOLS:
-        for task in TASKS:
-            for name in SETS:
-                problems = [draw_problem(shelf.get(name), task, protocol, i) for i in range(draws)]
-                found[f"{protocol}/{task}/{name}"] = {
-                    method: [auroc(each, values(each, method)) for each in problems]
-                    for method in METHODS
-                }
-                print(protocol, task, name, flush=True)
-    (FOLDER / "kernel-detection.json").write_text(json.dumps(found, indent=1) + "\n")
-    page = ["# Kernels and detection", "", f"AUROC, mean and deviation of {draws} draws.", ""]
+    draws, shelf, path = (
+        parser.parse_args().draws,
+        Shelf(fetch=False),
+        FOLDER / "kernel-detection.json",
+    )
+    found = json.loads(path.read_text()) if path.exists() else {}
+    for name in SETS:
+        for protocol in PROTOCOLS:
+            for task in TASKS:
+                key = f"{protocol}/{task}/{name}"
+                if key not in found:
+                    cell = problems(shelf.get(name), task, protocol, draws)
+                    found[key] = {
+                        method: [round(auroc(each, values(each, method)), 5) for each in cell]
+                        for method in METHODS
+                    }
+                    path.write_text(json.dumps(found) + "\n")
+                    print(key, flush=True)
+    page = [
+        "# Kernels and detection", "",
+        f"AUROC of the corrupted tenth of the points by their low values: mean ± standard deviation of {draws}",
+        "draws (of one where the authors' own draw is replayed). At most 2,000 points and 200 validation points,",
+        "of the embedded sets a random part in each draw. Cosine distances.", "",
+    ]  # fmt: skip
     for protocol in PROTOCOLS:
         for task in TASKS:
             page += table(found, protocol, task)
@@ -67,8 +105,13 @@ def table(found, protocol, task):
         cells = [f"{np.mean(row[m]):.3f} ± {np.std(row[m]):.3f}" for m in METHODS]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines.append(f"| mean | {' | '.join(f'{each:.3f}' for each in means.mean(axis=0))} |")
-    ahead = [int((means[:, place] > means[:, 0]).sum()) for place in range(len(METHODS))]
-    lines.append(f"| sets above box 0.5 | {' | '.join(map(str, ahead))} |")
+    for kind, part in (("tables", means[:TABLES]), ("embeddings", means[TABLES:])):
+        lines.append(
+            f"| mean of the {kind} | {' | '.join(f'{each:.3f}' for each in part.mean(axis=0))} |"
+        )
+    for other in (0, 2):
+        ahead = [int((means[:, place] > means[:, other]).sum()) for place in range(len(METHODS))]
+        lines.append(f"| sets above {METHODS[other]} | {' | '.join(map(str, ahead))} |")
     return [*lines, ""]
 
 

@@ -36,6 +36,27 @@ def test_tables_about_owners_are_those_that_were_measured():
             assert line in text, line
 
 
+def test_the_page_of_privacy_has_what_a_budget_buys_for_targets():
+    page = (RESULTS / "privacy-regression.md").read_text().split("## Relative error")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    text = (ROOT / "docs" / "privacy.md").read_text()
+    assert all(line in text for line in rows)
+    for line in rows[1:]:  # better than what costs nothing, at epsilon 1
+        free, _, _, one, _ = (float(cell) for cell in line.strip("| ").split(" | ")[1:])
+        assert one > free, line
+
+
+def test_the_page_of_kernels_has_what_they_find():
+    text = (ROOT / "docs" / "kernels.md").read_text()
+    page = (RESULTS / "kernel-detection.md").read_text()
+    parts = re.findall(r"## (.*?), protocol (.*?)\n(.*?)(?=\n## |\Z)", page, re.DOTALL)
+    assert len(parts) == 4
+    for task, protocol, body in parts:
+        for kind in ("tables", "embeddings"):
+            cells = re.search(rf"\| mean of the {kind} \| (.*) \|", body)[1].split(" | ")[:5]
+            assert f"| {task}, {protocol}, {kind} | {' | '.join(cells)} |" in text
+
+
 def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
     before = (RESULTS / "suggestions.json").read_bytes()
     environment = {key: text for key, text in os.environ.items() if key != "THRESHER_DATA"}

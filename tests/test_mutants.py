@@ -17,6 +17,7 @@ from thresher.privacy import dp_tknn as release_module
 from thresher.privacy import table_mechanism as table_module
 from thresher.privacy.accountants import sampled_epsilon
 from thresher.privacy.paper_mechanism import PaperDesign
+from thresher.privacy.prior import priceable, total_deviations
 
 
 def check_noise_is_enough(found):
@@ -45,7 +46,7 @@ def check_sampling_is_accounted_for(found):
 def check_own_point_is_subtracted_once(found):
     """A member with the label is priced beside same - 1, one without beside other - 1."""
     mean, draws = found._design.estimates(found.table)
-    same, other = table_module.priceable(mean, table_module.total_deviations(draws))
+    same, other = priceable(mean, total_deviations(draws))
     rests = {CARRIES: (np.maximum(same - 1, 0), other), LACKS: (same, np.maximum(other - 1, 0))}
     for kind, rest in rests.items():
         gain, loss = prices_between(*rest, 2, "shapley")

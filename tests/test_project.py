@@ -27,7 +27,7 @@ LAYERS = {
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
         "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
-        "valuation", "votes",
+        "valuation", "votes", "zero_budget",
     },
     "findings": {
         "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",

@@ -144,8 +144,8 @@ class PriceList:
 
     @property
     def member_prices(self) -> NDArray[np.float64]:
-        """`gain` and `loss`, as the walk pays them."""
-        return np.array([self.gain, self.loss])
+        """What members are paid, as the walk pays it: for classes `gain` and `loss`."""
+        return np.asarray(self.side.payment(self.table, self._semivalue, "members")[1])
 
     @property
     def gain(self) -> NDArray[np.float64]:

@@ -28,6 +28,7 @@ from thresher.progress import progress_bar
 from thresher.regression import CLASSES, is_regression, radius_regression
 from thresher.sides.ball import BallSide
 from thresher.valuation import Valuation
+from thresher.zero_budget import score_targets
 
 METHOD = "tknn-shapley"
 
@@ -178,18 +179,20 @@ def tknn_shapley(
 
 def zero_budget_score(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
-    classes: Any = None, owners: Any = None, mean: bool = False,
+    classes: Any = None, owners: Any = None, mean: bool = False, task: str = CLASSES,
+    empty: float | None = None, bounds: tuple[float, float] | None = None,
 ) -> Valuation:  # fmt: skip
     """What each point would be worth alone: a score that uses no other person's data.
 
     The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
-    -1/C where they do not. It costs no privacy budget at all, and is the baseline that every
-    private valuation has to beat. `utility_all` is NaN: it would depend on everybody.
+    -1/C where they do not; for regression, of the squared error of `empty` less that of the point.
+    It costs no privacy budget at all, and is the baseline that every private valuation has to beat.
+    `utility_all` is NaN: it would depend on everybody.
 
     Parameters
     ----------
-    X, y, X_val, y_val, radius, metric, owners, mean
-        As in `tknn_shapley`.
+    X, y, X_val, y_val, radius, metric, owners, mean, task, empty, bounds
+        As in `tknn_shapley`; `bounds` as in parts.
     classes
         All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
         label that is not among those of `y_val` agrees with none.
@@ -203,6 +206,9 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
+    if is_regression(task, empty, bounds, classes, None):
+        about: Any = {"radius": radius, "metric": metric, "owners": owners, "mean": mean}
+        return score_targets(X, y, X_val, y_val, **about, empty=empty, bounds=bounds)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     labels = check_labels("y", y)
     points = check_points(X, y, validation, labels, strangers=classes is None)

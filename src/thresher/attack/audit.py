@@ -22,6 +22,7 @@ from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import noise_source
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, check_task
 
 __all__ = ["Audit", "audit_mechanism", "audit_runs"]
 
@@ -34,6 +35,7 @@ def audit_mechanism(
     adjacency: str = "add-remove", runs: int = 20000, canaries: int = 200,
     confidence: float = 0.999, near: int | None = None, k: int | None = None,
     subsample: float | None = None, seed: int | None = None, progress: bool = False,
+    task: str = CLASSES,
 ) -> Audit:  # fmt: skip
     """What many releases of this library's own mechanisms prove about their epsilon.
 
@@ -61,6 +63,8 @@ def audit_mechanism(
         For tests: as in `dp_tknn_shapley`, without it noise comes from the operating system.
     progress
         Show a progress bar on standard error.
+    task
+        As in `dp_tknn_shapley`: "regression" goes with "table".
 
     Returns
     -------
@@ -90,7 +94,7 @@ def audit_mechanism(
     elif k is not None or subsample is not None:
         raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
-        subject = subject_of(mechanism, budget, known, near, canaries)
+        subject = subject_of(mechanism, budget, known, near, canaries, check_task(task))
     source, random = Buffered(noise_source(seed)), np.random.default_rng(seed)
     replays = 0 if subject.replayed is None else runs // REPLAY_SHARE
     with progress_bar("audit", 2 * runs + replays, show=progress, unit="runs") as advance:

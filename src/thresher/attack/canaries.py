@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +29,24 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.dp_knn import value_steps as knn_sums
-from thresher.privacy.mechanisms import Mechanism
+from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.private_points import PrivatePoints, read_points
+from thresher.privacy.settings import Game, release_setting
 from thresher.privacy.table_mechanism import TableDesign
+from thresher.regression import CLASSES
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Places = list[tuple[float, str]]  # points: where they stand, and their labels
+Places = list[tuple[float, Any]]  # points: where they stand, and their labels or targets
 
 RADIUS = 0.5
 SPACING = 10.0  # from one neighborhood to the next
 NOWHERE = -1000.0  # near no validation point
 TIE = 1e-9
+LABELS: tuple[Any, Any] = "yes", "no"  # of a canary, and of what replaces it
+OPPOSED_TARGETS: tuple[Any, Any] = 1.0, -0.558
 LARGEST_CROWD = 20_000  # points that fill the ranks before a canary
 
 
@@ -65,25 +70,27 @@ class Bait:
     @classmethod
     def of(
         cls, mechanism: Mechanism, budget: Budget, adjacency: Adjacency, neighborhoods: int,
-        size: int,
+        size: int, task: str = CLASSES,
     ) -> Bait:  # fmt: skip
         """Neighborhoods of so many validation points each, and a canary in every one."""
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
         spots = SPACING * np.arange(neighborhoods)
         rows = (spots[:, None] + np.linspace(0, RADIUS / 4, size)).reshape(-1, 1)
-        setting = Setting(_validation(rows), RADIUS, budget, adjacency, "point")
+        setting, (yes, no) = Setting(_validation(rows), RADIUS, budget, adjacency, "point"), LABELS
+        if task != CLASSES:
+            about = Game(rows, np.zeros(len(rows)), RADIUS, "euclidean", None, task, (-1.0, 1.0))
+            setting, (yes, no) = release_setting(about, budget, adjacency), OPPOSED_TARGETS
         three = isinstance(mechanism, Paper) and mechanism.counts == "three"
-        canaries: Places = [(float(spot), "yes") for spot in spots]
-        others: list[Places] = [[(NOWHERE if three else spot, "no")] for spot, _ in canaries]
+        canaries: Places = [(float(spot), yes) for spot in spots]
+        others: list[Places] = [[(NOWHERE if three else spot, no)] for spot, _ in canaries]
         absent = others if adjacency == "replace-one" else [[] for _ in canaries]
-        return cls(mechanism.design(setting), canaries, absent)
+        return cls(design_release(mechanism, setting), canaries, absent)
 
     def contributions(self, places: Places) -> Contributions:
         """What these points add."""
-        validation = self.design.setting.validation
-        points = read_places(places, validation).points
-        return Contributions(points, validation, RADIUS, Units.of(None, len(points)))
+        points = read_places(places, self.design.setting.validation).points
+        return self.design.setting.contributions(points, Units.of(None, len(points)))
 
     def footprint(self, places: Places) -> Integers:
         """What the design measures of these points where none is left out of a sample."""

@@ -22,7 +22,6 @@ from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.walk import near_pairs
-from thresher.price_list import GAIN, LOSS, NEWCOMER
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
@@ -71,6 +70,25 @@ class NearTables:
 
 
 @dataclass(frozen=True)
+class TargetTables:
+    """Who is near each validation point, and the targets in steps of the grid of prices."""
+
+    near: Floats  # one row a point, one column a validation point
+    targets: Floats
+
+    @classmethod
+    def of(cls, points: Points, validation: Validation, radius: float) -> TargetTables:
+        """By the pair rule."""
+        near = near_pairs(points, Ball.around(validation, radius, "all"))
+        return cls(near.astype(np.float64), points.codes.astype(np.float64))
+
+    def priced(self, rows: Rowset, *quadratic: Floats) -> Floats:
+        """What these points are worth at these prices, to each validation point."""
+        (a, b, c), u = quadratic, self.targets[rows, None]
+        return np.asarray(self.near[rows] * (a + u * (b + u * c)))
+
+
+@dataclass(frozen=True)
 class CountOracle:
     """Prices of a newcomer beside held points; a twin adds one to the count that is the copy's."""
 
@@ -100,15 +118,16 @@ class NoisyOracle:
 
     points: Points
     design: Design
-    tables: NearTables
+    tables: NearTables | TargetTables
     source: Seeded
     exact = False
 
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
         """Of one new release."""
         assert not twin  # noqa: S101 - asked for only where it costs nothing
-        prices = self.design.prices(self.release(held)).table[NEWCOMER]
-        return self.tables.priced(candidates, prices[GAIN], prices[LOSS])
+        found, setting = self.design.prices(self.release(held)), self.design.setting
+        _, prices = found.side.payment(found.table, setting.semivalue, "newcomers")
+        return self.tables.priced(candidates, *prices)
 
     def release(self, held: Rowset) -> NDArray[np.int64]:
         """The noisy numbers, by the design's own code."""
@@ -119,8 +138,7 @@ class NoisyOracle:
         rows = self.points.rows
         assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
         some = Points(rows.some(held), self.points.codes[held])
-        setting = self.design.setting
-        return Contributions(some, setting.validation, setting.radius, Units.of(None, len(held)))
+        return self.design.setting.contributions(some, Units.of(None, len(held)))
 
     def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
         """From the published numbers, with the known variance of their noise."""

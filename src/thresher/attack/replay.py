@@ -21,13 +21,15 @@ from numpy.typing import NDArray
 from thresher.attack.canaries import RADIUS, Bait, Places, read_places
 from thresher.privacy.accountants import Adjacency, Budget, gaussian_epsilon
 from thresher.privacy.cells_mechanism import CellsDesign
-from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.contributions import Units
+from thresher.privacy.design import Setting
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.release import SeededRelease
 from thresher.privacy.table_mechanism import Table, TableDesign
 from thresher.progress import Advance
+from thresher.regression import CLASSES
 
 Integers = NDArray[np.int64]
 
@@ -60,13 +62,15 @@ class Tape:
         return self._source.sample(rate, size)
 
 
-def replay_bait(mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int) -> Bait:
+def replay_bait(
+    mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int, task: str = CLASSES
+) -> Bait:
     """One canary among validation points that are all near it."""
     if isinstance(mechanism, Table):
         if isinstance(mechanism.bound, str):
             mechanism = replace(mechanism, bound=BOUND)
         near = max(NEAR, 2 * int(mechanism.bound))
-    return Bait.of(mechanism, budget, adjacency, 1, near)
+    return Bait.of(mechanism, budget, adjacency, 1, near, task)
 
 
 class Replay:
@@ -75,12 +79,13 @@ class Replay:
     def __init__(self, bait: Bait) -> None:
         self.bait, self.design = bait, bait.design
         edges = -0.9 * RADIUS, 1.15 * RADIUS  # near some of the validation points, not all
-        self.bystanders: Places = [(edge, label) for edge in edges for label in ("no", "yes")]
+        labels: Any = ("no", "yes") if type(self.design.setting) is Setting else (-0.5, 0.5)
+        self.bystanders: Places = [(edge, label) for edge in edges for label in labels]
         validation = self.design.setting.validation
         worlds = bait.substitutes[0], bait.canaries[:1]
         self.points = [read_places(self.bystanders + more, validation) for more in worlds]
         self.worlds = [
-            Contributions(each.points, validation, RADIUS, Units.of(None, len(each)))
+            self.design.setting.contributions(each.points, Units.of(None, len(each)))
             for each in self.points
         ]
 

@@ -26,6 +26,7 @@ from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
+from thresher.regression import CLASSES
 
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one
 TOGETHER = 16  # validation points, where canaries are many
@@ -44,14 +45,15 @@ class Subject:
 
 
 def subject_of(
-    mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int
-) -> Subject:
+    mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int,
+    task: str = CLASSES,
+) -> Subject:  # fmt: skip
     """Of a mechanism that releases a table, with so many canaries in the audit of one release."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     size, each, many = _crowd(mechanism, near)
-    bait = Bait.of(mechanism, budget, adjacency, many, size)
-    crowd = Bait.of(mechanism, budget, adjacency, canaries, each) if canaries else None
+    bait = Bait.of(mechanism, budget, adjacency, many, size, task)
+    crowd = Bait.of(mechanism, budget, adjacency, canaries, each, task) if canaries else None
     design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
     if isinstance(design, PaperDesign):
         scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
@@ -60,7 +62,9 @@ def subject_of(
     claim = Claim(
         name, budget, adjacency, not pure and scheme is None, scheme, _shape(bait, budget)
     )
-    return Subject(claim, bait.trial(), crowd, replay_bait(mechanism, budget, adjacency, size))
+    return Subject(
+        claim, bait.trial(), crowd, replay_bait(mechanism, budget, adjacency, size, task)
+    )
 
 
 def _crowd(mechanism: Mechanism, near: int | None) -> tuple[int, int, int]:

@@ -19,6 +19,7 @@ from thresher.attack.oracles import (
     NoisyOracle,
     Oracle,
     RankOracle,
+    TargetTables,
 )
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
 from thresher.errors import InputError
@@ -26,9 +27,11 @@ from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import check_labels
 from thresher.privacy.accountants import Budget
-from thresher.privacy.design import Setting
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
+from thresher.privacy.private_points import read_points
+from thresher.privacy.settings import Game, release_setting
+from thresher.regression import CLASSES
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,23 @@ class DPTKNN:
     mechanism: str | Mechanism = "table"
     radius: float = 0.5
     metric: str = "cosine"
+    task: str = CLASSES
+    bounds: tuple[float, float] | None = None
+    empty: float | None = None
 
     def oracle(self, data: Data, seed: int) -> Oracle:
         """The mechanism fitted to the validation set, which has all classes if none are given."""
-        points, validation = data.checked(self.metric, seen=False)
-        radius, budget = check_radius(self.radius), Budget(self.epsilon, self.delta)
-        setting = Setting(validation, radius, budget, "add-remove", "point")
-        tables = NearTables.of(points, validation, radius)
+        game = Game(
+            data.X_val, data.y_val, self.radius, self.metric, data.classes, self.task,
+            self.bounds, self.empty,
+        )  # fmt: skip
+        setting = release_setting(game, Budget(self.epsilon, self.delta), "add-remove")
+        if self.task == CLASSES:
+            points = check_points(data.X, data.y, setting.validation)
+            tables: Any = NearTables.of(points, setting.validation, setting.radius)
+        else:
+            points = read_points(data.X, data.y, setting.validation).points
+            tables = TargetTables.of(points, setting.validation, setting.radius)
         own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])  # not that of the split
         return NoisyOracle(points, design_release(self.mechanism, setting), tables, Seeded(own))
 

@@ -181,23 +181,34 @@ def quadratics(
     The point is a member, who is among the sums, or a newcomer. Where nobody was counted the price
     of a member is that of the only one there could be.
     """
-    one, two = centered(sums, judges)
+    z0 = (empty - judges).astype(np.float64)
+    found = residual_prices(sums[0], centered(sums, judges), z0, semivalue, newcomer=newcomer)
+    return shifted(found, judges)
+
+
+def residual_prices(
+    count: Integers, sums: tuple[Floats, Floats], z0: Floats, semivalue: Semivalue, *,
+    newcomer: bool = False,
+) -> Floats:  # fmt: skip
+    """What a cell pays a point by its z: the coefficients of 1, z and z^2, one row each.
+
+    `sums` are those of z and z^2 over the `count` near points, and `z0` is that of nobody.
+    """
+    one, two = sums
     own = 0.0 if newcomer else 1.0
-    others = np.maximum(sums[0] - int(own), 0)
+    others = np.maximum(count - int(own), 0)
     near = moments(semivalue, others + 1)
     P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
     some, pairs = np.maximum(others, 1), np.maximum(others * (others - 1.0), 1.0)
     squares, products = (A - B + D) / some, np.where(others > 1, 3 * B - 2 * D - A, 0.0) / pairs
     mixed = -2 * (B - D) / some
-    z0 = (empty - judges).astype(np.float64)
-    found = np.array(
+    return np.array(
         [
             P0 * z0**2 + squares * two + products * (one**2 - two),
             mixed * one - own * 2 * products * one,
             -P0 - D - own * (squares + mixed - 2 * products),
         ]
     )
-    return shifted(found, judges)
 
 
 def shifted(in_z: Floats, judges: NDArray[Any]) -> Floats:

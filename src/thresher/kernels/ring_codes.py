@@ -21,7 +21,6 @@ Single = NDArray[np.float32]
 Words = NDArray[np.uint32]
 
 UNSURE = 255  # the code of pairs that may be near an edge
-TILE = 256  # rows whose sums are held at a time
 GROUP = 64  # validation points that are summed together
 U64 = np.uint64
 
@@ -109,20 +108,20 @@ def count_codes(codes: NDArray[np.uint64], lo: int, hi: int, counts: Integers) -
 
 
 @njit(cache=True, nogil=True)
-def add_codes(codes: Bytes, lo: int, hi: int, table: Floats, out: Floats) -> None:
-    """Add to out[i] what row i is paid: table[v, c] by v for code c, nothing for code 0."""
-    sums = np.empty(TILE)
-    for first in range(lo, hi, TILE):
-        n = min(hi, first + TILE) - first
-        rows = codes[first : first + n]
-        for begin in range(0, codes.shape[1], GROUP):
-            sums[:n] = 0.0
-            for v in range(begin, min(begin + GROUP, codes.shape[1])):
-                paid = table[v]
-                for i in range(n):
-                    sums[i] += paid[rows[i, v]]
-            for i in range(n):
-                out[first + i] += sums[i]
+def add_codes(codes: NDArray[np.uint64], lo: int, hi: int, table: Floats, out: Floats) -> None:
+    """Add to out[i] what row i is paid: table[v, c] by v for code c, nothing for code 0.
+
+    Eight codes are a word: most words are out of reach as a whole.
+    """
+    for i in range(lo, hi):
+        for begin in range(0, codes.shape[1], GROUP // 8):
+            total = 0.0
+            for w in range(begin, begin + GROUP // 8):
+                x = codes[i, w]
+                if x:
+                    for k in range(8):
+                        total += table[8 * w + k, (x >> U64(8 * k)) & U64(255)]
+            out[i] += total
 
 
 @njit(cache=True, nogil=True)

@@ -16,6 +16,7 @@ Words = NDArray[np.uint32]
 U32 = np.uint32
 ONE = U32(1)
 LONGEST = np.int64(2**63 - 1)  # a squared length that stands for all longer ones
+LARGEST = 1 << 30  # a sum whose square surely fits
 
 
 @njit(cache=True, nogil=True)
@@ -52,6 +53,40 @@ def add_counts(
     for u in range(starts.shape[0] - 1):
         for r in range(starts[u], starts[u + 1]):
             _add_row(words[rows[r]], masks[codes[rows[r]]], weights[u], counts)
+
+
+@njit(cache=True, nogil=True)
+def add_sum_squares(
+    words: Words, adds: Integers, rows: Integers, starts: Integers, squares: Integers
+) -> None:
+    """Add to squares[u] the squared length of what the rows of unit u add in this block.
+
+    A row adds adds[:, row] to every validation point whose bit is set. A sum beyond `LONGEST` stays
+    there, and so does one with an entry beyond `LARGEST`. Nothing wraps: a unit has fewer than 2^31
+    rows, and each adds less than 2^31.
+    """
+    lanes, entries = words.shape[1] * 32, adds.shape[0]
+    sums = np.zeros((entries, lanes), np.int64)
+    for u in range(starts.shape[0] - 1):
+        sums[:] = 0
+        for r in range(starts[u], starts[u + 1]):
+            row = rows[r]
+            for w in range(words.shape[1]):
+                x = words[row, w]
+                v = w * 32
+                while x:
+                    if x & U32(1):
+                        for e in range(entries):
+                            sums[e, v] += adds[e, row]
+                    x = U32(x >> U32(1))
+                    v += 1
+        for v in range(lanes):
+            for e in range(entries):
+                part = abs(sums[e, v])
+                if part > LARGEST:
+                    squares[u] = LONGEST
+                else:
+                    squares[u] += min(part * part, LONGEST - squares[u])
 
 
 @njit(cache=True, nogil=True)

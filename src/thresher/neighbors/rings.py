@@ -165,7 +165,7 @@ class RingBlock:
     def count(self, segments: Segments) -> NDArray[np.int64]:
         """Near points in each segment and ring, for each validation point of the block."""
         pieces = pieces_of(segments, parallel=self.parallel)
-        partial = np.zeros((len(pieces), self.codes.shape[1], 256), np.int64)
+        partial = np.zeros((len(pieces), self.codes.shape[1], self.rings + 1), np.int64)
         words = self.codes.view(np.uint64)
 
         def job(place: int, lo: int, hi: int) -> None:
@@ -181,10 +181,10 @@ class RingBlock:
         self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
     ) -> None:
         """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
-        tables = by_code(weights, self.codes.shape[1])
+        tables, words = by_code(weights, self.codes.shape[1]), self.codes.view(np.uint64)
 
         def job(index: int, lo: int, hi: int) -> None:
-            add_codes(self.codes, lo, hi, tables[index], out)
+            add_codes(words, lo, hi, tables[index], out)
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from thresher.checks import check_count
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Validation
+from thresher.inputs import Points, Validation
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
-from thresher.privacy.contributions import Contributions
+from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
+from thresher.privacy.prior import LEAST_ROWS, Public, priceable, total_deviations
+from thresher.sides.ball import BallSide
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,11 +31,21 @@ Unit = Literal["point", "owner"]
 DRAWS = 32  # price lists drawn beside the best one, for errors
 UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"
 OWNER_SCALE = 4096  # parts of one that an owner's weight is a whole number of
+MOVED: dict[tuple[Unit, Unit], dict[Adjacency, float]] = {
+    ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
+    ("owner", "owner"): {"add-remove": 1, "replace-one": 2},
+    ("owner", "point"): {"add-remove": 2, "replace-one": 6},  # T9
+}  # what is released, what changes: the squared length that the table moves by, over B
 
 
 @dataclass(frozen=True)
 class Setting:
-    """All that is public before the points are looked at."""
+    """All that is public before the points are looked at.
+
+    It also says what a table is: its entries for each validation point, how many whole numbers
+    stand for `one`, by how much a changed unit `moved` it, and what prices follow. Here points have
+    classes and all near ones count alike.
+    """
 
     validation: Validation
     radius: float
@@ -43,6 +55,51 @@ class Setting:
     semivalue: Semivalue = "shapley"
     points_per_owner: int | None = None
     points: int | None = None  # about how many there are, if that is public
+    one: ClassVar[int] = 1
+    opposed: ClassVar[float] = 0.0  # no two units have a smaller cosine than minus this
+    moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = MOVED
+
+    @property
+    def side(self) -> BallSide:
+        """Validation set, radius and kernel, as price lists have them."""
+        return BallSide(self.validation, self.radius)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a validation point has in the table: (same, other)."""
+        return 2
+
+    def record(self) -> dict[str, Any]:
+        """What a release says of classes or targets."""
+        return {"classes": len(self.validation.classes)}
+
+    def contributions(self, points: Points, units: Units) -> Contributions:
+        """What units of points add to the table."""
+        return Contributions(points, self.validation, self.radius, units)
+
+    def public(self) -> Public | None:
+        """The validation points seen as points."""
+        return Public.of(self.validation, self.radius, LEAST_ROWS)
+
+    def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
+        """The prices of an estimated table; `draws` tell how sure it is."""
+        del prior  # is in the table
+        return self.prices(priceable(table, total_deviations(draws)))
+
+    def exact_prices(self, contributions: Contributions) -> PriceList:
+        """The prices without noise or clipping."""
+        whole = contributions.counts(np.ones(len(contributions.units), np.int64))
+        return self.table_prices(whole / self.one)
+
+    def table_prices(self, table: Floats) -> PriceList:
+        """The prices that follow from a table as it is."""
+        same, other = table
+        return self.prices((same, other))
+
+    def free_prices(self) -> Floats:
+        """What the zero-budget score pays members: what each would be worth alone."""
+        share = 1 / len(self.validation.classes)
+        return np.repeat([[1 - share], [-share]], len(self.validation), axis=1)
 
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""

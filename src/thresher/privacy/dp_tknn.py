@@ -17,14 +17,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
+from thresher.checks import check_choice, check_count, check_flag, check_text
 from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
-from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
-from thresher.inputs import check_validation, kept
+from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.privacy.accountants import Budget, Cost, check_adjacency
-from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
+from thresher.privacy.contributions import Units
+from thresher.privacy.design import Design, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.names import number_owners, read_owners
@@ -32,6 +31,8 @@ from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
+from thresher.privacy.settings import Game, release_setting
+from thresher.regression import CLASSES
 from thresher.version import __version__
 
 Publish = Literal["prices", "values"]
@@ -47,7 +48,8 @@ def dp_tknn_shapley(
     owners: Any = None, ledger: str | Path | Ledger | None = None, seed: int | None = None,
     adjacency: str = "add-remove", semivalue: Semivalue = "shapley", publish: Publish = "prices",
     version: str = "", points_per_owner: int | None = None, points: int | None = None,
-    anyway: bool = False,
+    anyway: bool = False, task: str = CLASSES, bounds: tuple[float, float] | None = None,
+    empty: float | None = None,
 ) -> Release | SeededRelease:  # fmt: skip
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -93,6 +95,13 @@ def dp_tknn_shapley(
         themselves are not asked.
     anyway
         Release it even so.
+    task
+        As in `tknn_shapley`; regression goes with the mechanism "table".
+    bounds
+        As in `tknn_shapley`, but it is needed here, and private targets outside of it are clipped
+        without a word: choose it without looking at them.
+    empty
+        For regression: as in `tknn_shapley`.
 
     Returns
     -------
@@ -123,21 +132,20 @@ def dp_tknn_shapley(
     if seed is not None and ledger is not None:
         raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
-    validation = kept(check_validation(X_val, y_val, metric=metric, classes=classes, public=True))
-    setting = Setting(
-        validation, check_radius(radius), budget, check_adjacency(adjacency),
-        "point" if owners is None else "owner", check_semivalue(semivalue),
+    setting = release_setting(
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty), budget,
+        check_adjacency(adjacency), "point" if owners is None else "owner", semivalue,
         check_points_per_owner(points_per_owner, owners=owners is not None),
         None if points is None else check_count(option("points"), points),
     )  # fmt: skip
-    design = design_release(mechanism, setting)
+    validation, design = setting.validation, design_release(mechanism, setting)
     _check_foretold(design, anyway=anyway)
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
     numbers = None if known_owners is None else number_owners(known_owners)[private.where]
     units = Units.of(numbers, len(private))
-    contributions = Contributions(private.points, validation, setting.radius, units)
+    contributions = setting.contributions(private.points, units)
     record = release_record(design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
@@ -186,7 +194,7 @@ def release_record(design: Design, version: str, *, seeded: bool) -> dict[str, A
         "radius": setting.radius,
         "metric": setting.validation.metric,
         "semivalue": semivalue_name(setting.semivalue),
-        "classes": len(setting.validation.classes),
+        **setting.record(),
         "validation_points": len(setting.validation),
         "validation_digest": setting.validation.digest(),
         "data_version": check_text(option("version"), version),

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
-from thresher.privacy.contributions import clipped_weights
 from thresher.privacy.design import Floats, Setting
 from thresher.privacy.prior import MOST_ROWS, Public
 
@@ -31,8 +30,12 @@ class Simulated(Protocol):
     """A mechanism as far as it is tried: noise, scale, and prices of a release."""
 
     @property
-    def scale(self) -> int:
+    def parts(self) -> int:
         """Weights are whole numbers of this part of one."""
+
+    @property
+    def scale(self) -> int:
+        """How many whole numbers of the table stand for one point."""
 
     @property
     def sigma(self) -> float:
@@ -51,14 +54,14 @@ def fitted_bound(
         vectors, classes = public.grouped(size), None
     else:
         some = slice(None, None, -(-len(public.near) // MOST_ROWS))
-        vectors, classes = public.vectors(some), public.codes[public.rows[some]]
-    squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
+        vectors, classes = public.vectors(some), public.kinds[some]
+    squares = (vectors**2).sum(axis=1)
     tried = np.unique(np.maximum(1, np.quantile(squares + (size == 1), QUANTILES).astype(np.int64)))
     made = [_made(len(vectors), classes, max(1, points // size), trial) for trial in range(TRIALS)]
     best, least = 0, np.inf
     for bound in tried.tolist():
         simulated = design(bound)
-        kept = clipped_weights(squares, bound, simulated.scale)
+        kept = public.weights(squares, bound, simulated.parts) * simulated.scale
         error = float(
             np.mean([_missed(simulated, public, setting, z, vectors, kept) for z in made])
         )
@@ -78,14 +81,13 @@ def _made(rows: int, classes: NDArray[np.int32] | None, units: int, seed: int) -
 
 def _missed(
     design: Simulated, public: Public, setting: Setting, drawn: Floats, vectors: Floats,
-    kept: Integers,
+    kept: Floats,
 ) -> float:  # fmt: skip
     """The relative error of the values of validation points."""
     random = np.random.default_rng(0)
-    exact = setting.prices(tuple(np.split(drawn @ vectors, 2)))  # type: ignore[arg-type]
-    measured = np.split((drawn * kept) @ vectors, 2)
-    noise = design.sigma * random.standard_normal(np.shape(measured))
+    exact = setting.table_prices((drawn @ vectors).reshape(setting.entries, -1))
+    measured = ((drawn * kept) @ vectors).reshape(setting.entries, -1)
+    noise = design.sigma * random.standard_normal(measured.shape)
     found = design.prices(np.rint(measured + noise).astype(np.int64))
-    truth = public.values(exact.gain, exact.loss)
-    values = public.values(found.gain, found.loss)
+    truth, values = public.worth(exact.member_prices), public.worth(found.member_prices)
     return float(np.sqrt(((values - truth) ** 2).mean() / max((truth**2).mean(), 1e-300)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thresher.checks import check_choice
+from thresher.errors import InputError, option
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.paper_mechanism import Paper
@@ -16,4 +17,9 @@ def design_release(mechanism: object, setting: Setting) -> Design:
     """A mechanism, by name or with options, fitted to a setting."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
+    if type(setting) is not Setting and not isinstance(mechanism, Table):
+        raise InputError(
+            f"targets and kernels are released by {option('mechanism', 'table')} alone, got "
+            f"{type(mechanism).__name__}"
+        )
     return mechanism.design(setting)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count, check_radius
+from thresher.checks import check_count
 from thresher.errors import InputError, either, option
-from thresher.inputs import Points, Validation, check_validation
+from thresher.inputs import Points, Validation
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
@@ -27,7 +27,9 @@ from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
+from thresher.privacy.settings import Game, release_setting
 from thresher.ranking import average_ranks
+from thresher.regression import CLASSES
 
 Floats = NDArray[np.float64]
 TRIALS = 4
@@ -83,18 +85,19 @@ class Plan:
 def plan_release(
     X_val: Any, y_val: Any, *, points: int, epsilon: float, delta: float, radius: float = 0.5,
     metric: str = "cosine", classes: Any = None, adjacency: str = "add-remove",
-    mechanisms: Any = ("table", "cells"), points_per_owner: int | None = None,
+    mechanisms: Any = None, points_per_owner: int | None = None, task: str = CLASSES,
+    bounds: tuple[float, float] | None = None, empty: float | None = None,
 ) -> list[Plan]:  # fmt: skip
     """What each mechanism is expected to give for that many points, the best first.
 
     Parameters
     ----------
-    X_val, y_val, epsilon, delta, radius, metric, classes, adjacency
+    X_val, y_val, epsilon, delta, radius, metric, classes, adjacency, task, bounds, empty
         As in `dp_tknn_shapley`.
     points
         About how many points there will be: a number that is public, or a guess.
     mechanisms
-        Names or mechanisms with options.
+        Names or mechanisms with options; by default "table" and, for classes, "cells".
     points_per_owner
         If given, owners of so many points each are protected, not points.
 
@@ -113,16 +116,17 @@ def plan_release(
     >>> [plan.mechanism for plan in plans]
     ['table', 'cells']
     """
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-    _check_rows("a plan", validation)
-    setting = Setting(
-        validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
-        "point" if points_per_owner is None else "owner",
+    setting = release_setting(
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty), Budget(epsilon, delta),
+        check_adjacency(adjacency), "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
         points=check_count(option("points"), points),
     )  # fmt: skip
-    public = Public.of(validation, setting.radius)
+    _check_rows("a plan", setting.validation)
+    public = setting.public()
     assert public is not None  # noqa: S101 - its rows were counted above
+    if mechanisms is None:
+        mechanisms = ("table", "cells") if type(setting) is Setting else ("table",)
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
     designs = [design_release(each, setting) for each in mechanisms]
@@ -171,14 +175,13 @@ def _trial(design: Design, public: Public, n: int, seed: int) -> tuple[float, fl
     """Relative error, rank agreement, and that of the zero-budget score."""
     source, setting = Seeded(seed), design.setting
     drawn = _drawn(setting, n, seed)
-    same, other = drawn.counts(np.ones(len(drawn.units), np.int64)).astype(np.float64)
-    exact = setting.prices((same, other))
+    exact = setting.exact_prices(drawn)
     noise = design.noise(source)
     found = design.prices(design.measure(drawn, source) + noise)
-    share, even = 1 / len(setting.validation.classes), np.ones(len(setting.validation))
-    truth = public.values(exact.gain, exact.loss)
-    values = public.values(found.gain, found.loss)
-    free = public.values((1 - share) * even, -share * even)
+    truth, values, free = (
+        public.worth(prices)
+        for prices in (exact.member_prices, found.member_prices, setting.free_prices())
+    )
     return _relative(values, truth), rank_agreement(values, truth), rank_agreement(free, truth)
 
 
@@ -188,7 +191,7 @@ def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
     assert validation.rows is not None  # noqa: S101 - checked before
     which = np.random.default_rng(seed).integers(0, len(validation), n)
     points = Points(validation.rows.some(which), validation.codes[which])
-    return Contributions(points, validation, setting.radius, Units.of(np.arange(n) // size, n))
+    return setting.contributions(points, Units.of(np.arange(n) // size, n))
 
 
 def _relative(values: Floats, truth: Floats) -> float:

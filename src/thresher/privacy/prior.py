@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,12 @@ class Public:
     rows: NDArray[np.int64]  # R of the M validation points
     codes: NDArray[np.int32]  # of all M
     near: NDArray[np.bool_]  # R x M, each row itself left out
+    price_axes: ClassVar[int] = 2  # of the prices of members
+
+    @property
+    def entries(self) -> int:
+        """Numbers of a vector for each validation point: (same, other)."""
+        return 2
 
     @classmethod
     def of(cls, validation: Validation, radius: float, least: int = LEAST_ROWS) -> Public | None:
@@ -67,6 +73,11 @@ class Public:
         near = near_pairs(points, Ball.around(validation, radius, "all"))
         near[np.arange(len(rows)), rows] = False
         return cls(rows, validation.codes, near)
+
+    @property
+    def kinds(self) -> NDArray[Any]:
+        """What kind of point each row is: its class."""
+        return self.codes[self.rows]
 
     @cached_property
     def same(self) -> NDArray[np.bool_]:
@@ -85,7 +96,7 @@ class Public:
 
     def total(self, weights: Floats) -> Floats:
         """The sum of all vectors, each times its weight; one sum for every row of weights."""
-        total = np.zeros((*weights.shape[:-1], 2 * self.near.shape[1]))
+        total = np.zeros((*weights.shape[:-1], self.entries * self.near.shape[1]))
         for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
             total += weights[..., lo:hi] @ self.vectors(slice(lo, hi))
         return total
@@ -96,14 +107,31 @@ class Public:
         picked = (random.integers(0, rows, size) for _ in range(min(rows, MOST_ROWS)))
         return self.total(np.array([np.bincount(p, minlength=rows) for p in picked], np.float64))
 
-    def values(self, gain: Floats, loss: Floats) -> Floats:
-        """What each row would be worth at these prices; several price lists may be columns."""
+    def worth(self, prices: Floats) -> Floats:
+        """What each row would be worth at prices of members; more lists may be axes before them."""
+        flat = prices.reshape(*prices.shape[: prices.ndim - self.price_axes], -1)
         parts = [
-            (self.near[lo:hi] & self.same[lo:hi]) @ gain
-            + (self.near[lo:hi] & ~self.same[lo:hi]) @ loss
+            self.vectors(slice(lo, hi)) @ np.moveaxis(flat, -1, 0)
             for lo, hi in cut(0, len(self.near), CHUNK_ROWS)
         ]
-        return np.concatenate(parts)
+        return np.moveaxis(np.concatenate(parts), 0, -1)
+
+    def weights(self, squares: NDArray[Any], bound: int, scale: int) -> Floats:
+        """The clipped weights of vectors with these squared lengths."""
+        whole = np.minimum(squares, 2.0**62).astype(np.int64)
+        return clipped_weights(whole, bound, scale) / scale
+
+    def kept(self, clipped: Floats, whole: Floats) -> Floats:
+        """Which share of each number of a table clipping leaves."""
+        return _ratio(clipped, whole)
+
+    def shifts(self, weights: Floats) -> Floats:
+        """How the table moves if there are more points of one kind, or more of it are wrong."""
+        return _shifts(self, weights)
+
+    def shrunk(self, raw: Floats) -> Floats:
+        """The mean vector, drawn towards what neighborhoods have in common."""
+        return _shrunk(raw, len(self.near))
 
 
 class Prior:
@@ -118,20 +146,19 @@ class Prior:
         if size == 1:
             some = slice(None, None, -(-rows // MOST_ROWS))
             vectors = public.vectors(some)
-            weights = clipped_weights(public.squares, bound, scale) / scale
-            kept = _ratio(public.total(weights), (rows - 1) * raw)
-            shifts = [_shifts(public, part) for part in (np.ones(rows), weights)]
+            weights = public.weights(public.squares, bound, scale)
+            kept = public.kept(public.total(weights), (rows - 1) * raw)
+            shifts = [public.shifts(part) for part in (np.ones(rows), weights)]
             weights = weights[some]
         else:
             vectors = public.grouped(size)
-            squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
-            weights = clipped_weights(squares, bound, scale) / scale
-            kept = _ratio(weights @ vectors, vectors.sum(axis=0))
-            shift = size * _shifts(public, np.ones(rows))
+            weights = public.weights((vectors**2).sum(axis=1), bound, scale)
+            kept = public.kept(weights @ vectors, vectors.sum(axis=0))
+            shift = size * public.shifts(np.ones(rows))
             shifts = [shift, shift * kept]
         self._kept, self._vectors, self._weights = kept, vectors, weights
         self.rows = rows / size
-        self.mean = size * _shrunk(raw, rows)  # of one unit's vector
+        self.mean = size * public.shrunk(raw)  # of one unit's vector
         self.clipped_mean = self.mean * kept
         center, root = size * raw, math.sqrt(len(vectors) - 1)
         wide = math.sqrt(self.rows)

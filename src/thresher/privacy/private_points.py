@@ -23,10 +23,12 @@ from thresher.labels import Classes, Codes
 from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
 from thresher.precomputed import Distances
 from thresher.privacy.names import declared_kind, is_plain, read_labels
-from thresher.privacy.rows import read_features, silence
+from thresher.privacy.rows import read_features, read_number, silence
+from thresher.sides.targets import TargetClasses
 
 TEXT, NUMBERS = ("U", "S"), ("b", "i", "u", "f")  # kinds of NumPy
 LABEL = "its label is no class"
+TARGET = "its target is missing, infinite or no number"
 FEATURES = "a feature is missing, no number or out of range"
 DIRECTION = "it has no direction: all features are zero or nearly so"
 OWNER = "it has no owner"
@@ -46,7 +48,7 @@ class PrivatePoints:
     @property
     def total(self) -> int:
         """The number of rows of the input."""
-        return len(self.passed[LABEL])
+        return len(self.passed[FEATURES])
 
     def in_input_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers for the usable points as numbers for all rows, 0 for the others."""
@@ -82,9 +84,8 @@ def read_points(
         raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
     if owned is not None and len(owned) != len(labels):
         raise InputError(f"owners has {len(owned)} entries but there are {len(labels)} points")
-    _check_kind(declared_kind(y), validation.classes)
-    codes = _codes(labels, validation.classes)
-    passed: dict[str, Any] = {LABEL: codes >= 0} | ({} if owned is None else {OWNER: owned})
+    codes, passed = _read_codes(labels, declared_kind(y), validation.classes)
+    passed |= {} if owned is None else {OWNER: owned}
     if validation.rows is None:
         passed[FEATURES] = ~np.isnan(array).any(axis=1)
         where = np.flatnonzero(reduce(np.logical_and, passed.values()))
@@ -98,6 +99,27 @@ def read_points(
         where = np.flatnonzero(reduce(np.logical_and, passed.values()))
         rows = Rows(_some(array, where), _some(squares, where))
     return PrivatePoints(Points(rows, _some(codes, where)), where, passed)
+
+
+def _read_codes(labels: Any, kind: str, classes: Classes) -> tuple[Any, dict[str, Any]]:
+    """Codes of labels, or targets on their grid, and which rows have them."""
+    if isinstance(classes, TargetClasses):
+        if kind in TEXT:
+            raise InputError("y holds text by its type: targets are numbers")
+        targets = _targets(labels)
+        fine = np.isfinite(targets)  # others are clipped to the bounds, without a word
+        codes: Any = classes.grid.steps(np.clip(np.where(fine, targets, 0.0), *classes.bounds))
+        return codes, {TARGET: fine}
+    _check_kind(kind, classes)
+    codes = _codes(labels, classes)
+    return codes, {LABEL: codes >= 0}
+
+
+def _targets(labels: Any) -> NDArray[np.float64]:
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iubf":
+        return labels.astype(np.float64)
+    with silence():
+        return np.array([read_number(entry) for entry in labels], np.float64)
 
 
 def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:

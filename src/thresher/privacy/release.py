@@ -19,7 +19,6 @@ from thresher.files import write_whole
 from thresher.hooks import write_page
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
-from thresher.privacy.prior import Public
 from thresher.privacy.private_points import PrivatePoints
 
 FORMAT = "thresher.release/1"
@@ -135,16 +134,11 @@ class _Outcome:
 
         `error.why` says why it is unknown.
         """
-        validation = self.price_list.validation
-        public = Public.of(validation, self.price_list.radius)
+        public = self._design.setting.public()
         if public is None or not self._design.tells_error or self.is_noise:
             return None
-        values = public.values(self.price_list.gain, self.price_list.loss)
-        gains, losses = (
-            np.array([getattr(prices, side) for prices in self._drawn]).T
-            for side in ("gain", "loss")
-        )
-        missed = public.values(gains, losses) - values[:, None]
+        values = public.worth(self.price_list.member_prices)
+        missed = public.worth(np.array([each.member_prices for each in self._drawn])) - values
         return float(np.sqrt((missed**2).mean() / max((values**2).mean(), 1e-300)))
 
     @property

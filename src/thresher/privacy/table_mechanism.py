@@ -40,15 +40,10 @@ from thresher.privacy.design import (
 )
 from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Prior, Public, priceable, total_deviations
+from thresher.privacy.prior import Prior, Public
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
 SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding
-MOVED: dict[tuple[Unit, Unit], dict[Adjacency, int]] = {
-    ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
-    ("owner", "owner"): {"add-remove": 1, "replace-one": 2},
-    ("owner", "point"): {"add-remove": 2, "replace-one": 6},  # T9
-}  # what is released, what changes: the squared length that the table moves by, over B
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class Table:
 
     def design(self, setting: Setting) -> TableDesign:
         """The mechanism fitted to a setting."""
-        public = Public.of(setting.validation, setting.radius)
+        public = setting.public()
         return TableDesign(setting, self._bound(setting, public), public if self.prior else None)
 
     def _bound(self, setting: Setting, public: Public | None) -> int:
@@ -99,7 +94,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TableDesign(Design):
-    """The table mechanism: sensitivity sqrt(B), or what `MOVED` has for other changes."""
+    """The table mechanism: sensitivity sqrt(B), or what the setting has for other changes."""
 
     setting: Setting
     bound: int
@@ -107,13 +102,22 @@ class TableDesign(Design):
     excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
 
     @property
-    def scale(self) -> int:
+    def parts(self) -> int:
         """Clipped weights are whole numbers of this part of one."""
         return POINT_SCALE if self.setting.unit == "point" else OWNER_SCALE
 
+    @property
+    def scale(self) -> int:
+        """How many whole numbers of the table stand for one point."""
+        return self.parts * self.setting.one
+
+    def weights(self, squares: Integers) -> Integers:
+        """The clipped weights of units whose whole vectors have these squared lengths."""
+        return clipped_weights(squares, self.bound * self.setting.one**2, self.parts)
+
     def length(self, adjacency: Adjacency, unit: Unit | None = None) -> float:
         """By how much the scaled table can move if one `unit` changes; by default one of ours."""
-        moved = MOVED[self.setting.unit, unit or self.setting.unit][adjacency]
+        moved = self.setting.moved[self.setting.unit, unit or self.setting.unit][adjacency]
         return self.scale * math.sqrt(moved * self.bound)
 
     @cached_property
@@ -163,37 +167,36 @@ class TableDesign(Design):
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
-        """Two discrete Gaussians a validation point."""
-        m = len(self.setting.validation)
-        return source.gaussian(self.drawn_sigma, 2 * m).reshape(2, m)
+        """A discrete Gaussian for each number of the table."""
+        m, entries = len(self.setting.validation), self.setting.entries
+        return source.gaussian(self.drawn_sigma, entries * m).reshape(entries, m)
 
     def footprint(self, contributions: Contributions) -> Integers:
         """The scaled table of clipped counts."""
-        weights = clipped_weights(contributions.squares(), self.bound, self.scale)
-        return contributions.counts(weights)
+        return contributions.counts(self.weights(contributions.squares()))
 
     def personal_epsilon(self, contributions: Contributions) -> Floats:
         """From the length of each unit's own clipped vector, and that of a worst replacement."""
         distinct, which = np.unique(contributions.squares(), return_inverse=True)
-        weights = clipped_weights(distinct, self.bound, self.scale).tolist()
-        other = self.bound * self.scale**2 if self.setting.adjacency == "replace-one" else 0
-        moved = [w**2 * u + other for w, u in zip(weights, distinct.tolist(), strict=True)]
-        delta = self.setting.budget.delta
-        each = [
-            gaussian_epsilon(discrete_mu(math.sqrt(square), self.sigma), delta) for square in moved
-        ]
+        weights = self.weights(distinct).tolist()
+        replaced = self.setting.adjacency == "replace-one"
+        other = self.scale * math.sqrt(self.bound) if replaced else 0.0
+        own = [w * math.sqrt(u) for w, u in zip(weights, distinct.tolist(), strict=True)]
+        delta, opposed = self.setting.budget.delta, self.setting.opposed
+        moved = [math.sqrt(a**2 + other**2 + 2 * opposed * a * other) for a in own]
+        each = [gaussian_epsilon(discrete_mu(length, self.sigma), delta) for length in moved]
         return np.array(each)[which]
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the posterior mean of the counts."""
         mean, draws = self.estimates(release)
-        return self.setting.prices(priceable(mean, total_deviations(draws)))
+        return self.setting.estimated(mean, draws, prior=self.public is not None)
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at tables drawn from the posterior."""
         _, draws = self.estimates(release)
-        deviation = total_deviations(draws)
-        return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+        known = self.public is not None
+        return [self.setting.estimated(draw, draws, prior=known) for draw in draws]
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""
@@ -207,7 +210,7 @@ class TableDesign(Design):
     def kept_shares(self) -> Floats:
         """Which share of each count clipping leaves, as the public prior expects it."""
         if self.public is None:
-            return np.ones(2 * len(self.setting.validation))
+            return np.ones(self.setting.entries * len(self.setting.validation))
         prior = self._prior
         return np.divide(
             prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean > 0
@@ -220,7 +223,7 @@ class TableDesign(Design):
     @cached_property
     def _prior(self) -> Prior:
         assert self.public is not None  # noqa: S101 - by those who call
-        return Prior(self.public, self.bound, self.scale, self.setting.points_per_owner or 1)
+        return Prior(self.public, self.bound, self.parts, self.setting.points_per_owner or 1)
 
 
 def usual_bound(public: Public, size: int = 1) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import shortlist
 from thresher.report.verdict import Verdict
-
-if TYPE_CHECKING:  # loading accountants takes longer than a page of values
-    from thresher.privacy.prior import Public
+from thresher.sides.ball import BALL
 
 MOST_CLASSES = 30
 
@@ -139,18 +137,18 @@ def describe_release(release: Any) -> PrivateRelease:
     """All that the page of a release may show."""
     prices: PriceList | None = release.price_list
     bought, why_not = _bought(release, prices)
-    spread = None if prices is None else _spread_prices(prices)
+    spread = _spread_prices(prices) if prices is not None and prices.side.kind == BALL else None
     return PrivateRelease(release.record, bought, why_not, spread)
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
-    from thresher.privacy.prior import Public
     from thresher.privacy.release import is_noise
 
     if prices is None:
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
-    public = Public.of(prices.validation, prices.radius)
+    setting = release._design.setting
+    public = setting.public()
     if is_noise(release.record, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
@@ -158,25 +156,22 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
         )
     if public is None or error is None:
         return None, "the mechanism cannot tell its own error on this validation set"
-    agreement, free = _agreements(release._drawn, prices, public)
+    lists = [each.member_prices for each in (prices, *release._drawn)]
+    agreement, free = _agreements(*(public.worth(p) for p in (*lists, setting.free_prices())))
     if math.isnan(agreement):
         return None, "all validation points would be worth the same"
     return Bought(error, agreement, free), ""
 
 
-def _agreements(drawn: list[PriceList], prices: PriceList, public: Public) -> tuple[float, float]:
+def _agreements(released: Any, *others: Any) -> tuple[float, float]:
     """The expected rank agreement of the released prices, and of the zero-budget score.
 
-    Validation points stand in for points. The exact prices are as likely to be any of those `drawn`
-    as what the noise leaves possible.
+    Validation points stand in for points, and these are their values: at the released prices, at
+    prices that the noise leaves as likely, and by the zero-budget score at last.
     """
     from thresher.privacy.plan import rank_agreement
 
-    share = 1 / len(prices.validation.classes)
-    even = np.ones(len(prices.validation))
-    released = public.values(prices.gain, prices.loss)
-    free = public.values((1 - share) * even, -share * even)
-    possible = [public.values(each.gain, each.loss) for each in drawn]
+    *possible, free = others
     with np.errstate(invalid="ignore"):
         told, costless = (
             float(np.mean([rank_agreement(ours, truth) for truth in possible]))

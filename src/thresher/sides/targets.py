@@ -16,7 +16,7 @@ from thresher.errors import InputError
 from thresher.games.owner_targets import OwnerTargets, target_codes, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics
+from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
 from thresher.inputs import Points, Validation, check_validation, kept
 from thresher.labels import Classes, Codes
 from thresher.regression import Targets, check_bounds, check_targets, checked_points
@@ -94,7 +94,7 @@ class TargetSide(BallSide):
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
-        return TargetGame(self.codes.astype(np.int64), self._empty, semivalue)
+        return TargetGame(self.codes.astype(np.int64), self.empty_steps, semivalue)
 
     def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
         """Codes that say whose a point is, and its target."""
@@ -118,10 +118,11 @@ class TargetSide(BallSide):
         """One game for each validation point."""
         del owners
         judges = self.codes[columns].astype(np.int64)
-        return [target_games(sums, judges, self._empty, self.grid.step**2)]
+        return [target_games(sums, judges, self.empty_steps, self.grid.step**2)]
 
     @property
-    def _empty(self) -> int:
+    def empty_steps(self) -> int:
+        """The prediction where nobody is near, on the grid."""
         return int(self.grid.steps(np.array([self.empty]))[0])
 
     def utility(self, counts: NDArray[Any]) -> float:
@@ -143,9 +144,15 @@ class TargetSide(BallSide):
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The quadratics of members and of newcomers."""
-        about = self.codes.astype(np.int64), self._empty, semivalue
+        about = self.codes.astype(np.int64), self.empty_steps, semivalue
         both = [quadratics(np.asarray(counts), *about, newcomer=new) for new in (False, True)]
         return np.array(both) * self.grid.step**2
+
+    def alone_prices(self) -> NDArray[np.float64]:
+        """The quadratics of what a point would be worth alone: z0^2 - z^2."""
+        z0 = (self.empty_steps - self.codes).astype(np.float64)
+        alone = np.array([z0**2, np.zeros_like(z0), np.full_like(z0, -1.0)])
+        return shifted(alone, self.codes) * self.grid.step**2
 
     def check_prices(self, table: Any) -> NDArray[np.float64]:
         """A table of prices."""
