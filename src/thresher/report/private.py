@@ -151,13 +151,13 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
     public = Public.of(prices.validation, prices.radius)
-    if public is None or error is None:
-        return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
         )
+    if public is None or error is None:
+        return None, "the mechanism cannot tell its own error on this validation set"
     agreement, free = _agreements(release._drawn, prices, public)
     if math.isnan(agreement):
         return None, "all validation points would be worth the same"
