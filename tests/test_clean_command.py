@@ -69,7 +69,8 @@ def test_the_command_does_what_the_findings_suggest(points):
     assert summary == {
         "out": "b.csv", "log": "c.csv", "rows": 5, "kept": 3, "dropped": 2, "relabeled": 1,
         "input": ["a.csv"], "input_digest": hashlib.sha256(Path("a.csv").read_bytes()).hexdigest(),
-        "decisions": None, "values": "v.parquet", "drop": "drop,outlier", "relabel": "relabel", "label": "y",
+        "decisions": None, "values": "v.parquet", "drop": "drop,outlier", "relabel": "relabel",
+        "correct": None, "label": "y",
         "id": "id", "thresher": th.__version__,
     }  # fmt: skip
 
