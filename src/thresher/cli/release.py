@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.options import Delimiter, Force, Ignore, argument, given
+from thresher.cli.private_pay import PrivatePay
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import price, say, show_json, split_names
 from thresher.errors import InputError, in_options, message_of, require
@@ -66,6 +67,30 @@ def release(
     unusable: Annotated[
         Path | None, given("Where a list of the rows goes that count for nothing: .csv, private.")
     ] = None,
+    statements: Annotated[
+        Path | None,
+        given(
+            "A new folder for what owners are paid: a file for each owner, one for everybody, and "
+            "the operator's part. With --owner and --pot-cents."
+        ),
+    ] = None,
+    pot_cents: Annotated[int | None, given("What there is to pay, in whole cents.")] = None,
+    pay: Annotated[
+        Literal["estimate", "lower"],
+        given("Pay the estimate, or the lower end of its interval now and the rest later."),
+    ] = "estimate",
+    basis: Annotated[
+        Literal["gains", "total"],
+        given("What the pot is divided by: gains stay below the pot, total may exceed it."),
+    ] = "gains",
+    players: Annotated[
+        Literal["points", "owners"],
+        given("Pay the sum of an owner's points, or by the game among owners, approximated."),
+    ] = "points",
+    within: Annotated[
+        float | None,
+        given("Tell the operator which owners have equal rows (0), or rows within this distance."),
+    ] = None,
     delimiter: Delimiter = None,
     force: Force = False,
 ) -> None:
@@ -83,6 +108,10 @@ def release(
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
+
+    Example: thresher release points.csv --validation val.csv --epsilon 8 --delta 1e-6
+    --owner clinic --points-per-owner 40 --ledger ledger.db --out-prices prices.json
+    --pot-cents 1000000 --statements pay
     """
     if owner is not None and points_per_owner is None:
         say(
@@ -96,6 +125,8 @@ def release(
     from thresher.runs.public_encoding import Preparation, read_radius
     from thresher.tables.labeled import read_labeled, read_private, same_columns
 
+    asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    asked.check(owner, mechanism)
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
@@ -135,6 +166,7 @@ def release(
     if not found.price_list.scaled:
         say("its values have the right order but are too large: nobody should be paid by them")
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
+    asked.write(found)
     show_json(dict(found.record))
 
 
