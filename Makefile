@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup demo test lint bench package lock clean help
+.PHONY: setup demo test lint bench faults package lock clean help
 
 help:  ## show what there is to run
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -22,7 +22,7 @@ demo: $(READY)  ## find flipped labels among handwritten digits
 	$(BIN)/python -m thresher.demo
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
@@ -46,7 +46,11 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/forest_speed.py
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
+	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
+
+faults: $(READY)  ## kill servers and workers of a market 200 times on each database
+	$(BIN)/python tests/market_faults.py 200
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python
 	$(BIN)/python packaging/check.py

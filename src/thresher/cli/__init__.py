@@ -23,11 +23,13 @@ from thresher.cli.embed import embed
 from thresher.cli.federate import app as federate
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
+from thresher.cli.market import app as market
 from thresher.cli.options import given
 from thresher.cli.payout import payout
 from thresher.cli.plan import plan
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
+from thresher.cli.serve import serve, work
 from thresher.cli.value import value
 from thresher.cli.words import flushed, in_words, say, say_warning, say_whole
 from thresher.errors import BudgetError, ThresherError, UndecidedError, in_options
@@ -55,8 +57,10 @@ app = typer.Typer(
 )
 app.add_typer(ledger, name="ledger")
 app.add_typer(federate, name="federate")
+app.add_typer(market, name="market")
 for verb in (
     demo, inspect, value, clean, payout, plan, release, appraise, attack, audit, embed, reproduce,
+    serve, work,
 ):  # fmt: skip
     app.command()(verb)
 
