@@ -42,6 +42,7 @@ def command_lines(path):
         for line in re.findall(r"(?:^|[\s$;])thresher (?!as )([a-z][a-z-]*.*)", text):
             words = re.split(r"  +|#|\|", line)[0].split()
             verb = words[:1] if not hasattr(verbs().get(words[0]), "commands") else words[:2]
+            verb = [word for word in verb if not word.startswith("-")]
             lines.append((tuple(verb), re.findall(r"(?<!\S)--[a-z][a-z-]*", " ".join(words))))
     return lines
 
