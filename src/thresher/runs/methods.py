@@ -19,7 +19,7 @@ from thresher.neighbors.kernel import check_kernel
 from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.radii import radius_of
 from thresher.runs.settings import RETRAINING, Settings
-from thresher.runs.target_methods import value_targets
+from thresher.runs.target_methods import retrained, value_targets
 from thresher.tknn import zero_budget_score
 from thresher.valuation import Valuation
 
@@ -80,7 +80,7 @@ def _finite(table: Any) -> Any:
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
     if settings.method in RETRAINING:
-        return _retrain(settings, data, owners=owners, progress=progress)
+        return retrained(settings, data, owners=owners, progress=progress)
     common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
     if settings.method == "knn":
         common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
@@ -89,11 +89,3 @@ def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> V
         settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
     )
     return zero_budget_score(*data, radius=radius, **common)
-
-
-def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
-    from thresher.retrain import methods
-
-    function = getattr(methods, settings.method.replace("-", "_"))
-    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
-    return function(*data, owners=owners, seed=settings.seed, progress=progress, **sampled)

@@ -9,7 +9,7 @@ import numpy as np
 from thresher.games.semivalues import check_semivalue
 from thresher.radius import suggest_radius
 from thresher.runs.radii import radius_of
-from thresher.runs.settings import REGRESSION, Settings
+from thresher.runs.settings import REGRESSION, RETRAINING, Settings
 from thresher.target_findings import (
     TargetFindings,
     forest_target_findings,
@@ -22,8 +22,8 @@ from thresher.valuation import Valuation
 def value_targets(
     settings: Settings, data: tuple[Any, Any, Any, Any], *, owners: Any = None,
     progress: bool = False,
-) -> tuple[Valuation, TargetFindings]:  # fmt: skip
-    """The values of the points, and what is found about them."""
+) -> tuple[Valuation, TargetFindings | None]:  # fmt: skip
+    """The values of the points, and what is found about them; nothing by retraining."""
     X, y, X_val, y_val = data
     targets = np.array(list(y), np.float64)
     judges = None if y_val is None else np.array(list(y_val), np.float64)
@@ -32,6 +32,10 @@ def value_targets(
         empty = float((targets if judges is None else judges).mean())
     common: dict[str, Any] = {"owners": owners, "mean": settings.mean, "progress": progress}
     common["empty"] = empty
+    if settings.method in RETRAINING:
+        del common["mean"]
+        numbers = X, targets, X_val, judges
+        return retrained(settings, numbers, task=REGRESSION, **common), None
     if settings.method == "forest":
         return forest_target_findings(
             X, targets, X_val, judges, trees=settings.trees, folds=settings.folds,
@@ -53,3 +57,13 @@ def value_targets(
         X, targets, X_val, judges, radius=radius, metric=settings.metric,
         semivalue=check_semivalue(settings.semivalue), **common,
     )  # fmt: skip
+
+
+def retrained(settings: Settings, data: tuple[Any, ...], **more: Any) -> Valuation:
+    """The values by a method that trains a model for every coalition."""
+    from thresher.retrain import methods
+
+    function = getattr(methods, settings.method.replace("-", "_"))
+    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
+    found: Valuation = function(*data, seed=settings.seed, **sampled, **more)
+    return found
