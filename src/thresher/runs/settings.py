@@ -260,7 +260,7 @@ class Settings:
             "radius": ("tknn", "zero-budget"),
             "kernel": ("tknn",),
             "rings": ("tknn",),
-            "semivalue": ("forest", "tknn"),
+            "semivalue": ("forest", "tknn", *(("knn",) if self.numbers else ())),
             "players": ("forest", "tknn"),
             "metric": ("tknn", "knn", "zero-budget"),
             "k": ("knn",),

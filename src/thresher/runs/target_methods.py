@@ -44,6 +44,7 @@ def value_targets(
     if settings.method == "knn":
         utility = "jia2019" if settings.utility == "jia2019" else "mean"
         common["empty"] = None if utility == "jia2019" else empty
+        common["semivalue"] = check_semivalue(settings.semivalue)
         return nearest_target_findings(
             X, targets, X_val, judges, k=settings.k, metric=settings.metric, utility=utility,
             **common,
