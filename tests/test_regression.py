@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 import thresher as th
 from thresher.games.moments import moments
 from thresher.games.targets import Grid, quadratics
+from thresher.passes import checkpoint as resume
 from thresher.passes.memory import Account
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -221,6 +222,34 @@ def test_parts_and_dask_give_the_same_bits(monkeypatch):
     assert (lazy.utility_all, lazy.utility_none) == (wanted.utility_all, wanted.utility_none)
     counts = th.NeighborCounts(V, y_val, **about).add(X, y)
     assert counts.price_list().values(X, y).tolist() == wanted.values.tolist()
+
+
+def test_a_broken_run_of_numbers_goes_on(tmp_path, monkeypatch, small_parts):
+    rng = np.random.default_rng(6)
+    X, V = rng.normal(size=(2000, 3)), rng.normal(size=(20, 3))
+    y, y_val = rng.normal(size=2000), rng.normal(size=20)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r"), y, V, y_val
+    about = {"metric": "euclidean", "radius": 1.0, "task": "regression", "bounds": (-9, 9)}
+    run, save, saved = tmp_path / "run", resume._save, []
+
+    def break_off(file, piece, entry, chunks):
+        save(file, piece, entry, chunks)
+        saved.append(piece)
+        if len(saved) == 11:  # of 8 parts counted, and 3 valued
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resume, "_save", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            th.tknn_shapley(*mapped, checkpoint=run, **about)
+    assert run.is_file()
+    with pytest.raises(th.InputError, match="run"):
+        th.tknn_shapley(*mapped, checkpoint=run, empty=2.0, **about)
+    assert th.tknn_shapley(*mapped, checkpoint=run, **about) == th.tknn_shapley(
+        X, y, V, y_val, **about
+    )
+    assert not run.exists()
 
 
 # Nearest neighbors
