@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 POINTS, VALIDATION, REPLACED = 300, 100, 0.1
 COLUMNS = {"wind": "BEL", "cpu": "vflt"}  # a numeric column of a set of the paper, to be predicted
 WAYS = ("forest", "radius", "nearest", "leave-one-out", "Data Shapley")
-EVALUATIONS = 5_000
+EVALUATIONS = 3_000
 
 
 def tables(folder):
@@ -57,7 +57,7 @@ def judge(X, y, V, y_val):
     """The values by every way."""
     distance = {"metric": "euclidean", "task": "regression"}
     radius = th.suggest_radius(V, y_val, **distance)
-    about = {"task": "regression", "workers": 2}
+    about = {"task": "regression", "workers": 1}
     return {
         "forest": th.forest_shapley(X, y, V, y_val, trees=200, task="regression"),
         "radius": th.tknn_shapley(X, y, V, y_val, radius=float(radius), **distance),
