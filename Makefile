@@ -47,6 +47,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
 	$(BIN)/python benchmarks/regression.py
+	$(BIN)/python benchmarks/federate.py
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python
 	$(BIN)/python packaging/check.py

@@ -45,7 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
     "polars": "import polars as pl; assert (th.tknn_shapley(pl.DataFrame(X), y, pl.DataFrame(V), y_val).values == valuation.values).all()",
     "excel": """
 import openpyxl, pathlib, tempfile
-from thresher.tables import read_table
+from thresher.tables.reader import read_table
 book = openpyxl.Workbook()
 for row in [["x", "y"], [1.5, "cat"]]:
     book.active.append(row)

@@ -133,38 +133,52 @@ def discrete_gaussian_delta(epsilon, sigma, shift):
     return float((probability * np.where(loss > epsilon, -np.expm1(epsilon - loss), 0)).sum())
 
 
-def owner_values(near, same, empty, semivalue="shapley"):
+def owner_values(near, same, empty, semivalue="shapley", square=False):
     """One judge, owners as players: rational dynamic programming over (size, mass) of coalitions.
 
-    F[z, m] counts the coalitions of z owners with m points near, G[z, m] adds up how many of those
-    points carry the label. Both are whole numbers; an owner is taken out by dividing.
+    T[q][z, m] adds up the q-th powers of the gains of the coalitions of z owners with m points
+    near, which are whole numbers; an owner is taken out by dividing. Utility is the gain for each
+    point, or with `square` minus its square.
     """
     players = [o for o, count in enumerate(near) if count]
     n, most = len(players), sum(near)
-    F, G = np.zeros((n + 1, most + 1), object), np.zeros((n + 1, most + 1), object)
-    F[0, 0] = 1
+    T = [np.zeros((n + 1, most + 1), object) for _ in range(3 if square else 2)]
+    T[0][0, 0] = 1
     for o in players:
         c = near[o]
-        G[1:, c:] += G[:-1, : most + 1 - c] + same[o] * F[:-1, : most + 1 - c]
-        F[1:, c:] += F[:-1, : most + 1 - c]
+        for q in reversed(range(len(T))):
+            T[q][1:, c:] += grown([each[:-1, : most + 1 - c] for each in T], q, same[o])
     found = np.zeros(len(near))
     for o in players:
         c, total = near[o], 0
-        without, gains = F.copy(), G.copy()
+        without = [each.copy() for each in T]
         for z in range(1, n + 1):
-            without[z, c:] -= without[z - 1, : most + 1 - c]
-            gains[z, c:] -= gains[z - 1, : most + 1 - c] + same[o] * without[z - 1, : most + 1 - c]
+            for q in range(len(T)):
+                rest = [each[z - 1, : most + 1 - c] for each in without]
+                without[q][z, c:] -= grown(rest, q, same[o])
         for z in range(n):
             inner = sum(
-                Fraction(int(gains[z, m] + without[z, m] * same[o]), m + c)
-                - (Fraction(int(gains[z, m]), m) if m else int(without[z, m]) * empty)
-                for m in np.flatnonzero(without[z]).tolist()
+                gain_of([int(each[z, m]) for each in without], m, c, same[o], empty)
+                for m in np.flatnonzero(without[0][z]).tolist()
             )
             total += coalition_weight(semivalue, n, z) * (
                 inner if isinstance(semivalue, str) else mpf_of(Fraction(inner))
             )
         found[o] = float(total)
     return found
+
+
+def grown(powers, q, gain):
+    """Sums of q-th powers of gains when each gain grows by one number."""
+    return sum(comb(q, k) * gain ** (q - k) * powers[k] for k in range(q + 1))
+
+
+def gain_of(powers, mass, own, gain, empty):
+    """What an owner adds to coalitions of one mass, whose gains have these sums of powers."""
+    q = len(powers) - 1
+    after = Fraction(int(grown(powers, q, gain)), (mass + own) ** q)
+    before = Fraction(powers[q], mass**q) if mass else powers[0] * Fraction(empty) ** q
+    return (after - before) * (-1 if q == 2 else 1)
 
 
 def owner_utility(coalition, near, same, empty):

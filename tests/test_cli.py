@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher.tables import read_labeled
+from thresher.tables.labeled import read_labeled
 
 
 def thresher(*arguments, cwd):

@@ -17,7 +17,9 @@ from tabular import thresher
 
 import thresher as th
 from thresher.passes import on_dask
-from thresher.runs import Settings, value_files, value_to_folder
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
+from thresher.runs.table_folder import value_to_folder
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

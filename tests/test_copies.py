@@ -8,7 +8,8 @@ import pytest
 from pyarrow import csv
 from tabular import thresher
 
-from thresher.runs import Settings, value_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns
 from thresher.tables.copies import Copies
 

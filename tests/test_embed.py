@@ -18,8 +18,8 @@ import thresher as th
 from thresher import embed
 from thresher.cli.embed import embed as command
 from thresher.errors import in_options, message_of
-from thresher.tables import read_labeled
 from thresher.tables import text as text_module
+from thresher.tables.labeled import read_labeled
 
 ABOUT = {"model": "none", "components": None}
 

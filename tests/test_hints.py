@@ -13,8 +13,9 @@ from tabular import put, thresher
 
 import thresher as th
 from thresher.errors import in_options
-from thresher.runs import Settings, value_files
 from thresher.runs.hints import label_hints
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 
 ROWS = 60
 

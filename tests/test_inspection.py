@@ -15,14 +15,19 @@ import pytest
 from pyarrow import parquet
 from tabular import check_refused, put
 from typer.testing import CliRunner
-from ugly import cells, column, label, plain, table, workbook, x
+from ugly import ROWS, cells, column, german, label, plain, table, workbook, x
 
 import thresher as th
 from thresher.cli import app, streams
 from thresher.errors import ExtraError, InputError, UndecidedError, in_options, message_of
-from thresher.runs import Settings, inspect_files, value_files, value_to_file
-from thresher.tables import read_table, write_cleaned
+from thresher.runs.inspection import inspect_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
+from thresher.runs.table_file import value_to_file
+from thresher.tables import json_lines
+from thresher.tables.clean_copy import write_cleaned
 from thresher.tables.columns import choose_columns
+from thresher.tables.reader import read_table
 
 ROLES = ("label", "id", "owner")
 
@@ -140,6 +145,62 @@ def test_formats_of_cells_are_the_same_in_parts():
     value_to_file(Settings("a.csv", validation="v.csv", memory="2GB", **how), Path("o.parquet"))
     values = parquet.read_table("o.parquet").column("value").to_numpy()
     np.testing.assert_array_equal(values, whole.valuation.values)
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "jsonl"])
+def test_workbooks_and_json_lines_are_read_in_parts(kind, monkeypatch):
+    pytest.importorskip("openpyxl")
+    monkeypatch.setattr(json_lines, "ROWS", 5)  # so that types differ between parts
+    for name, off in (("a", 0.0), ("v", 0.25)):
+        rows = [[x(row) + off, row % 3 if row < 9 else row / 7, label(row)] for row in ROWS]
+        body = workbook([["size", "size", "kind"], *rows])
+        if kind == "jsonl":
+            lines = [
+                json.dumps(dict(zip(["size", "own", "kind"], row, strict=True))) for row in rows
+            ]
+            body = "\n".join(lines).encode()
+        put(f"{name}.{kind}", body)
+    how = {"label": "kind", "metric": "euclidean", "radius": 4.0}
+    whole = value_files(Settings(f"a.{kind}", validation=f"v.{kind}", **how))
+    parts = Settings(f"a.{kind}", validation=f"v.{kind}", memory="2GB", **how)
+    done = value_to_file(parts, Path("o.parquet"))
+    values = parquet.read_table("o.parquet").column("value").to_numpy()
+    np.testing.assert_array_equal(values, whole.valuation.values)
+    assert ("columns" in done.record["guessed"]) == (kind == "xlsx")
+
+
+def test_what_is_refused_in_parts_has_a_line_that_solves_it():
+    put("a.csv", german)
+    put("v.csv", german.replace(b",5;", b",6;"))
+    words = ["value", "a.csv", "--validation", "v.csv", "--memory", "2GB", "--out"]
+    refused = command(*words, "my values.csv").exception
+    line = refused.__notes__[-1].removeprefix("this line solves them: ")
+    assert line.endswith("--validation v.csv --memory 2GB --out 'my values.csv'")
+    assert command(*shlex.split(line)[1:]).exit_code == 0
+    put("a.csv", column(str, label=lambda row: "" if row == 5 else label(row)))
+    refused = command(*words, "o.csv", "--force").exception
+    assert refused.__notes__[-1].startswith("once the rest is settled: ")
+    assert "--unlabeled" not in f"{refused}{refused.__notes__}"
+
+
+def test_names_that_a_header_has_twice_get_numbers_and_clean_keeps_the_header():
+    put("a.csv", plain.replace(b"own", b"size"))
+    run = valued("a.csv")
+    assert run.points.names == ("size", "size.2")
+    assert run.record["guessed"]["columns"]["column"] == "size, size.2"
+    source = read_table("a.csv")
+    write_cleaned(source, "c.csv", relabel={0: "4"}, label="size.2")
+    assert Path("c.csv").read_bytes() == Path("a.csv").read_bytes().replace(
+        b"0.00,0,", b"0.00,4,", 1
+    )
+    check_refused(lambda: th.Scan("a.csv", label="kind"), "several columns named 'size'")
+
+
+def test_owners_are_guessed_where_they_are_the_players():
+    put("a.csv", column(lambda row: f"clinic {row % 3}").replace(b"own", b"owner"))
+    done = command("value", "a.csv", "--players", "owners", "--trees", "2")
+    assert "owner owner (by its name, 3 different)" in done.output
+    assert "valued 3 owners of 24 points" in done.output
 
 
 def test_points_and_validation_must_say_numbers_alike():

@@ -175,8 +175,8 @@ def test_a_tree_gives_the_same_bits_in_blocks_of_any_size(monkeypatch):
     options = {"radius": 0.3, "metric": "euclidean"}
     found = th.tknn_shapley(X, y, neighbors="all", **options)
     assert th.tknn_shapley(X, y, neighbors="tree", **options) == found
-    monkeypatch.setattr("thresher.neighbors.tree.FIRST_BLOCK", 64)
-    monkeypatch.setattr("thresher.neighbors.tree.MOST_BLOCK", 64)
+    monkeypatch.setattr("thresher.neighbors.visits.FIRST_BLOCK", 64)
+    monkeypatch.setattr("thresher.neighbors.visits.MOST_BLOCK", 64)
     assert th.tknn_shapley(X, y, neighbors="tree", **options) == found
     monkeypatch.setattr("thresher.neighbors.blocks.SMALL_BLOCK", 128)
     assert th.tknn_shapley(X, y, neighbors="all", **options) == found

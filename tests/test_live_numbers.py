@@ -47,6 +47,11 @@ def test_values_are_those_of_the_present_points(tmp_path):
         rows, targets = live.points()
         np.testing.assert_array_equal(rows, X[kept])
         np.testing.assert_allclose(targets, moved[kept], atol=1e-8)
+        owners = {name: int(name[1:]) % 3 for name in live.ids}
+        wanted = th.owner_shapley(
+            X[kept], moved[kept], V, y_val, owners=list(owners.values()), **ABOUT
+        )
+        np.testing.assert_array_equal(live.owner_values(owners).values, wanted.values)
         prices = live.price_list()
         np.testing.assert_array_equal(prices.values(rows, targets), live.values().values)
         for name in live.ids:
@@ -63,8 +68,6 @@ def test_what_a_store_of_numbers_refuses(tmp_path):
                 live.add("b", X[1], wrong)
             with pytest.raises(th.InputError, match=why):
                 live.relabel("a", wrong)
-        with pytest.raises(th.InputError, match="is for classes"):
-            live.owner_values({"a": "north"})
         check_same(live, X[:1], [1.0], V, y_val)
     with pytest.raises(th.InputError, match="go with task='regression'"):
         th.LiveCounts.create(tmp_path / "other", V, [0, 1] * 6, radius=1.0, empty=1.0)

@@ -31,7 +31,8 @@ from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space, bent
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Tree, tree_blocks
+from thresher.neighbors.tree import Tree
+from thresher.neighbors.visits import tree_blocks
 
 METRICS = ["cosine", "euclidean"]
 SETTINGS = ["leaf of 32", "leaf of 256"]

@@ -13,7 +13,8 @@ from thresher.neighbors import blocks as near
 from thresher.neighbors import tiles
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Tree, tree_blocks
+from thresher.neighbors.tree import Tree
+from thresher.neighbors.visits import tree_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
 METRICS = ["cosine", "euclidean"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from releases import X_VAL, Y_VAL, X, Y, release
@@ -81,3 +83,37 @@ def test_what_foretells_noise_is_checked(options, message):
             distances, ["a"] * 3, None, ["a", "b", "a"] * 3, metric="precomputed",
             mechanism=Table(bound=3), epsilon=1, delta=1e-4, points=3,
         )  # fmt: skip
+
+
+def test_the_command_compares_budgets_before_anything_is_spent(tmp_path, run_command):
+    lines = ["a,b,label", *(f"{a},{b},{c}" for (a, b), c in zip(X_VAL[:60, :2], Y_VAL))]
+    (tmp_path / "val.csv").write_text("\n".join(lines))
+    figure = tmp_path / "plan.svg"
+    done = run_command(
+        "plan", "--validation", str(tmp_path / "val.csv"), "--points", "500", "--label", "label",
+        "--epsilon", "1,0.2", "--plot", str(figure),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["plans"]
+    assert [row["epsilon"] for row in rows] == [0.2, 0.2, 1.0, 1.0]
+    assert {row["mechanism"] for row in rows} == {"table", "cells"}
+    assert all(row["replace_one"] > row["add_remove"] and row["mu_squared"] > 0 for row in rows)
+    assert "ranks, no budget" in done.stderr
+    assert figure.read_text().startswith("<?xml")
+    refused = run_command("plan", "--validation", "v.csv", "--points", "5", "--epsilon", "much")
+    assert refused.returncode == 1
+    assert "--epsilon must be numbers such as 0.1,0.5,1" in refused.stderr
+
+
+def test_the_bound_fits_the_number_of_points():
+    """Few points need little noise, many can do without clipping; the release takes the same."""
+    options = {"delta": 1e-5, "epsilon": 1}
+    bounds = [
+        th.plan_release(X_VAL, Y_VAL, points=points, mechanisms="table", **options)[0].record[
+            "bound"
+        ]
+        for points in (100, 10**6)
+    ]
+    assert bounds[0] < bounds[1]
+    found = th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, points=10**6, seed=0, **options)
+    assert found.record["bound"] == bounds[1]

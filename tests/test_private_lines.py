@@ -19,8 +19,8 @@ import thresher as th
 from thresher.cli import app
 from thresher.errors import InputError
 from thresher.privacy.noise import Seeded
-from thresher.tables import read_private
 from thresher.tables import text as text_module
+from thresher.tables.labeled import read_private
 from thresher.tables.text import read_lines
 
 HEADER = b"a,b,c,y,who"

@@ -27,12 +27,12 @@ LAYERS = {
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
         "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
-        "valuation",
+        "valuation", "votes",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "findings", "forecast", "leaf_findings", "nearest_findings",
-        "paper", "payouts", "plots", "report", "review", "second_look", "stability", "tables", "target_advice",
-        "target_findings",
+        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
+        "target_advice", "target_findings",
     },
     "face": {"__init__", "__main__", "cli", "demo", "runs"},
 }  # fmt: skip

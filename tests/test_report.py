@@ -33,7 +33,8 @@ from thresher.report.removal import CrossCheck
 from thresher.report.suggestions import FalseAlarms, Suggestions
 from thresher.report.verdict import judge
 from thresher.review import review_list
-from thresher.runs import Settings, value_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 
 RADIUS = 1.8
 FLIPPED = blobs()
@@ -204,7 +205,7 @@ def test_from_file_to_page_are_few_walks_and_inputs_are_checked_once(
                 monkeypatch.setattr(found, name, counted)
 
     spy("thresher.neighbors.blocks", "near_blocks")
-    spy("thresher.neighbors.tree", "tree_blocks")
+    spy("thresher.neighbors.visits", "tree_blocks")
     spy("thresher.checks", "check_features", lambda name, *_: name)
     spy("thresher.inputs", "check_points")
     spy("thresher.inputs", "check_validation")

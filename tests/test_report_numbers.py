@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import thresher as th
 from thresher.cli import app
 from thresher.report import gather, render
-from thresher.runs import Settings, value_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -12,7 +12,7 @@ from tabular import check_refused, thresher
 import thresher as th
 from thresher.inputs import check_validation
 from thresher.privacy import Paper
-from thresher.runs import appraise_files
+from thresher.runs.appraisal import appraise_files
 from thresher.runs.scales import scale_mismatch
 
 RANDOM = np.random.default_rng(0)

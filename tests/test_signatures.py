@@ -21,7 +21,6 @@ DIFFERENT = {
     },
     "X_val": {"explain", "forest_shapley"},
     "y_val": {"explain", "forest_shapley", "leaf_shapley"},
-    "kernel": {"owner_shapley"},
     "mean": {"leaf_shapley"},
     "checkpoint": {"data_shapley"},
     "classes": {
@@ -31,7 +30,6 @@ DIFFERENT = {
     "mechanism": {"audit_mechanism"},
     "owners": {"dp_tknn_shapley", "owner_shapley"},
     "points": {"plan_release"},
-    "task": {"owner_shapley"},
     "points_per_owner": {"plan_release"},
     "seed": {
         "add_feature_noise", "dp_tknn_shapley", "flip_labels", "forest_shapley",

@@ -24,9 +24,13 @@ from tabular import check_refused, put, thresher
 import thresher as th
 from thresher.passes import checkpoint as resume
 from thresher.passes import memory
-from thresher.runs import Settings, ranks, table_file, value_files, value_to_file, write_results
+from thresher.runs import ranks, table_file
+from thresher.runs.memory_run import value_files
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
+from thresher.runs.results import write_results
+from thresher.runs.settings import Settings
+from thresher.runs.table_file import value_to_file
 from thresher.tables import text
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder

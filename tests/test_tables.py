@@ -147,8 +147,6 @@ def test_a_file_whose_name_is_a_pattern_is_that_file():
         (b"a,y\n1,2\n\n3\n4,5,6\n", ["header of 2 cells", "line 4 has 1, line 5 has 3"]),
         (b'a,y\n"1\n2",2\n3\n', ["line 4 has 1"]),
         (b"a,y\n" + b"1\n" * 9, ["line 2 has 1, line 3 has 1, line 4 has 1 and 6 more"]),
-        (b"a,y,a\n1,2,3\n", ["several columns named 'a' (columns 1, 3)", "rename"]),
-        (b"a,y,a,y\n1,2,3,4\n", ["and 1 more such names"]),
         (b"a;b;y\n1,5;2;0\n", ["seems to be ';', not ','", "--delimiter ';'"]),
         (b"a\tb\ty\n1\t2\t0\n", ["--delimiter tab"]),
         (b"a|y\n1|0\n", ["--delimiter '|'"]),

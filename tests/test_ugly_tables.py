@@ -11,7 +11,8 @@ from ugly import UGLY
 
 from thresher.cli import app
 from thresher.errors import InputError, UndecidedError, in_options, message_of
-from thresher.runs import Settings, inspect_files
+from thresher.runs.inspection import inspect_files
+from thresher.runs.settings import Settings
 
 ROLES = ("label", "id", "owner")
 

@@ -23,8 +23,11 @@ from pyarrow import csv, feather
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.runs import Settings, appraise_files, value_files, write_results
+from thresher.runs.appraisal import appraise_files
 from thresher.runs.hints import label_hints
+from thresher.runs.memory_run import value_files
+from thresher.runs.results import write_results
+from thresher.runs.settings import Settings
 from thresher.tables.columns import choose_columns
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reader import read_table

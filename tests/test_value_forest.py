@@ -14,8 +14,10 @@ from sklearn.neighbors import NearestNeighbors
 from tabular import check_refused, put, thresher
 
 import thresher as th
-from thresher.runs import Settings, value_files, write_results
 from thresher.runs.choice import choose_method, is_embedding
+from thresher.runs.memory_run import value_files
+from thresher.runs.results import write_results
+from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns
 from thresher.tables.tree_encoder import TreeEncoder
 

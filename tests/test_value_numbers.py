@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 import thresher as th
 from thresher.cli import app
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs import Settings, inspect_files, value_files, write_results
+from thresher.runs.inspection import inspect_files
+from thresher.runs.memory_run import value_files
+from thresher.runs.results import write_results
+from thresher.runs.settings import Settings
 from thresher.tables.reader import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

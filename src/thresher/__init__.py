@@ -177,6 +177,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         found = globals()[name] = getattr(import_module(_LATER[name]), name)
         return found
+    if name == "federate":  # a package of its own, with the extra `federate`
+        return import_module("thresher.federate")
     message = f"module 'thresher' has no attribute {name!r}"
     raise AttributeError(message)
 

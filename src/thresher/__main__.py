@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import signal
@@ -27,6 +28,7 @@ def main() -> None:
             signal.signal(signal.SIGINT, _leave)  # KeyboardInterrupt is lost in some imports
         signal.signal(signal.SIGTERM, _leave)
         _open_streams()
+        gc.set_threshold(10_000)  # imports make many objects and no garbage: less to search for
         from thresher.cli import main as run
 
         sys.unraisablehook = _interrupt_again

@@ -12,13 +12,14 @@ from thresher.findings import (
     explain_by_radius,
     stored_classes,
 )
-from thresher.forest import FOREST, LEAVES, forest_votes, leaf_votes
+from thresher.forest import FOREST, LEAVES, forest_votes
 from thresher.games.semivalues import check_semivalue
 from thresher.leaf_findings import explain_votes
 from thresher.nearest_findings import explain_by_nearest
 from thresher.regression import REGRESSION
 from thresher.target_findings import explain_targets
 from thresher.valuation import Valuation
+from thresher.votes import leaf_votes
 
 
 def explain(

@@ -15,8 +15,7 @@ use, and are in, only the trees in which they are `unseen`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -25,20 +24,15 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
-from thresher.games.forest_vote import ForestVote, Watch, judge_weights
-from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
+from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.growth import check_growth, check_multiple, grown_from
-from thresher.inputs import warn_of_codes
-from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import grow
-from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.passes.walk import value_while_counting
-from thresher.progress import progress_bar
 from thresher.regression import CLASSES, REGRESSION, Targets, check_task, leaf_regression
 from thresher.valuation import Valuation
+from thresher.votes import Votes, leaf_votes
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
 REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
@@ -134,125 +128,6 @@ def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
         raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
-
-
-def leaf_votes(
-    leaves: Any, y: Any, leaves_val: Any, y_val: Any, *, unseen: Any, classes: Any
-) -> Votes:
-    """Points and judges in leaves that are known, checked."""
-    table = _check_leaves("leaves", leaves)
-    table_val = None if leaves_val is None else _check_leaves("leaves_val", leaves_val)
-    if (leaves_val is None) != (y_val is None):
-        raise InputError("leaves_val and y_val go together: pass both, or neither")
-    if table_val is not None and table_val.shape[1] != table.shape[1]:
-        raise InputError(
-            f"leaves_val has {table_val.shape[1]} trees (columns) but leaves has {table.shape[1]}"
-        )
-    allowed = None if unseen is None else _check_unseen(unseen, table.shape)
-    numbered, numbered_val, sizes = _number_leaves(table, table_val)
-    rows = LeafTable(numbered, allowed)
-    rows_val = None if numbered_val is None else LeafTable(numbered_val)
-    trees = np.full(len(table), table.shape[1]) if allowed is None else allowed.sum(axis=1)
-    return Votes.of(rows, y, rows_val, y_val, sizes, trees, classes, table.shape[1] // 2)
-
-
-@dataclass(frozen=True)
-class Votes:
-    """Points and judges in the leaves of trees."""
-
-    rows: LeafRows
-    codes: Codes
-    rows_val: LeafRows | None
-    codes_val: Codes | None
-    near: Leaves
-    trees: NDArray[np.int64]  # that each point is in
-    classes: Classes
-    middle: int = 0  # the tree at which a second, independent half begins; 0 if none does
-    forest: Forest | None = None
-
-    @classmethod
-    def of(
-        cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
-        trees: NDArray[np.int64], classes: Any, middle: int = 0, forest: Forest | None = None,
-    ) -> Votes:  # fmt: skip
-        """With labels that were not checked yet, and so many leaves in each tree."""
-        labels = check_labels("y", y, len(rows))
-        labels_val = None if rows_val is None else check_labels("y_val", y_val, len(rows_val))
-        found = class_list(classes, labels, *(() if labels_val is None else (labels_val,)))
-        codes = found.encode("y", labels)
-        codes_val = None if labels_val is None else found.encode("y_val", labels_val)
-        if classes is None and codes_val is not None:
-            warn_of_codes(codes, codes_val, found, stacklevel=5)
-        near = Leaves(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]))
-        return cls(rows, codes, rows_val, codes_val, near, trees, found, middle, forest)
-
-    @property
-    def judges(self) -> int:
-        """How many there are."""
-        return int((self.trees > 0).sum()) if self.codes_val is None else len(self.codes_val)
-
-    def valuation(
-        self, method: str, about: dict[str, Any], semivalue: Semivalue, *, owners: Any,
-        mean: bool, progress: bool, watch: Watch | None = None,
-    ) -> Valuation:  # fmt: skip
-        """The values, exactly; `watch` looks on."""
-        semivalue, mean = check_semivalue(semivalue), check_flag("mean", mean)
-        progress, known = check_flag("progress", progress), check_owners(owners, len(self.codes))
-        own = None if self.rows_val is not None else 1 / np.maximum(self.trees, 1)
-        weights = weight_table(semivalue, len(self.codes) + 1)
-        game = ForestVote(len(self.classes), self._judges, weights, own, watch)
-        judges, divisor = self.judges, max(self.judges, 1) if mean else 1
-        utilities: list[float] = []
-
-        def see(columns: slice, sums: NDArray[np.int64]) -> None:
-            utilities.append(game.utility(sums, columns))
-
-        with progress_bar(method, len(self.near.starts) - 1, show=progress, unit="trees") as bar:
-            values = value_while_counting(self, self.near, game, see, divisor=divisor, advance=bar)
-        values.flags.writeable = False
-        params = {
-            **about,
-            "trees": len(self.near.starts) - 1,
-            "semivalue": semivalue_name(semivalue),
-            "classes": list(self.classes.labels),
-            "judges": "points" if self.rows_val is None else "validation",
-            "validation_points": 0 if self.codes_val is None else judges,
-            "mean": mean,
-        }
-        none = judges / len(self.classes) / divisor
-        return Valuation(values, method, params, sum(utilities) / divisor, none, known)
-
-    def _judges(self, columns: slice, sums: NDArray[np.int64]) -> Floats:
-        """The weight of the judges of each class in each leaf of a tree."""
-        if self.rows_val is not None:
-            return self.validation_counts(columns) / (len(self.near.starts) - 1)
-        if self.trees.min() == self.trees.max():  # whole numbers, whatever the order of points
-            return np.asarray(sums / max(int(self.trees[0]), 1), np.float64)
-        leaves, weights = self.rows.leaves(self.near.tree(columns)), 1 / np.maximum(self.trees, 1)
-        return judge_weights(leaves, self.codes, self._shape(columns), weights)
-
-    def validation_counts(self, columns: slice) -> Floats:
-        """How many validation points of each class are in each leaf of a tree."""
-        assert self.rows_val is not None and self.codes_val is not None  # noqa: S101, PT018
-        leaves = self.rows_val.leaves(self.near.tree(columns))
-        return judge_weights(leaves, self.codes_val, self._shape(columns))
-
-    def counts_beside(self, columns: slice) -> Floats:
-        """How many rows of each class are in each leaf of a tree without filling it.
-
-        These are validation points, and points that the tree was grown from.
-        """
-        found = np.zeros(self._shape(columns))
-        if self.rows_val is not None:
-            found += self.validation_counts(columns)
-        seen = None if self.forest is None else self.forest.trees[self.near.tree(columns)].seen
-        if self.forest is not None and seen is not None:
-            places = self.classes.known_codes(list(self.forest.classes))[seen.codes]
-            found[places[places >= 0]] += seen.counts[places >= 0]
-        return found
-
-    def _shape(self, columns: slice) -> tuple[int, int]:
-        return len(self.classes), columns.stop - columns.start
 
 
 def forest_shapley(
@@ -416,51 +291,3 @@ def forest_votes(
     votes = Votes.of(rows, y, rows_val, y_val, sizes, each, classes, middle, forest)
     about: dict[str, Any] = {"forest": forest.name, "folds": forest.folds or None}
     return votes, about | ({"seed": forest.seed} if forest.folds else {})
-
-
-def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:
-    """A table of whole numbers: points by trees."""
-    try:
-        table = np.asarray(leaves)
-    except ValueError as ragged:
-        raise InputError(f"{name} is not a rectangular table: {ragged}") from None
-    if table.ndim != 2:
-        hint = f": for one tree use {name}.reshape(-1, 1)" if table.ndim == 1 else ""
-        raise InputError(f"{name} must have two dimensions (points, trees), got {table.ndim}{hint}")
-    if not table.size:
-        raise InputError(f"{name} is empty, with shape {table.shape}: a row and a tree are needed")
-    if table.dtype.kind == "f":
-        if not (np.isfinite(table) & (table == np.floor(table)) & (abs(table) < 2**53)).all():
-            raise InputError(f"{name} must hold whole numbers, got other floats")
-        return table.astype(np.int64)
-    if table.dtype.kind not in "iub":
-        raise InputError(f"{name} must hold whole numbers, got dtype {table.dtype}")
-    return table
-
-
-def _check_unseen(unseen: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    table = np.asarray(unseen)
-    if table.shape != shape:
-        raise InputError(f"unseen has shape {table.shape} but leaves has {shape}")
-    if table.dtype.kind != "b" and not np.isin(table, (0, 1)).all():
-        raise InputError("unseen must hold True and False")
-    return table.astype(np.bool_)
-
-
-def _number_leaves(
-    table: NDArray[Any], table_val: NDArray[Any] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int32] | None, list[int]]:
-    """Leaves as 0, 1, 2, ... within each tree, and how many each tree has."""
-    found = np.empty(table.shape, np.int32)
-    found_val = None if table_val is None else np.empty(table_val.shape, np.int32)
-    sizes = []
-    for tree in range(table.shape[1]):
-        column = table[:, tree]
-        if table_val is not None:
-            column = np.concatenate([column, table_val[:, tree]])
-        names, numbers = np.unique(column, return_inverse=True)
-        found[:, tree] = numbers[: len(table)]
-        if found_val is not None:
-            found_val[:, tree] = numbers[len(table) :]
-        sizes.append(len(names))
-    return found, found_val, sizes

@@ -16,7 +16,7 @@ from thresher.advice import SUGGESTIONS, suggest_by_shares
 from thresher.coded import Coded
 from thresher.findings import Findings
 from thresher.forecast import Forecast, forecast_errors
-from thresher.forest import FOREST, Votes, check_no_classes, check_no_empty, forest_votes
+from thresher.forest import FOREST, check_no_classes, check_no_empty, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
 from thresher.games.semivalues import Semivalue
@@ -27,6 +27,7 @@ from thresher.stability import Stability
 from thresher.target_findings import forest_target_findings
 from thresher.threads import cut
 from thresher.valuation import Valuation
+from thresher.votes import Votes
 
 NUMBERS = 1 << 26  # points times classes whose shares are held at once
 

@@ -5,28 +5,32 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from thresher.checks import check_choice, check_flag, check_radius, is_dask
+from thresher.checks import check_flag, is_dask
 from thresher.errors import InputError
-from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.semivalues import Calibrated, Semivalue, check_semivalue
 from thresher.inputs import check_pair
 from thresher.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX, USUAL_RADIUS, Kernel, check_kernel
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import METHOD, value_owners
-from thresher.passes.problem import Problem
+from thresher.passes.problem import Problem, TargetProblem
 from thresher.progress import progress_bar
+from thresher.regression import CLASSES, Targets, is_regression
 from thresher.sides.ball import BallSide
 from thresher.sides.forest import forest_side
+from thresher.sides.forest_targets import points_in_leaves
 from thresher.sides.protocol import PublicSide, SidePoints
+from thresher.sides.targets import targets_in_balls
 
 
 def owner_shapley(
     X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, owners: Any, radius: float = 0.5,
-    metric: str = "cosine", kernel: str = "box", semivalue: Semivalue = "shapley",
-    task: str = "classification", forest: Forest | None = None, classes: Any = None,
-    mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
-    memory: int | str | None = None,
+    metric: str = "cosine", kernel: Any = BOX, rings: int = 16, semivalue: Semivalue = "shapley",
+    task: str = CLASSES, empty: float | None = None, bounds: tuple[float, float] | None = None,
+    forest: Forest | None = None, classes: Any = None, mean: bool = False,
+    neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
 ) -> OwnerValuation:  # fmt: skip
     """The exact value of each owner, where the players of the game are the owners.
 
@@ -40,10 +44,11 @@ def owner_shapley(
     owners
         The owner of each point. Owners that differ only by case or spaces are different owners, and
         a warning names them.
-    kernel
-        How near points weigh by their distance: "box", all alike up to the radius.
-    task
-        What is predicted: "classification", the labels.
+    kernel, rings
+        As in `tknn_shapley`: how near points weigh by their distance.
+    task, empty, bounds
+        As in `tknn_shapley`: "regression" takes numbers in place of labels, without a kernel. With
+        a forest `bounds` plays no part, and points are held in memory.
     forest
         The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
         `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
@@ -62,10 +67,15 @@ def owner_shapley(
     Notes
     -----
     For a validation point the utility of some owners is the share of their near points that carry
-    the label, 1/C where there is none; the utility is the sum over validation points. Values come
+    the label, weighted with a kernel, 1/C where there is none; for regression it is minus the
+    squared error of the mean of their near targets. It is added up over validation points. Values
+    come
     from one double integral for each validation point, exact to rounding: see
     `games/owner_values.py`. It costs O(different numbers of near points that owners have) for each
     validation point, whatever the number of points; owners with no near point cost nothing there.
+    The integral is over the chance with which each other owner is present, of which the semivalue
+    is a mixture. So Beta(a, b) takes a and b from 0.01 to 64, and `Calibrated`, which is no
+    mixture, is refused.
 
     Examples
     --------
@@ -76,28 +86,39 @@ def owner_shapley(
     >>> {owner: round(value, 3) for owner, value in found.by_owner().items()}
     {'ann': 0.75, 'bob': -0.25}
     """
-    radius, semivalue = check_radius(radius), check_semivalue(semivalue)
-    check_choice("kernel", kernel, ("box",))
-    check_choice("task", task, ("classification",))
+    asked = radius, metric, kernel
+    radius, shape = check_kernel(kernel, rings, radius)
+    semivalue = _check_mixture(semivalue)
+    regression = is_regression(task, empty, bounds, classes, shape)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
     if owners is None:
         raise InputError("owners is None: say whose each point is, with one entry a point")
-    if forest is not None and (radius, metric) != (0.5, "cosine"):
-        raise InputError("radius and metric go without forest: near is in the same leaf")
+    if forest is not None and (asked != (USUAL_RADIUS, "cosine", BOX) or bounds is not None):
+        raise InputError(
+            "radius, metric, kernel and bounds go without forest: near is in the same leaf"
+        )
+    numbers = {"empty": empty, "bounds": bounds} if regression else None
     if memory is not None or hasattr(X, "source_of_parts") or is_dask(X):
         from thresher.passes.owner_passes import owners_in_parts, owners_on_dask
 
-        problem = _problem(X_val, y_val, radius, metric, semivalue, forest, classes, mean=mean)
+        problem = _problem(
+            X_val, y_val, radius, metric, shape, semivalue, forest, classes, numbers, mean=mean
+        )
         if is_dask(X):
             return owners_on_dask(X, y, problem, owners, neighbors, progress=progress)
         return owners_in_parts(X, y, problem, owners, neighbors, memory, progress=progress)
     points: SidePoints
     side: PublicSide
-    if forest is None:
+    if regression and forest is None:
+        data = X, y, X_val, y_val
+        points, side = targets_in_balls(*data, radius, metric=metric, empty=empty, bounds=bounds)
+    elif regression:
+        points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty))
+    elif forest is None:
         labels: Any = {"metric": metric, "classes": classes}
         near, validation = check_pair(X, y, X_val, y_val, mutual=True, **labels)
-        points, side = near, BallSide(validation, radius)
+        points, side = near, BallSide(validation, radius, shape)
     else:
         points, side = _in_leaves(X, y, X_val, y_val, forest, classes)
     known: Any = check_owners(owners, len(points))
@@ -124,21 +145,35 @@ def _listed(name: str, labels: Any) -> list[Hashable]:
 
 
 def _problem(
-    X_val: Any, y_val: Any, radius: float, metric: str, semivalue: Semivalue,
-    forest: Forest | None, classes: Any, *, mean: bool,
+    X_val: Any, y_val: Any, radius: float, metric: str, kernel: Kernel | None,
+    semivalue: Semivalue, forest: Forest | None, classes: Any, numbers: dict[str, Any] | None, *,
+    mean: bool,
 ) -> Problem:  # fmt: skip
     """What points are valued by that are read in parts."""
     from thresher.passes.partitions import collected
 
     X_val, y_val = collected(X_val), collected(y_val)
+    about: Any = {"radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean}
+    if numbers is not None:
+        if forest is not None:
+            raise InputError("task='regression' with a forest needs arrays in memory")
+        return TargetProblem.of(X_val, y_val, **about, **numbers)
     if forest is None:
-        return Problem.check(
-            X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, classes=classes,
-            mean=mean,
-        )  # fmt: skip
+        return Problem.check(X_val, y_val, kernel=kernel, classes=classes, **about)
     side = forest_side(forest, X_val, y_val, classes)
     labels = _listed("y_val", [] if y_val is None else y_val)
     return Problem(side, labels, semivalue, classes, mean, expected=forest.classes)
+
+
+def _check_mixture(semivalue: Any) -> Semivalue:
+    """A semivalue that is a mixture over the chance that others are present."""
+    if isinstance(semivalue, Calibrated):
+        raise InputError(
+            "semivalue=Calibrated is for points: it is no mixture over the chance with which the "
+            "others are present, which values of owners are integrated from. Take 'shapley', "
+            "'banzhaf', 'leave-one-out' or Beta(a, b), or add up points by Valuation.by_owner"
+        )
+    return check_semivalue(semivalue)
 
 
 def _steps(side: PublicSide, points: int) -> int:

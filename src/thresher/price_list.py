@@ -23,7 +23,6 @@ from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
 from thresher.sides.ball import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
 from thresher.sides.protocol import PublicSide, SidePoints, Who
-from thresher.sides.stored import stored_kind, stored_side
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
 
@@ -277,6 +276,8 @@ class PriceList:
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
         """The price list that `save` wrote, equal to the last bit; also that of a saved release."""
+        from thresher.sides.stored import stored_kind, stored_side
+
         with reading(path, "price list") as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:

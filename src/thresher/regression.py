@@ -39,6 +39,22 @@ def check_task(task: object) -> str:
     return check_choice("task", task, TASKS)
 
 
+def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
+    """Whether targets are numbers; what goes with the other task is refused."""
+    if check_task(task) != REGRESSION:
+        if (empty, bounds) != (None, None):
+            raise InputError(
+                "empty goes with task='regression', and so do bounds: classes have 1/C where "
+                "nobody is near"
+            )
+        return False
+    if classes is not None:
+        raise InputError("classes goes without task='regression', which has targets")
+    if kernel is not None:
+        raise InputError("task='regression' goes with kernel='box'")
+    return True
+
+
 def check_targets(name: str, y: Any) -> Floats:
     """Targets as float64, if they are one finite number a point."""
     found = np.asarray(y)
@@ -310,10 +326,17 @@ def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable
     """The validation points in the leaves of a tree, as the game asks for them."""
 
     def judges(columns: slice) -> Judges:
-        leaves, size = votes.rows_val.leaves(votes.near.tree(columns)), columns.stop - columns.start
-        count = np.bincount(leaves, minlength=size)
-        means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
-        left = float(((targets - means[leaves]) ** 2).sum())
-        return np.asarray(count * share, np.float64), means, left * share
+        leaves = votes.rows_val.leaves(votes.near.tree(columns))
+        return leaf_judges(leaves, columns.stop - columns.start, targets, share)
 
     return judges
+
+
+def leaf_judges(
+    leaves: NDArray[Any], size: int, targets: NDArray[np.int64], share: float
+) -> Judges:
+    """The weight and the mean target of the judges in each leaf, and what is left of targets."""
+    count = np.bincount(leaves, minlength=size)
+    means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
+    left = float(((targets - means[leaves]) ** 2).sum())
+    return np.asarray(count * share, np.float64), means, left * share

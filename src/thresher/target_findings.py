@@ -14,7 +14,7 @@ from thresher.checks import check_flag
 from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.findings import Findings, check_fit
-from thresher.forest import FOREST, LEAVES, Votes, leaf_target_votes, target_votes
+from thresher.forest import FOREST, LEAVES, leaf_target_votes, target_votes
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.games.target_evidence import Beside, LeafChanges, NearTargets, OtherTargets
 from thresher.growth import check_growth
@@ -42,6 +42,7 @@ from thresher.target_advice import (
     tamed,
 )
 from thresher.valuation import Valuation
+from thresher.votes import Votes
 
 ROUNDS = 2  # of moving wild targets nearer to what the others expect, and asking again
 VOTERS = 10  # validation points that are asked by nearest neighbors, or k if that is more

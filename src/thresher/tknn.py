@@ -25,7 +25,7 @@ from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import valuation_of, warn_of_reach
 from thresher.passes.walk import count_and_value, value
 from thresher.progress import progress_bar
-from thresher.regression import CLASSES, REGRESSION, check_task, radius_regression
+from thresher.regression import CLASSES, is_regression, radius_regression
 from thresher.sides.ball import BallSide
 from thresher.valuation import Valuation
 
@@ -131,7 +131,7 @@ def tknn_shapley(
     semivalue = check_semivalue(semivalue, calibrated=shape is None)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
-    regression = _is_regression(task, empty, bounds, classes, shape)
+    regression = is_regression(task, empty, bounds, classes, shape)
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
@@ -174,22 +174,6 @@ def tknn_shapley(
         values, validation, radius, semivalue, game.utility(counts), mean=mean,
         owners=known_owners, kernel=shape,
     )  # fmt: skip
-
-
-def _is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
-    """Whether targets are numbers; what goes with the other task is refused."""
-    if check_task(task) != REGRESSION:
-        if (empty, bounds) != (None, None):
-            raise InputError(
-                "empty goes with task='regression', and so do bounds: classes have 1/C where "
-                "nobody is near"
-            )
-        return False
-    if classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
-    if kernel is not None:
-        raise InputError("task='regression' goes with kernel='box'")
-    return True
 
 
 def zero_budget_score(

@@ -6,45 +6,27 @@ least is more than what was claimed, the proof, the code or the noise is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from thresher.attack import bounds
-from thresher.attack.audit_result import (
-    ANY,
-    CANARY,
-    GAUSSIAN,
-    NO_ONE_RUN,
-    ONE_RUN,
-    SAMPLED,
-    SEEDED,
-    Audit,
-)
-from thresher.attack.canaries import Bait, Buffered, Pair, guesses, knn_pair
-from thresher.attack.roc import Roc
-from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
-from thresher.checks import check_choice, check_count, check_flag, check_number
+from thresher.attack.area import Scores
+from thresher.attack.audit_result import CANARY, NO_ONE_RUN, SEEDED, Audit
+from thresher.attack.evidence import Claim, Evidence, audited
+from thresher.attack.replay import leaks
+from thresher.attack.subjects import knn_subject, subject_of
+from thresher.attack.trials import Buffered, run_trial
+from thresher.checks import check_count, check_flag
 from thresher.errors import InputError, option
-from thresher.privacy.accountants import Adjacency, Budget, check_adjacency, gaussian_mu
-from thresher.privacy.cells_mechanism import Cells
-from thresher.privacy.dp_knn import KNNDesign
-from thresher.privacy.mechanisms import MECHANISMS, Mechanism
+from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import noise_source
-from thresher.privacy.paper_mechanism import PaperDesign
-from thresher.privacy.table_mechanism import Table
 from thresher.progress import progress_bar
 
 __all__ = ["Audit", "audit_mechanism", "audit_runs"]
 
-Floats = NDArray[np.float64]
-
 LEAST_RUNS = 100
-NEIGHBORS = 8
-GUESSED = (10, 3, 1)  # in the one-run audit one canary of so many is guessed at: three tries
-USUAL_K = 5
+REPLAY_SHARE = 4  # one replay of what leaves for so many runs
 
 
 def audit_mechanism(
@@ -63,13 +45,16 @@ def audit_mechanism(
     epsilon, delta, adjacency
         The claim, as in `dp_tknn_shapley`. The claim of "cells" is about delta = 0.
     runs
-        Releases with the canary, and as many without it.
+        Releases with the first canary, and as many without it. In half of them other canaries are
+        in, too, each by a coin of its own, on validation points of their own. A quarter as many
+        replays compare all that leaves: prices, values of others, record.
     canaries
         In the single release of the one-run audit; 0 leaves it out.
     confidence
         If the claim is true, the audit says otherwise with probability at most 1 - confidence.
     near
-        Validation points near the canary; without it as many as `Table(bound=...)` says, else 8.
+        Validation points near a canary; without it as many as `Table(bound=...)` says, else 2 (8
+        for "paper" and "knn", which have one canary).
     k, subsample
         For "knn", as in `dp_knn_shapley`.
     seed
@@ -85,8 +70,8 @@ def audit_mechanism(
     Notes
     -----
     Every run goes through the mechanism's own code for noise and counts. `thresher.attack.bounds`
-    has the formulas. The cost is that of the noise: about 15 microseconds for each number from the
-    operating system, and 2 (paper: 2 or 3) numbers for each run and neighbor.
+    and `thresher.attack.area` have the formulas. The cost is mostly that of the noise: about 15
+    microseconds for each number from the operating system, some 30 numbers a run.
 
     Examples
     --------
@@ -100,26 +85,26 @@ def audit_mechanism(
     canaries = check_count("canaries", canaries, least=0)
     check_flag("progress", progress)
     bounds.level(confidence)
-    source = Buffered(noise_source(seed))
-    notes, crowd = [CANARY], None
     if isinstance(mechanism, str) and mechanism == "knn":
-        notes.append(NO_ONE_RUN)
-        claim, pair = _knn_claim(budget, known, near, k, subsample)
+        subject = knn_subject(budget, known, near, k, subsample)
     elif k is not None or subsample is not None:
         raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
-        claim, pair, crowd = _claim(mechanism, budget, known, near, canaries)
-    with progress_bar("audit", 2 * runs, show=progress, unit="runs") as advance:
-        inside, outside = (
-            pair.scores(source, runs, canary=canary, advance=advance) for canary in (True, False)
-        )
-    notes += [] if seed is None else [SEEDED]
-    one_run = None
-    if crowd is not None:  # the scores of many canaries in one release, and whether each was in
-        random = np.random.default_rng(None if seed is None else [seed, 1])
-        truth = random.random(len(crowd.canaries)) < 0.5
-        one_run = crowd.one_release(source, truth), np.where(truth, 1, -1)
-    return _audit(claim, (inside, outside), confidence, one_run, notes)
+        subject = subject_of(mechanism, budget, known, near, canaries)
+    source, random = Buffered(noise_source(seed)), np.random.default_rng(seed)
+    replays = 0 if subject.replayed is None else runs // REPLAY_SHARE
+    with progress_bar("audit", 2 * runs + replays, show=progress, unit="runs") as advance:
+        found = run_trial(subject.trial, source, runs, random, advance)
+        differences = () if subject.replayed is None else leaks(subject.replayed, replays, advance)
+    single = None
+    if subject.crowd is not None:  # the scores of many canaries in one release, and who was in
+        truth = random.random(len(subject.crowd.canaries)) < 0.5
+        single = subject.crowd.one_release(source, truth), np.where(truth, 1, -1)
+    notes = [CANARY, *([NO_ONE_RUN] if mechanism == "knn" else [])]
+    return audited(
+        subject.claim, Evidence.of(found, single, differences, replays), confidence,
+        notes + ([] if seed is None else [SEEDED]),
+    )  # fmt: skip
 
 
 def audit_runs(
@@ -146,87 +131,8 @@ def audit_runs(
     'violated: epsilon is at least 1.68 with confidence 0.999 (many runs), 1 was claimed'
     """
     budget = Budget(epsilon, delta)
-    claim = _Claim("runs", budget, "as in the runs", check_flag("gaussian", gaussian))
+    claim = Claim("runs", budget, "as in the runs", check_flag("gaussian", gaussian))
     if gaussian and budget.delta == 0:
         raise InputError("gaussian=True goes with delta > 0: Gaussian noise is never epsilon-DP")
     scores = bounds.read_scores("inside", inside), bounds.read_scores("outside", outside)
-    return _audit(claim, scores, confidence)
-
-
-class _Claim(NamedTuple):
-    """What is claimed, and of what noise."""
-
-    name: str
-    budget: Budget
-    adjacency: str
-    gaussian: bool
-    scheme: Scheme | None = None
-
-
-def _claim(
-    mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int
-) -> tuple[_Claim, Pair, Bait | None]:
-    """The claim, a pair of data sets for many runs, and a crowd of canaries for one."""
-    if not isinstance(mechanism, Mechanism):
-        mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
-    bound = mechanism.bound if isinstance(mechanism, Table) else "usual"
-    most, each = (NEIGHBORS, 1) if isinstance(bound, str) else (bound, bound)
-    bait = Bait.of(mechanism, budget, adjacency, 1, near or most)
-    crowd = Bait.of(mechanism, budget, adjacency, canaries, each) if canaries else None
-    design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
-    if isinstance(design, PaperDesign):
-        scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
-    name = "{mechanism} ({noise}, {scheme})".format(**design.record)
-    budget = Budget(budget.epsilon, 0) if pure else budget
-    claim = _Claim(name, budget, adjacency, not pure and scheme is None, scheme)
-    return claim, bait.pair(), crowd
-
-
-def _knn_claim(
-    budget: Budget, adjacency: Adjacency, near: int | None, k: int | None, subsample: float | None
-) -> tuple[_Claim, Pair]:
-    k, near = check_count("k", USUAL_K if k is None else k), near or NEIGHBORS
-    rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
-    rate = None if rate == 1 else rate
-    design = KNNDesign(budget, k, near, rate, adjacency, seeded=False)
-    scheme = None if rate is None else Scheme(rate, near, design.multiplier, adjacency)
-    name = "{mechanism} ({noise}, {scheme})".format(**design.record())
-    return _Claim(name, budget, adjacency, scheme is None, scheme), knn_pair(design)
-
-
-def _one_run_bound(scores: Floats, coins: NDArray[np.int64], delta: float, alpha: float) -> float:
-    tries = (guesses(scores, -(-len(scores) // share)) for share in GUESSED)
-    each = 1 - alpha / len(GUESSED)
-    return max(
-        bounds.epsilon_from_one_run(made, coins, delta=delta, confidence=each) for made in tries
-    )
-
-
-def _audit(
-    claim: _Claim, scores: tuple[Floats, Floats], confidence: float,
-    one_run: tuple[Floats, NDArray[np.int64]] | None = None, notes: Sequence[str] = (),
-) -> Audit:  # fmt: skip
-    """All bounds; each gets an equal part of the false-alarm rate."""
-    confidence = 1 - bounds.level(confidence)
-    epsilon, delta, scheme = claim.budget.epsilon, claim.budget.delta, claim.scheme
-    made = {
-        ANY: True, GAUSSIAN: claim.gaussian, SAMPLED: scheme is not None,
-        ONE_RUN: one_run is not None,
-    }  # fmt: skip
-    each = 1 - (1 - confidence) / sum(made.values())
-    gaussian = sampled = single = None
-    most, runs = bounds.ceiling(epsilon, delta), min(len(part) for part in scores)
-    canaries, roc = 0 if one_run is None else len(one_run[1]), Roc.of(*scores)
-    if claim.gaussian:
-        gaussian = bounds.epsilon_if_gaussian(bounds.mu_from_runs(*scores, confidence=each), delta)
-        most = bounds.gaussian_ceiling(gaussian_mu(epsilon, delta))
-    if scheme is not None:
-        sampled = epsilon_if_sampled(*scores, scheme, epsilon=epsilon, delta=delta, confidence=each)
-    if one_run is not None:
-        single = _one_run_bound(*one_run, delta, 1 - each)
-    return Audit(
-        claim.name, epsilon, delta, claim.adjacency, runs, canaries, confidence,
-        bounds.epsilon_from_runs(*scores, delta=delta, confidence=each), gaussian, sampled, single,
-        roc.auroc, roc.standard_error, most, bounds.certifiable(runs, delta=delta, confidence=each),
-        (*(sentence for sentence, holds in made.items() if holds), *notes),
-    )  # fmt: skip
+    return audited(claim, Evidence(*scores, Scores.of(*scores)), confidence)

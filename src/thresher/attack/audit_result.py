@@ -11,6 +11,14 @@ SAMPLED = (
     "the sampled bound assumes Poisson-sampled releases with Gaussian noise, as accounted for; how "
     "much noise is in question"
 )
+AREA = "the bound from the area under the ROC curve assumes nothing but that many runs average out"
+SPREAD = (
+    "the bound from the spread of the noise assumes that noise of the right shape is added to what "
+    "is measured; so does the search for runs with next to no noise"
+)
+REPLAY = (
+    "replays assume nothing: with the same table in its place, what leaves is compared bit by bit"
+)
 ONE_RUN = "the bound from one run assumes that each canary was in by a fair coin of its own"
 NO_ONE_RUN = "no bound from one run: the claim is about one released value, not about all of them"
 CANARY = (
@@ -38,11 +46,15 @@ class Audit:
     lower_bound: float
     gaussian_bound: float | None
     sampled_bound: float | None
+    area_bound: float
+    spread_bound: float | None
     one_run_bound: float | None
     auroc: float
     auroc_error: float
     auroc_ceiling: float
     certifiable: float
+    replays: int
+    leaks: tuple[str, ...]  # what is wrong beside all bounds
     assumptions: tuple[str, ...]
 
     @property
@@ -52,8 +64,8 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether no bound exceeds the claim."""
-        return self.proven <= self.epsilon
+        """Whether no bound exceeds the claim, and nothing leaks."""
+        return self.proven <= self.epsilon and not self.leaks
 
     @property
     def verdict(self) -> str:
@@ -61,6 +73,8 @@ class Audit:
         by = max(self._bounds(), key=lambda pair: pair[1])[0]
         claimed = f"{self.epsilon:g} was claimed"
         sure = f"with confidence {self.confidence:g}"
+        if self.proven <= self.epsilon and self.leaks:
+            return f"violated: {'; '.join(self.leaks)}; epsilon {claimed}"
         if not self.passed:
             return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
         most = f"so many runs can prove {self.certifiable:.3g} at most where nothing is assumed"
@@ -75,6 +89,8 @@ class Audit:
         named = (
             ("many runs", self.lower_bound), ("many runs, Gaussian noise", self.gaussian_bound),
             ("many runs, sampled Gaussian noise", self.sampled_bound),
+            ("area under the ROC curve", self.area_bound),
+            ("spread of the noise", self.spread_bound),
             ("one run", self.one_run_bound),
         )  # fmt: skip
         return [(name, bound) for name, bound in named if bound is not None]
@@ -87,6 +103,8 @@ class Audit:
             ("attack AUROC", f"{reach} if the claim holds"),
             ("runs", f"{self.runs} with and {self.runs} without the canary"),
             ("canaries in one run", str(self.canaries)),
+            ("replays of what leaves", str(self.replays)),
+            *(("leaks", sentence) for sentence in self.leaks),
             ("confidence", f"{self.confidence:g}, of all bounds together"),
         ]
         width = max(len(name) for name, _ in rows)

@@ -13,16 +13,15 @@ KNN-Shapley values the value itself, of which it is a monotone function.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.attack.trials import Trial
 from thresher.errors import InputError
-from thresher.inputs import Points, Validation, check_validation
+from thresher.inputs import Validation, check_validation
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.cells_mechanism import Cells, CellsDesign
 from thresher.privacy.contributions import Contributions, Units
@@ -30,11 +29,10 @@ from thresher.privacy.design import Design, Setting
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.dp_knn import value_steps as knn_sums
 from thresher.privacy.mechanisms import Mechanism
-from thresher.privacy.noise import Noise
+from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
-from thresher.privacy.private_points import read_points
+from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.table_mechanism import TableDesign
-from thresher.progress import Advance
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,64 +41,8 @@ Places = list[tuple[float, str]]  # points: where they stand, and their labels
 RADIUS = 0.5
 SPACING = 10.0  # from one neighborhood to the next
 NOWHERE = -1000.0  # near no validation point
-BATCH = 1 << 15  # numbers drawn at a time
-CHUNK = 2048  # runs scored at a time
 TIE = 1e-9
 LARGEST_CROWD = 20_000  # points that fill the ranks before a canary
-
-
-class Buffered:
-    """The same noise, drawn many numbers at a time: a call of OpenDP takes long to set up."""
-
-    def __init__(self, source: Noise) -> None:
-        self._source = source
-        self._left: dict[tuple[str, float], NDArray[Any]] = {}
-
-    def gaussian(self, sigma: float, size: int) -> Integers:
-        """Discrete Gaussians."""
-        return self._next("gaussian", sigma, size)
-
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace numbers."""
-        return self._next("laplace", scale, size)
-
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
-        """Coins."""
-        return self._next("sample", rate, size)
-
-    def _next(self, kind: str, number: float, size: int) -> Any:
-        left = self._left.get((kind, number), ())
-        if len(left) < size:
-            left = getattr(self._source, kind)(number, max(size, BATCH))
-        self._left[kind, number] = left[size:]  # type: ignore[assignment]
-        return left[:size]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two adjacent data sets under one mechanism, and how to tell their releases apart."""
-
-    noise: Callable[[Noise], Integers]
-    measure: Callable[[Noise, bool], Integers]  # of the data set without, or with the canary
-    score: Callable[[Integers], Floats]  # of releases, one a row
-    random: bool  # whether what is measured differs from run to run
-
-    def scores(
-        self, source: Noise, runs: int, *, canary: bool, advance: Advance | None = None
-    ) -> Floats:
-        """The scores of so many releases."""
-        found = []
-        fixed = None if self.random else self.measure(source, canary)
-        for start in range(0, runs, CHUNK):
-            count = min(CHUNK, runs - start)
-            outputs = [
-                self.noise(source) + (self.measure(source, canary) if fixed is None else fixed)
-                for _ in range(count)
-            ]
-            found.append(self.score(np.array(outputs)))
-            if advance is not None:
-                advance(count)
-        return np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -140,29 +82,52 @@ class Bait:
     def contributions(self, places: Places) -> Contributions:
         """What these points add."""
         validation = self.design.setting.validation
-        points = _points(places, validation)
+        points = read_places(places, validation).points
         return Contributions(points, validation, RADIUS, Units.of(None, len(points)))
 
     def footprint(self, places: Places) -> Integers:
         """What the design measures of these points where none is left out of a sample."""
         return self.design.footprint(self.contributions(places))
 
-    def pair(self) -> Pair:
-        """The first canary, alone in its data set, and that data set without it."""
-        worlds = [self.contributions(p) for p in (self.substitutes[0], self.canaries[:1])]
-        return Pair(
-            self.design.noise,
-            lambda source, canary: self.design.measure(worlds[canary], source),
-            lambda outputs: self.score(outputs, *self.shifts[0]),
-            isinstance(self.design, PaperDesign),
-        )
+    def trial(self) -> Trial:
+        """Releases of some of the canaries: each a data set, measured in every run."""
+        worlds: dict[bytes, Contributions] = {}
+
+        def release(source: Noise, truth: NDArray[np.bool_]) -> Integers:
+            key = truth.tobytes()
+            world = worlds.get(key) or self.contributions(self.chosen(truth))
+            if truth.sum() <= truth[0]:  # the first canary alone, or none: asked for most often
+                worlds[key] = world
+            noise = self.design.noise(source)
+            return self.design.measure(world, source) + noise
+
+        def score(outputs: Integers) -> Floats:
+            return np.array([self.score(outputs, *shifts) for shifts in self.shifts]).T
+
+        return Trial(len(self.canaries), release, score, self.residual)
+
+    def residual(self, outputs: Integers, truth: NDArray[np.bool_]) -> Integers:
+        """The noise of releases: what is left once what was measured is taken off.
+
+        Who was sampled is not known, so that of samples only those of nobody are noise.
+        """
+        if isinstance(self.design, PaperDesign):
+            return outputs[~truth[:, 0] & (not self.substitutes[0])]
+        left = outputs.copy()
+        for column, shifts in zip(truth.T, self.shifts, strict=True):
+            left -= np.array(shifts)[column.astype(int)]
+        return left
+
+    def chosen(self, truth: NDArray[np.bool_]) -> Places:
+        """The canaries that are in, and what stands in the place of the others."""
+        cases = zip(self.canaries, self.substitutes, truth, strict=True)
+        return [place for canary, out, here in cases for place in ([canary] if here else out)]
 
     def one_release(self, source: Noise, truth: NDArray[np.bool_]) -> Floats:
         """The score of each canary in one release that holds those for which `truth` is True."""
-        cases = zip(self.canaries, self.substitutes, truth, strict=True)
-        chosen = [place for canary, out, here in cases for place in ([canary] if here else out)]
         noise = self.design.noise(source)
-        output = (self.design.measure(self.contributions(chosen), source) + noise)[None]
+        world = self.contributions(self.chosen(truth))
+        output = (self.design.measure(world, source) + noise)[None]
         return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
 
     def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
@@ -197,7 +162,7 @@ class Bait:
         return mixed if shared else mixed.sum(axis=1)
 
 
-def knn_pair(design: KNNDesign) -> Pair:
+def knn_trial(design: KNNDesign) -> Trial:
     """A point whose value is released, and a canary behind it that lowers the value the most.
 
     With k points before it, none with the label, a canary with the label of the validation points
@@ -206,13 +171,19 @@ def knn_pair(design: KNNDesign) -> Pair:
     validation, k, rate = _validation(np.zeros((design.validation, 1))), design.k, design.rate
     crowd = [(0.1 + 0.1 * i / LARGEST_CROWD, "no") for i in range(1 + _fillers(k, rate))]
     rest: Places = [] if design.adjacency == "add-remove" else [(0.9, "no")]
-    worlds = [_points(places, validation) for places in (crowd + rest, [*crowd, (0.9, "yes")])]
-    return Pair(
-        lambda source: source.gaussian(design.sigma, 1),
-        lambda source, canary: knn_sums(worlds[canary], validation, design, source)[:1],
-        lambda outputs: -outputs[:, 0].astype(np.float64),
-        random=rate is not None,
-    )
+    sets = crowd + rest, [*crowd, (0.9, "yes")]
+    worlds = [read_places(places, validation).points for places in sets]
+
+    def sums(source: Noise, world: int) -> Integers:
+        return knn_sums(worlds[world], validation, design, source)[:1]
+
+    fixed = None if rate else [sums(Seeded(0), world) for world in (0, 1)]  # slow, and no draws
+
+    def release(source: Noise, truth: NDArray[np.bool_]) -> Integers:
+        noise, world = source.gaussian(design.sigma, 1), int(truth[0])
+        return noise + (sums(source, world) if fixed is None else fixed[world])
+
+    return Trial(1, release, lambda outputs: -outputs.astype(np.float64), None)
 
 
 def _fillers(k: int, rate: float | None) -> int:
@@ -233,9 +204,10 @@ def _validation(rows: NDArray[np.float64]) -> Validation:
     return check_validation(rows, labels, metric="euclidean", classes=["no", "yes"])
 
 
-def _points(places: Places, validation: Validation) -> Points:
+def read_places(places: Places, validation: Validation) -> PrivatePoints:
+    """Points at these places, as a release reads them."""
     rows = np.array([place for place, _ in places]).reshape(-1, 1)
-    return read_points(rows, [label for _, label in places], validation).points
+    return read_points(rows, [label for _, label in places], validation)
 
 
 def guesses(scores: Floats, count: int) -> Integers:

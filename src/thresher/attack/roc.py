@@ -41,7 +41,7 @@ class Roc:
             raise InputError("scores must be finite numbers, of members and of non-members")
         levels = np.unique(np.concatenate([inside, outside]))[::-1]
         tpr, fpr = ((len(s) - np.searchsorted(s, levels)) / len(s) for s in (inside, outside))
-        above, below = (_wins(one, other) for one, other in ((inside, outside), (outside, inside)))
+        above, below = (wins(one, other) for one, other in ((inside, outside), (outside, inside)))
         error = math.sqrt(_variance(above) + _variance(below))
         fpr, tpr = (np.concatenate([[0.0], rate]) for rate in (fpr, tpr))
         return cls(fpr, tpr, float(above.mean()), error, len(inside), len(outside))
@@ -56,7 +56,7 @@ class Roc:
         return f"Roc({area}, {self.members} members, {self.nonmembers} non-members)"
 
 
-def _wins(ours: Floats, theirs: Floats) -> Floats:
+def wins(ours: Floats, theirs: Floats) -> Floats:
     """For each of our sorted scores the share of theirs below it, ties half."""
     low, high = (np.searchsorted(theirs, ours, side=side) for side in ("left", "right"))
     return (low + high) / (2 * len(theirs))

@@ -19,6 +19,7 @@ from thresher.privacy.accountants import Adjacency, sampled_delta, sampled_epsil
 
 LOSSES = 24  # epsilons at which the claimed curve is looked up
 HALVINGS = 9  # of the interval in which the noise multiplier is sought
+ALARMS = np.linspace(0.0, 1.0, 501)  # shares of false alarms over which an area is taken
 LESS, MORE = 2.0, 8.0  # times the noise claimed: what is considered (less takes long)
 
 
@@ -51,7 +52,7 @@ class Scheme:
 
 def epsilon_if_sampled(
     inside: ArrayLike, outside: ArrayLike, scheme: Scheme, *, epsilon: float, delta: float,
-    confidence: float = 0.999,
+    confidence: float = 0.999, area: float = 0.5,
 ) -> float:  # fmt: skip
     """The epsilon of the scheme with the largest noise that the runs do not contradict.
 
@@ -65,18 +66,21 @@ def epsilon_if_sampled(
         The claim: where to look.
     confidence
         The bound is too high with probability at most 1 - confidence, if it is such a scheme.
+    area
+        A lower limit of the area under the ROC curve, if there is one, with its own confidence.
     """
     alpha = level(confidence) / 2
     P, p_rest, Q, q_rest = parts(inside, outside, 10)
     event = best_event(P, Q, _contrast)[1]
     least = least_share(int(event(p_rest).sum()), len(p_rest), alpha)
     most = most_share(int(event(q_rest).sum()), len(q_rest), alpha)
-    if least <= most:
+    if least <= most and area <= 0.5:
         return 0.0
     few, many = scheme.multiplier / LESS, scheme.multiplier * MORE
     for _ in range(HALVINGS):
         middle = math.sqrt(few * many)
-        refuted = least > scheme.ceiling(middle, epsilon)(most)
+        curve = scheme.ceiling(middle, epsilon)
+        refuted = least > curve(most) or area > np.trapezoid(curve(ALARMS), ALARMS)
         few, many = (few, middle) if refuted else (middle, many)
     if many >= scheme.multiplier * MORE:
         return 0.0

@@ -20,10 +20,12 @@ from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
 from thresher.cli.demo import demo
 from thresher.cli.embed import embed
+from thresher.cli.federate import app as federate
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.options import given
 from thresher.cli.payout import payout
+from thresher.cli.plan import plan
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
 from thresher.cli.value import value
@@ -52,8 +54,9 @@ app = typer.Typer(
     no_args_is_help=True, help=HELP, pretty_exceptions_enable=False, rich_markup_mode="markdown"
 )
 app.add_typer(ledger, name="ledger")
+app.add_typer(federate, name="federate")
 for verb in (
-    demo, inspect, value, clean, payout, release, appraise, attack, audit, embed, reproduce,
+    demo, inspect, value, clean, payout, plan, release, appraise, attack, audit, embed, reproduce,
 ):  # fmt: skip
     app.command()(verb)
 

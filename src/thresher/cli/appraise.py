@@ -51,7 +51,8 @@ def appraise(
 
     Example: thresher appraise offered.csv --prices prices.json --newcomer --out worth.csv
     """
-    from thresher.runs import appraise_files, check_results
+    from thresher.runs.appraisal import appraise_files
+    from thresher.runs.results import check_results
     from thresher.tables.paths import find_files
 
     out = None if is_standard_output(out, json=json) else out

@@ -50,7 +50,7 @@ def attack(
     """
     from thresher.attack.membership import membership_attack
     from thresher.attack.plots import check_kind, save_roc
-    from thresher.tables import read_labeled, split_rows
+    from thresher.tables.labeled import read_labeled, split_rows
 
     private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
     against = _target(method, radius, k, metric, private)

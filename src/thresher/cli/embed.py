@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import metadata
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
-
-import numpy as np
 
 from thresher.cli.options import Force, argument, given
 from thresher.cli.words import say, show_json
@@ -112,6 +109,8 @@ def _embed_and_write(
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    from importlib import metadata
+
     found = {"thresher": __version__}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
@@ -152,6 +151,8 @@ def _split(
     texts: list[str], labels: list[Any], *, share: float, seed: int
 ) -> tuple[Any, Any, Any, Any]:
     """Points and validation rows, in the order of the table."""
+    import numpy as np
+
     from thresher.tables.holdout import hold_out
 
     _, place, count = np.unique(texts, return_inverse=True, return_counts=True)

@@ -31,7 +31,8 @@ def inspect(
 
     Example: thresher inspect export.xlsx --label species --json
     """
-    from thresher.runs import Settings, inspect_files
+    from thresher.runs.inspection import inspect_files
+    from thresher.runs.settings import Settings
 
     wanted: dict[str, Any] = {} if label is None else {"label": label}
     guess = ("id", "owner", *(("label",) if label is None else ()))

@@ -20,10 +20,13 @@ def value_players(
     json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
-    from thresher.runs import value_owners
+    from thresher.runs.guessed import guesses_in_words
+    from thresher.runs.inspection import explained
+    from thresher.runs.owner_run import value_owners
 
     check_targets(settings, out, report, force=force)
-    valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())
+    with explained(settings, out=out, report=report, scheduler=scheduler):
+        valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     found = valued.valuation
     wrote = [] if out is None else valued.write(out, force=force)
@@ -39,6 +42,8 @@ def value_players(
         f"valued {len(found)} owners of {counted(about['points'])} by {by}: "
         f"{found.method}{by_what(about)}"
     )
+    if guessed := guesses_in_words(valued.record["guessed"]):
+        say(f"guessed: {guessed}")
     worth = sorted(found.by_owner().items(), key=lambda entry: -entry[1])
     for owner, value in worth[:SHOWN]:
         say(f"  {shortened(str(owner), 60)}: {value:.4g}")

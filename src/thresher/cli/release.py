@@ -78,7 +78,7 @@ def release(
     from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.hints import missing_labels
-    from thresher.tables import read_labeled, read_private, same_columns
+    from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
@@ -120,7 +120,7 @@ def _error(found: Any) -> str:
     if found.is_noise:
         return "; how good it is cannot be told: its table cannot be told from noise"
     told = found.relative_error
-    return "" if told != told else f"; expected relative error {told:.3g}"  # noqa: PLR0124
+    return "" if told is None else f"; expected relative error {told:.3g}"
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

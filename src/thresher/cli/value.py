@@ -243,7 +243,7 @@ def value(
     Example: thresher value 'parts/*.parquet' --validation val.parquet --engine dask
     --scheduler tcp://host:8786 --out values
     """
-    from thresher.runs import Settings
+    from thresher.runs.settings import Settings
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
     out = None if is_standard_output(out, json=json) else out
@@ -267,7 +267,7 @@ def value(
 
 
 def _settings(given: dict[str, Any]) -> Any:
-    from thresher.runs import Settings
+    from thresher.runs.settings import Settings
 
     at_once = given["memory"] is None and given["engine"] == "local"
     for name in ("file", "validation"):

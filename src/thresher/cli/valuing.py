@@ -20,12 +20,15 @@ def value_in_memory(
     settings: Any, out: Path | None, report: Path | None, *, force: bool, json: bool
 ) -> dict[str, Any]:
     """Value points that fit in memory; the outcome for programs."""
-    from thresher.runs import Summary, check_columns, explained, value_files, write_results
+    from thresher.runs.inspection import explained
+    from thresher.runs.memory_run import value_files
+    from thresher.runs.results import check_columns, write_results
+    from thresher.runs.summary import Summary
 
     check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
     check = partial(check_columns, path=out, json=json)
-    with explained(settings):
+    with explained(settings, out=out, report=report):
         valued = value_files(settings, progress=show, check=check)
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     wrote = [] if out is None else write_results(out, valued, force=force)
@@ -67,7 +70,8 @@ def value_in_parts(
     settings: Any, out: Path | None, report: Path | None, checkpoint: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points that are read in parts; the outcome for programs."""
-    from thresher.runs import value_to_file
+    from thresher.runs.inspection import explained
+    from thresher.runs.table_file import value_to_file
 
     check_targets(settings, out, report, force=force)
     if report is not None:
@@ -76,9 +80,12 @@ def value_in_parts(
             "of a part of the table without --memory"
         )
     if out is None:
-        raise InputError("--memory needs --out, the file that the table goes to")
+        raise InputError(
+            "--memory needs --out, the file that the table goes to: use --out values.parquet"
+        )
     show = sys.stderr.isatty()
-    done = value_to_file(settings, out, checkpoint=checkpoint, force=force, progress=show)
+    with explained(settings, out=out, checkpoint=checkpoint):
+        done = value_to_file(settings, out, checkpoint=checkpoint, force=force, progress=show)
     return _said(done, out)
 
 
@@ -86,16 +93,17 @@ def value_on_cluster(
     settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Value points on a cluster; the outcome for programs."""
-    from thresher.runs import value_to_folder
+    from thresher.runs.inspection import explained
+    from thresher.runs.table_folder import value_to_folder
 
     if report is not None:
         raise InputError("--report shows all rows, which no worker has: leave it out")
     if out is None:
         raise InputError("--engine dask needs --out, the folder that the workers write to")
     show = sys.stderr.isatty()
-    return _said(
-        value_to_folder(settings, out, scheduler=scheduler, force=force, progress=show), out
-    )
+    with explained(settings, out=out, scheduler=scheduler):
+        done = value_to_folder(settings, out, scheduler=scheduler, force=force, progress=show)
+    return _said(done, out)
 
 
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
@@ -215,7 +223,7 @@ def check_targets(settings: Any, out: Path | None, report: Path | None, *, force
     """Refuse files that cannot be written, and packages that are not there, before the work."""
     from thresher.errors import require
     from thresher.files import check_apart, check_free
-    from thresher.runs import check_results
+    from thresher.runs.results import check_results
     from thresher.runs.unlabeled import unlabeled_path
     from thresher.tables.paths import find_files
     from thresher.tables.reader import record_path

@@ -18,7 +18,8 @@ from thresher.kernels.relabel import add_label_values, count_labels, label_slots
 from thresher.labels import Codes
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import JOB_LEAVES, TreeBlock
+from thresher.neighbors.tree import JOB_LEAVES
+from thresher.neighbors.visits import TreeBlock
 from thresher.threads import cut, run
 
 STRIP = 256  # validation points whose tables are held at once: at most 5 MB

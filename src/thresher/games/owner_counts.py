@@ -46,16 +46,19 @@ class OwnerAgreement:
         How many different codes the points of an owner may have.
     owners
         How many owners there are.
+    weights
+        The weight of each ring, the innermost first; none where all near points count alike.
     """
 
     judges: Codes
     kinds: int
     owners: int
+    weights: tuple[float, ...] = ()
 
     @property
     def entries(self) -> int:
-        """Two numbers for each owner."""
-        return 2 * self.owners
+        """Two numbers for each owner, and each ring."""
+        return 2 * self.owners * max(1, len(self.weights))
 
     def groups(self, codes: Codes) -> Groups:
         """Points sorted by owner, and by class."""
@@ -66,8 +69,9 @@ class OwnerAgreement:
         present = np.flatnonzero(np.diff(groups.starts))
         counts = block.count(groups.segments(present))
         owner, kind = present // self.kinds, present % self.kinds
-        same = np.where(kind[:, None] == self.judges[block.columns], counts, 0)
-        found = np.zeros((2, self.owners, counts.shape[1]), np.int64)
+        agree = kind[:, None] == self.judges[block.columns]
+        same = np.where(agree[:, None] if self.weights else agree, counts, 0)
+        found = np.zeros((2, self.owners, *counts.shape[1:]), np.int64)
         if len(present):
             who, starts = np.unique(owner, return_index=True)
             found[0, who] = np.add.reduceat(same, starts, axis=0)
@@ -76,9 +80,21 @@ class OwnerAgreement:
 
     def games(self, sums: Integers, empty: float) -> OwnerGames:
         """One game for each cell."""
-        same, near = sums.reshape(2, self.owners, -1)
-        carry = np.ascontiguousarray(same.T, np.float64)
-        return OwnerGames(np.ascontiguousarray(near.T, np.int64), carry, np.ones(len(carry)), empty)
+        weights = np.array(self.weights or (1.0,))
+        counts = sums.reshape(2, self.owners, len(weights), -1)
+        same, near = (np.ascontiguousarray(weighed(each, weights).T) for each in counts)
+        return OwnerGames(near, same, np.ones(len(near)), empty)
+
+
+def weighed(counts: Integers, weights: Floats) -> Floats:
+    """Counts of rings, which are the last axis but one, added up by their weights.
+
+    Equal counts have equal sums to the last bit, so that owners that are alike stay so.
+    """
+    found = np.zeros((counts.shape[0], counts.shape[2]))
+    for ring, weight in enumerate(weights.tolist()):
+        found += weight * counts[:, ring]
+    return found
 
 
 def leaf_games(counts: Integers, judges: Floats) -> Iterator[OwnerGames]:

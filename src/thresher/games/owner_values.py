@@ -1,29 +1,40 @@
 """Owners as players: what each owner adds, where coalitions are made of owners.
 
-Take one judge. Owner i has n_i > 0 points near it, a_i of which carry the judge's label; owners
-with none are null players and drop out. The utility of a coalition S is A / N, with A and N the
-sums of a and n over S, and 1/C where S is empty. With r = a_i / n_i, owner i adds to S
+Take one judge. Owner i has a mass n_i > 0 near it and a gain b_i; owners without mass are null
+players and drop out. With N and B the sums of n and b over a coalition S, the utility of S is
 
-    (A + a_i) / (N + n_i) - A / N  =  (r N - A) (1/N - 1/(N + n_i)),   r - 1/C if S is empty
+    classes   B / N       n counts near points, b those that carry the judge's label; 1/C if empty
+    rings     B / N       the same, each point times the weight of its ring
+    numbers   -(B / N)^2  b adds up targets less the judge's; -z^2 if empty, z the error there
 
 Semivalues are mixtures over the chance p with which each other owner is present, on its own
 (Shapley: p uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is
-the integral of exp(-N s) over s > 0. Then owners are independent: with E_j = exp(-n_j s) and
-g_j = 1 - p + p E_j, the chance that j is absent or decays,
+the integral of exp(-N s) over s > 0, 1/N^2 that of s exp(-N s). Then owners are independent: let
+E = exp(-n s) and g = 1 - p + p E, the chance that an owner is absent or decays, and t = E / g. Take
+c = B / N of all owners, write b for what is left of b - c n, and r = b / n. Over coalitions of
+others that are not empty owner i adds to B / N, and to (B / N)^2 with c left out, the means
 
-    value_i = (r - 1/C) w0 + r L - (1 - r) K
-    K = int mu(dp) int ds p (1 - E_i) prod_{j != i} g_j  sum_{j != i} a_j E_j / g_j
-    L = the same with n_j - a_j in place of a_j
+    K = int mu(dp) int ds  p Q { r (1 - E) N - (1 - E) B }
+    L = int mu(dp) int ds  p Q { r^2 u N + b^2 t (s (1 - E) - u / n - 2 s t) + 2 b s t B
+                                 - s (1 - E) (V + p B^2) },    u = 1 - (1 + n s) E
 
-where w0 is the chance that nobody else is present. All terms are positive, so K and L are found to
-rounding. Leave-one-out needs no integral. Where several judges share a cell, as in the leaf of a
-tree, a_i adds up what each judge likes, times its weight: values are linear in a.
+where Q is the product of g over the others, and over *all* owners N = sum n t, B = sum b t and
+V = sum b^2 t (1 - p t). (What i itself adds to these sums is in the second term, since
+E + (1 - E) p t = t.) With w0 the chance that nobody else is present the values are
+
+    classes, rings    (c + r - 1/C) w0 + K
+    numbers           (z^2 - (c + r)^2) w0 - 2 c K - L
+
+Leave-one-out needs no integral. Where several judges share a cell, as in the leaf of a tree, b adds
+up what each judge likes, times its weight: values are linear in it. With numbers a cell has the
+mean target of its judges; how much these differ is nobody's merit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +45,6 @@ from thresher.kernels.owner_integrals import add_owner_values
 from thresher.threads import cut, in_order
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 JOB = 16  # games of one job: sums run in this order, whatever the block
 
@@ -46,19 +56,26 @@ class OwnerGames:
     Parameters
     ----------
     near
-        How many points each owner has in each game.
-    carry
-        What the judges of a game like of them: the points that carry the label, times the weight.
+        The mass of each owner in each game: how many points it has, or what they weigh.
+    gain
+        What the judges of a game find in them, such as how many carry the label, times the weight.
+        That of owners without mass is not looked at.
     weight
         The weight of all judges of a game.
     empty
-        The utility of no points, for judges of weight 1.
+        What takes the place of gain over mass where there are no points, for judges of weight 1.
+    square
+        Whether utility is minus the square of gain over mass.
+    rest
+        Utility that no coalition changes.
     """
 
-    near: Integers
-    carry: Floats
+    near: NDArray[Any]
+    gain: Floats
     weight: Floats
-    empty: float
+    empty: float | Floats
+    square: bool = False
+    rest: float = 0.0
 
     def add_values(self, semivalue: Semivalue, out: Floats) -> None:
         """Add the value of each owner, game after game.
@@ -78,8 +95,13 @@ class OwnerGames:
     def utility(self) -> float:
         """The utility of all owners, added up over games."""
         points = self.near.sum(axis=1)
-        shares = self.carry.sum(axis=1) / np.maximum(points, 1)
-        return float(np.where(points > 0, shares, self.weight * self.empty).sum())
+        shares = np.where(self.near > 0, self.gain, 0.0).sum(axis=1) / np.where(
+            points > 0, points, 1
+        )
+        found = np.where(points > 0, shares, self.weight * self.empty)
+        if self.square:
+            found = -found * found / np.where(self.weight > 0, self.weight, 1.0)
+        return float(found.sum()) + self.rest
 
     def _values(self, semivalue: Semivalue) -> Callable[[int, int], Floats]:
         """What finds the values of some games."""
@@ -87,23 +109,40 @@ class OwnerGames:
         if semivalue == "leave-one-out":
             return lambda lo, hi: self._differences(slice(lo, hi)).sum(axis=0)
         rule, alone = chances(semivalue), weights(semivalue, np.arange(1, owners + 2))[0]
+        near, empty = self.near.astype(np.float64, copy=False), self._empty
 
         def job(lo: int, hi: int) -> Floats:
             found = np.zeros(owners)
             add_owner_values(
-                self.near[lo:hi], self.carry[lo:hi], self.weight[lo:hi], self.empty, alone,
-                rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, found,
+                near[lo:hi], self.gain[lo:hi], self.weight[lo:hi], empty[lo:hi], self.square,
+                alone, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, found,
             )  # fmt: skip
             return found
 
         return job
 
+    @property
+    def _empty(self) -> Floats:
+        return np.array(np.broadcast_to(self.empty, len(self.near)), np.float64)
+
     def _differences(self, some: slice) -> Floats:
-        """What each owner adds to all others: n (r N - A) / (N (N + n)), N and A of the others."""
-        near, carry = self.near[some], self.carry[some]
-        rest = near.sum(axis=1, keepdims=True) - near
-        others = carry.sum(axis=1, keepdims=True) - carry
-        share = carry / np.maximum(near, 1)
-        alone = share - self.weight[some, None] * self.empty
-        beside = near * (share - others / np.maximum(rest, 1)) / np.maximum(rest + near, 1)
-        return np.where(near > 0, np.where(rest > 0, beside, alone), 0.0)
+        """What each owner adds to all others: n (r N - B) / (N (N + n)), N and B of the others."""
+        near, weight = self.near[some], self.weight[some, None]
+        gain = np.where(near > 0, self.gain[some], 0.0) / np.where(weight > 0, weight, 1.0)
+        rest = _of_others(near)
+        others = _of_others(gain) / np.where(rest > 0, rest, 1)
+        share = gain / np.where(near > 0, near, 1)
+        beside = near * (share - others) / np.where(rest + near > 0, rest + near, 1)
+        empty = self._empty[some, None]
+        alone = share - empty
+        if self.square:
+            alone, beside = -alone * (share + empty), -beside * (2 * others + beside)
+        return weight * np.where(near > 0, np.where(rest > 0, beside, alone), 0.0)
+
+
+def _of_others(table: NDArray[Any]) -> NDArray[Any]:
+    """The sum of the other columns, for each column; without subtracting."""
+    found = np.zeros_like(table)
+    found[:, 1:] += np.cumsum(table[:, :-1], axis=1)
+    found[:, :-1] += np.cumsum(table[:, :0:-1], axis=1)[:, ::-1]
+    return found

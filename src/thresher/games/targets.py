@@ -70,15 +70,23 @@ class Grid:
 
 @dataclass(frozen=True)
 class TargetGroups(Groups):
-    """Points in input order, with their targets in steps of a grid."""
+    """Points in input order, with their targets in steps of a grid, and whose each is."""
 
     targets: Integers
+    whose: Integers
 
     @classmethod
-    def of_targets(cls, targets: NDArray[Any]) -> TargetGroups:
+    def of_targets(cls, targets: NDArray[Any], whose: NDArray[Any] | None = None) -> TargetGroups:
         """The points with these targets."""
         plain = Groups.of(np.zeros(len(targets), np.int32), 1)
-        return cls(plain.positions, plain.starts, np.ascontiguousarray(targets, np.int64))
+        owners = np.zeros(len(targets), np.int64) if whose is None else whose
+        known = (np.ascontiguousarray(each, np.int64) for each in (targets, owners))
+        return cls(plain.positions, plain.starts, *known)
+
+    def sums(self, block: Any, owners: int = 1) -> Integers:
+        """The four sums of near targets in each cell of a block, for each owner in turn."""
+        found: Integers = block.sum_targets(self.targets, self.whose, owners)
+        return found.reshape(ENTRIES * owners, -1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class TargetGame:
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """The number, the sum and the sum of squares of near targets in each cell."""
-        found: Integers = block.sum_targets(groups.targets)
+        found: Integers = groups.sums(block)
         return found
 
     def prices(self, sums: Integers, columns: slice) -> Floats:

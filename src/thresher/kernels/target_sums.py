@@ -1,5 +1,7 @@
 """Sums of whole-number targets over near points: how many, their sum, and that of their squares.
 
+Every group of points, such as those of one owner, has sums of its own: out[entry, group, column].
+
 A target u has at most 2^31 steps. Its square is kept in two parts, u^2 = 2^31 high + low, so that
 sums over 2^31 points fit in 64 bits. Integers add up to the same bits in any order.
 """
@@ -19,23 +21,25 @@ LOW = (1 << LIMB) - 1
 
 
 @njit(cache=True, nogil=True)
-def _add(u: np.int64, v: int, out: Integers) -> None:
-    out[0, v] += 1
-    out[1, v] += u
-    out[2, v] += (u * u) >> LIMB
-    out[3, v] += (u * u) & LOW
+def _add(u: np.int64, group: np.int64, v: int, out: Integers) -> None:
+    out[0, group, v] += 1
+    out[1, group, v] += u
+    out[2, group, v] += (u * u) >> LIMB
+    out[3, group, v] += (u * u) & LOW
 
 
 @njit(cache=True, nogil=True)
-def sum_columns(words: Words, lo: int, hi: int, targets: Integers, out: Integers) -> None:
-    """Add the targets of the rows lo <= i < hi to all columns whose bit is set."""
-    for i in range(lo, hi):
-        for w in range(words.shape[1]):
+def sum_columns(
+    words: Words, lo: int, hi: int, targets: Integers, groups: Integers, out: Integers
+) -> None:
+    """Add the targets of all rows to the columns whose bit is set in the words lo <= w < hi."""
+    for i in range(targets.shape[0]):
+        for w in range(lo, hi):
             x = words[i, w]
             v = w * 32
             while x:
                 if x & U32(1):
-                    _add(targets[i], v, out)
+                    _add(targets[i], groups[i], v, out)
                 x = U32(x >> U32(1))
                 v += 1
 
@@ -43,7 +47,7 @@ def sum_columns(words: Words, lo: int, hi: int, targets: Integers, out: Integers
 @njit(cache=True, nogil=True)
 def sum_visits(
     words: Words, leaf_of: Words, query_of: Words, positions: Words, targets: Integers,
-    out: Integers,
+    groups: Integers, out: Integers,
 ) -> None:  # fmt: skip
     """The same for the visits of a tree: positions[leaf, bit] is the row of a point."""
     for t in range(words.shape[0]):
@@ -52,14 +56,17 @@ def sum_visits(
             p = w * 32
             while x:
                 if x & U32(1):
-                    _add(targets[positions[leaf_of[t], p]], query_of[t], out)
+                    i = positions[leaf_of[t], p]
+                    _add(targets[i], groups[i], query_of[t], out)
                 x = U32(x >> U32(1))
                 p += 1
 
 
 @njit(cache=True, nogil=True)
-def sum_leaves(leaf_of: NDArray[np.int32], targets: Integers, out: Integers) -> None:
+def sum_leaves(
+    leaf_of: NDArray[np.int32], targets: Integers, groups: Integers, out: Integers
+) -> None:
     """The same for the leaves of one tree; a point with a negative leaf is in none."""
     for i in range(leaf_of.shape[0]):
         if leaf_of[i] >= 0:
-            _add(targets[i], leaf_of[i], out)
+            _add(targets[i], groups[i], leaf_of[i], out)

@@ -15,7 +15,6 @@ from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import value_owners
 from thresher.passes.result import side_valuation
-from thresher.sides.targets import TARGETS
 from thresher.valuation import Valuation
 
 
@@ -39,8 +38,6 @@ def present_owner_values(
     points: PointTable, counts: NeighborCounts, owners: Mapping[Any, Hashable], semivalue: Semivalue
 ) -> OwnerValuation:
     """What `owner_shapley` finds for these points, to the last bit, if ids have these owners."""
-    if counts.side.kind == TARGETS:
-        raise InputError("owner_values is for classes: sum the values of each owner's points")
     if not len(points):
         raise InputError("the store has no points, and so no owners")
     missing = [name for name in points.ids if is_missing(owners.get(name))]

@@ -20,7 +20,8 @@ from thresher.neighbors.coordinates import Space
 from thresher.neighbors.costs import tree_pays
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingTask, RingVisitTask
-from thresher.neighbors.tree import Advance, Tree, tree_blocks
+from thresher.neighbors.tree import Tree
+from thresher.neighbors.visits import Advance, tree_blocks
 from thresher.precomputed import Distances
 
 Neighbors = Literal["auto", "all", "tree"]

@@ -24,7 +24,7 @@ from thresher.kernels.pairs import settle
 from thresher.kernels.target_sums import sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
 from thresher.neighbors.groups import Groups, clear_bits
-from thresher.neighbors.tree import Advance
+from thresher.neighbors.visits import Advance
 from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
@@ -92,16 +92,18 @@ class Block:
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
 
-    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums of the targets near each validation point; see `kernels.target_sums`."""
-        pieces = pieces_of([(0, len(targets), 0)], parallel=self.parallel)
-        partial = np.zeros((len(pieces), 4, self.words.shape[1] * 32), np.int64)
+    def sum_targets(
+        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
+    ) -> NDArray[np.int64]:
+        """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
+        words = self.words.shape[1]
+        found = np.zeros((4, count, words * 32), np.int64)
 
-        def job(place: int, lo: int, hi: int) -> None:
-            sum_columns(self.words, lo, hi, targets, partial[place])
+        def job(lo: int, hi: int) -> None:
+            sum_columns(self.words, lo, hi, targets, groups, found)
 
-        run(job, [(i, lo, hi) for i, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
-        return partial.sum(axis=0)[:, : self.columns.stop - self.columns.start]
+        run(job, cut(0, words, -(-words // thread_count())), parallel=self.parallel)
+        return found[..., : self.columns.stop - self.columns.start]
 
     def take_out(self, rows: NDArray[np.uint32]) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""

@@ -103,10 +103,12 @@ class LeafBlock:
 
         self._run(job, segments, weights)
 
-    def sum_targets(self, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums of the targets in each leaf; see `kernels.target_sums`."""
-        found = np.zeros((4, self.columns.stop - self.columns.start), np.int64)
-        sum_leaves(self.leaf_of, targets, found)
+    def sum_targets(
+        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
+    ) -> NDArray[np.int64]:
+        """Sums of the targets in each leaf, by group; see `kernels.target_sums`."""
+        found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
+        sum_leaves(self.leaf_of, targets, groups, found)
         return found
 
     def _run(self, job: Callable[..., None], segments: Segments, weights: Floats) -> None:

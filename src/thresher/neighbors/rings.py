@@ -28,7 +28,8 @@ from thresher.kernels.ring_codes import (
 )
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Task, pieces_of
-from thresher.neighbors.tree import JOB_LEAVES, JOB_VISITS, TreeBlock, Visits, VisitTask, leaf_score
+from thresher.neighbors.tree import JOB_LEAVES, Visits
+from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
 from thresher.threads import cut, one_blas_thread, run, take
 
 BINS = 4096  # of distances, by which most pairs find their ring

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import LabelWarning, ThresherWarning
-from thresher.games.owner_counts import owned_codes
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.labels import Codes
 from thresher.neighbors.ball import Neighbors
@@ -34,12 +33,12 @@ class OwnedPoints:
     """Points with codes that say whose each is, and what it is."""
 
     rows: Any
-    codes: Codes
+    codes: Any
 
     @classmethod
     def of(cls, points: SidePoints, owners: Codes, side: PublicSide) -> OwnedPoints:
         """These points, of these owners."""
-        return cls(points.rows, owned_codes(owners, points.codes, len(side.classes) + 1))
+        return cls(points.rows, side.owner_codes(owners, points.codes))
 
 
 class OwnerNames:
@@ -92,8 +91,8 @@ def warn_of_names(owners: Iterable[Hashable], *, stacklevel: int) -> None:
 
 
 def cell_bytes(side: PublicSide, owners: int) -> int:
-    """What one cell takes while owners are counted: counts by class, twice, and sums."""
-    return 8 * owners * (2 * (len(side.classes) + 1) + 4)
+    """What one cell takes while owners are counted."""
+    return 8 * owners * side.owner_numbers
 
 
 def cell_ranges(side: PublicSide, owners: int, most: int = TABLE) -> list[slice]:
@@ -174,5 +173,5 @@ class OwnerSum:
             "players": "owners",
             "points": points,
         }
-        ends = self.utility / divisor, judges / len(side.classes) / divisor
+        ends = self.utility / divisor, side.utility_none(judges) / divisor
         return OwnerValuation(self.values / divisor, METHOD, params, *ends, tuple(names))

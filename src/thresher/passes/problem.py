@@ -159,6 +159,11 @@ class TargetProblem(Problem):
         prices = PriceList.over(self.side, tally.counts, self.semivalue)
         return Priced(self, prices, tally, {}, again=False)
 
+    def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
+        """The public side; there are no labels that could mean anything else."""
+        del source, tally
+        return self.side, {}
+
     def as_read(self, source: Labels) -> PublicSide:
         """The public side, which nothing changes."""
         del source

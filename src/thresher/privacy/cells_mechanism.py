@@ -21,12 +21,29 @@ from thresher.neighbors.tiles import pair_table
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
+from thresher.privacy.design import (
+    DRAWS,
+    OWNER_SCALE,
+    UNKNOWN_SIZE,
+    Design,
+    Floats,
+    Integers,
+    Setting,
+    Unit,
+)
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import CHUNK_ROWS, Public
+from thresher.privacy.prior import (
+    CHUNK_ROWS,
+    Public,
+    priceable,
+    total_deviations,
+)
 from thresher.threads import cut
 
 MOST_CELLS = 30
+OVERALL = 2.0  # rows of a class that the shares of its whole cell are worth
+DOUBTED = 0.5  # and in draws, which show how far shares may be off
+SHAPE = 0.5  # of the weights of rows in draws: more spread than a sample has, since cells differ
 ROWS_A_CELL = 5  # public rows that a cell should have on average
 
 
@@ -74,9 +91,9 @@ class CellsDesign(Design):
         return moved / self.setting.budget.epsilon
 
     @property
-    def tells_error(self) -> bool:
+    def untold(self) -> str:
         """One vote says nothing of how many points its owner has, unless that is public."""
-        return self.setting.knows_size
+        return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
     def record(self) -> dict[str, Any]:
@@ -124,14 +141,21 @@ class CellsDesign(Design):
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts that the histogram implies."""
-        return self.setting.prices(self.map.counts(release * self._points_a_vote))
+        table = np.concatenate(self.map.counts(release * self._points_a_vote))
+        return self.setting.prices(priceable(table, total_deviations(self._draws(release))))
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at other counts that the histogram leaves likely."""
+        draws = self._draws(release)
+        deviation = total_deviations(draws)
+        return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+
+    def _draws(self, release: Integers) -> Floats:
+        """Tables of counts that the histogram leaves likely, one a row."""
         histogram, random = release * self._points_a_vote, np.random.default_rng(0)
         spread = self.laplace_scale * self._points_a_vote
         noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
-        return [self.setting.prices(self.map.counts(h, random)) for h in noisy]
+        return np.array([np.concatenate(self.map.drawn_counts(h, random)) for h in noisy])
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -150,15 +174,12 @@ def _deviation(scale: float) -> float:
 
 @dataclass(frozen=True)
 class CellMap:
-    """Centers from the validation set, and how much of each cell is near a validation point.
-
-    `near[v, j]` of the `size[v, j]` validation points in cell j, v itself left out, are near v.
-    """
+    """Centers from the validation set, and which validation points lie in which cell."""
 
     centers: Rows
     validation: Validation
-    near: Floats
-    size: Floats
+    public: Public
+    member: Floats  # one row a public row: a one in the column of its cell
 
     @classmethod
     def of(cls, validation: Validation, radius: float, cells: int) -> CellMap:
@@ -177,29 +198,53 @@ class CellMap:
         means = means[(means**2).sum(axis=1) > 1e-20] if cosine else means
         centers = measure("centers", means if len(means) else rows[:1], cosine=cosine)
         member = np.eye(len(centers))[_nearest(validation.rows, centers, cosine=cosine)]
-        near = np.zeros((len(member), len(centers)))
-        for lo, hi in cut(0, len(public.rows), CHUNK_ROWS):
-            near += public.near[lo:hi].T @ member[public.rows[lo:hi]]
-        size = np.tile(member[public.rows].sum(axis=0), (len(member), 1))
-        size[public.rows] -= member[public.rows]
-        return cls(centers, validation, near, size)
+        return cls(centers, validation, public, member[public.rows])
 
     def cells_of(self, rows: Any) -> NDArray[np.int64]:
         """The cell of each row, a function of that row alone; the first of equally near ones."""
         return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
 
-    def counts(
-        self, histogram: NDArray[Any], random: np.random.Generator | None = None
-    ) -> tuple[Floats, Floats]:
-        """The counts (same, other) that points spread like the validation set would give.
+    def counts(self, histogram: NDArray[Any]) -> tuple[Floats, Floats]:
+        """The counts (same, other) that points spread like the validation set would give."""
+        return self._counts(histogram, np.ones(len(self.member)), OVERALL)
 
-        With `random`, their shares are drawn from what the validation set leaves likely.
+    def drawn_counts(
+        self, histogram: NDArray[Any], random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """The same with shares drawn from what the validation set leaves likely.
+
+        Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
+        so that shares that rest on the same rows err together.
         """
-        if random is None:
-            shares = np.divide(self.near, np.maximum(self.size, 1.0))
-        else:
-            shares = random.beta(self.near + 0.5, self.size - self.near + 0.5)
-        by_class = shares @ np.maximum(histogram, 0.0)
+        return self._counts(histogram, random.standard_gamma(SHAPE, len(self.member)), DOUBTED)
+
+    def _counts(
+        self, histogram: NDArray[Any], chance: Floats, strength: float
+    ) -> tuple[Floats, Floats]:
+        """With public rows weighed by chance, and shares of each class in a cell of its own.
+
+        In a cell classes need not lie alike; where there are few rows of a class, all rows of the
+        cell tell its share.
+        """
+        counted, codes = np.maximum(histogram, 0.0), self.public.codes[self.public.rows]
+        rows = self.member * chance[:, None]
+        overall = self._shares(rows, 0.0, 1e-9)
+        by_class = np.empty((len(self.validation), counted.shape[1]))
+        for code in range(counted.shape[1]):
+            shares = self._shares(rows * (codes == code)[:, None], overall, strength)
+            by_class[:, code] = shares @ counted[:, code]
+        return self._split(by_class)
+
+    def _shares(self, rows: Floats, usual: Floats | float, strength: float) -> Floats:
+        """Which share of the rows of each cell is near each validation point, itself left out."""
+        near = np.zeros((len(self.validation), rows.shape[1]))
+        for lo, hi in cut(0, len(rows), CHUNK_ROWS):
+            near += self.public.near[lo:hi].T @ rows[lo:hi]
+        size = np.tile(rows.sum(axis=0), (len(near), 1))
+        size[self.public.rows] -= rows
+        return (near + strength * usual) / (np.maximum(size, 0.0) + strength)
+
+    def _split(self, by_class: Floats) -> tuple[Floats, Floats]:
         same = by_class[np.arange(len(by_class)), self.validation.codes]
         return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Advance
+from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
@@ -178,7 +179,13 @@ def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
     >>> clipped_weights(np.array([0, 4, 9, 16]), 4, 64).tolist()
     [64, 64, 42, 32]
     """
-    most, longest = bound * scale**2, int(LONGEST)
-    longest_at = [min(most // w**2, longest - 1) for w in range(scale, 0, -1)]  # ascending
-    too_large = np.searchsorted(np.array(longest_at, np.uint64), squares.astype(np.uint64))
+    too_large = np.searchsorted(_longest_at(bound, scale), squares.astype(np.uint64))
     return scale - too_large.astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _longest_at(bound: int, scale: int) -> NDArray[np.uint64]:
+    """The longest squared length that may have the weight `scale`, `scale` - 1, ..., 1."""
+    most, longest = bound * scale**2, int(LONGEST)
+    each = [min(most // w**2, longest - 1) for w in range(scale, 0, -1)]
+    return np.array(each, np.uint64)

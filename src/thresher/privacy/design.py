@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 Unit = Literal["point", "owner"]
 
 DRAWS = 32  # price lists drawn beside the best one, for errors
+UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"
 OWNER_SCALE = 4096  # parts of one that an owner's weight is a whole number of
 
 
@@ -41,6 +42,7 @@ class Setting:
     unit: Unit
     semivalue: Semivalue = "shapley"
     points_per_owner: int | None = None
+    points: int | None = None  # about how many there are, if that is public
 
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""
@@ -69,8 +71,14 @@ class Design(Protocol):
     setting: Setting
 
     @property
+    def untold(self) -> str:
+        """Why draws of `prices` do not show how far values are from the exact ones; "" if so."""
+        return ""
+
+    @property
     def tells_error(self) -> bool:
-        """Whether draws of `prices` show how far values are from the exact ones."""
+        """Whether they do."""
+        return not self.untold
 
     @property
     def record(self) -> dict[str, Any]:

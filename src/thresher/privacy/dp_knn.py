@@ -74,10 +74,10 @@ class _NoisyValues:
         return np.full(len(self.values), self.record["epsilon"])
 
     @cached_property
-    def relative_error(self) -> float:
-        """The noise over what is left of the values when it is taken away; NaN with sampling."""
+    def relative_error(self) -> float | None:
+        """The noise over what is left of the values when it is taken away; None with sampling."""
         if self.record["rate"] is not None:
-            return math.nan  # values beside a sample are other numbers than the exact ones
+            return None  # values beside a sample are other numbers than the exact ones
         signal = float((self.values**2).mean()) if len(self.values) else 0.0
         variance = self.record["sigma"] ** 2
         return math.sqrt(variance / max(signal - variance, 1e-3 * variance, 1e-300))
@@ -86,7 +86,9 @@ class _NoisyValues:
     def error(self) -> Error:
         """The expected relative error, and an interval for every value."""
         deviation = np.full(len(self.values), self.record["sigma"])
-        return Error(self.relative_error, deviation, *interval(self.values, deviation))
+        told = self.relative_error
+        why = "" if told is not None else "values beside a sample are not the exact ones"
+        return Error(told, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:
         """The record; values are for their owners and not part of it."""

@@ -22,7 +22,7 @@ from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import check_validation, kept
-from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
@@ -88,8 +88,9 @@ def dp_tknn_shapley(
         owner is taken for one point, so that values of owners with many points are too large: a
         `ScaleWarning` and the record say so, and nobody should be paid by them.
     points
-        About how many points there are: a number that is public, or a guess. With it a release
-        that would be noise is refused before it is charged; the points themselves are not asked.
+        About how many points there are: a number that is public, or a guess. The bound of the table
+        then fits it, and a release that would be noise is refused before it is charged; the points
+        themselves are not asked.
     anyway
         Release it even so.
 
@@ -127,16 +128,17 @@ def dp_tknn_shapley(
         validation, check_radius(radius), budget, check_adjacency(adjacency),
         "point" if owners is None else "owner", check_semivalue(semivalue),
         check_points_per_owner(points_per_owner, owners=owners is not None),
+        None if points is None else check_count(option("points"), points),
     )  # fmt: skip
     design = design_release(mechanism, setting)
-    _check_foretold(design, points, anyway=anyway)
+    _check_foretold(design, anyway=anyway)
     known_owners = read_owners(owners)
     owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
     private = read_points(X, y, validation, owned)
     numbers = None if known_owners is None else number_owners(known_owners)[private.where]
     units = Units.of(numbers, len(private))
     contributions = Contributions(private.points, validation, setting.radius, units)
-    record = _record(design, version, seeded=seed is not None)
+    record = release_record(design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
@@ -150,7 +152,7 @@ def dp_tknn_shapley(
         noise = design.noise(source)  # before anything is counted
         table = design.measure(contributions, source) + noise
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
-        whole = record | {"ledger": entry, "table_digest": _digest(table)}
+        whole = record | {"ledger": entry, "table_digest": table_digest(table)}
         return {"record": whole, "table": table.tolist()}
 
     body, new = _through(ledger, design, record, draw)
@@ -159,20 +161,18 @@ def dp_tknn_shapley(
     return kind(design, table, whole, private, contributions, known_owners, stored=not new)
 
 
-def _check_foretold(design: Design, points: object, *, anyway: object) -> None:
+def _check_foretold(design: Design, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
-    anyway = check_flag("anyway", anyway)
+    anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
         both = f"{option('anyway')} goes with {option('points')}"
         raise InputError(f"{both}: without it no release is judged")
-    if points is not None:
-        number = check_count(option("points"), points)
-        if not anyway:
-            check_more_than_noise(design, number)
+    if points is not None and not anyway:
+        check_more_than_noise(design, points)
 
 
-def _record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
-    """What is known before the points are counted."""
+def release_record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
+    """What is known before the points are counted; all of it is public."""
     setting = design.setting
     pure = design.record["mechanism"] == "cells"
     return {
@@ -204,14 +204,20 @@ def _through(
     if ledger is None:
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    if book.unit == "owner" and design.setting.unit == "point":
-        owners = either("owners=", option("owner"))
-        raise InputError(f"the ledger protects owners: pass {owners}")
-    cost = design.cost(book.adjacency, book.unit, book.filter)
+    cost = ledger_cost(book, design)
     # a name for the question; nothing private is in it: it becomes part of published hashes
     request = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
     return book.release(request, cost, record, draw)
 
 
-def _digest(table: NDArray[np.int64]) -> str:
+def ledger_cost(book: Ledger, design: Design) -> Cost:
+    """What a release costs this ledger."""
+    if book.unit == "owner" and design.setting.unit == "point":
+        owners = either("owners=", option("owner"))
+        raise InputError(f"the ledger protects owners: pass {owners}")
+    return design.cost(book.adjacency, book.unit, book.filter)
+
+
+def table_digest(table: NDArray[np.int64]) -> str:
+    """The digest of a released table, as its record states it."""
     return hashlib.sha256(repr(table.shape).encode() + table.tobytes()).hexdigest()

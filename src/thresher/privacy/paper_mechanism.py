@@ -97,9 +97,11 @@ class PaperDesign(Design):
         return discrete_sigma(SCALE * self.sensitivity, 1 / self.multiplier)
 
     @property
-    def tells_error(self) -> bool:
-        """Values beside a sample are other numbers than the exact ones."""
-        return self.options.rescale
+    def untold(self) -> str:
+        """Values beside a sample are other numbers than the exact ones; rescaled, noise is all."""
+        if self.options.rescale:
+            return "counts divided by the rate are mostly noise, and no prior says what they were"
+        return f"the paper's mechanism {CAVEAT}"
 
     @property
     def record(self) -> dict[str, Any]:

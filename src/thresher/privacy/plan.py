@@ -51,6 +51,9 @@ class Plan:
         Noise, bound, and epsilon under both adjacencies.
     is_noise
         Whether the released table would be no larger than noise alone.
+    mu_squared
+        What a ledger with the Gaussian filter is charged; None for a mechanism that it does not
+        take.
     """
 
     mechanism: str
@@ -59,6 +62,7 @@ class Plan:
     zero_budget: float
     record: dict[str, Any]
     is_noise: bool
+    mu_squared: float | None = None
 
     def __repr__(self) -> str:
         expected = f"relative error {self.relative_error:.3f}, ranks {self.rank_agreement:.3f}"
@@ -105,23 +109,26 @@ def plan_release(
         validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
         "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
+        points=check_count(option("points"), points),
     )  # fmt: skip
-    points = check_count(option("points"), points)
     public = Public.of(validation, setting.radius)
     assert public is not None  # noqa: S101 - its rows were counted above
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
     designs = [design_release(each, setting) for each in mechanisms]
-    plans = [_plan(design, public, points) for design in designs]
+    plans = [plan_design(design, public, points) for design in designs]
     return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
 
 
-def _plan(design: Design, public: Public, n: int) -> Plan:
+def plan_design(design: Design, public: Public, n: int) -> Plan:
+    """What a design is expected to give for n points like those of the validation set."""
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
     noise = is_hidden(design.record, _usual_table(design, n))
-    return Plan(str(design.record["mechanism"]), error, ranks, free, record, noise)
+    cost = design.cost(design.setting.adjacency, design.setting.unit, "gaussian").mu_squared
+    name = str(design.record["mechanism"])
+    return Plan(name, error, ranks, free, record, noise, cost or None)
 
 
 def check_more_than_noise(design: Design, points: int) -> None:

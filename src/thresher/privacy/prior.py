@@ -16,10 +16,10 @@ one small neighborhood.
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +35,14 @@ Floats = NDArray[np.float64]
 SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
 LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
 FLOOR = 2.0  # standard deviations
+DOUBT = 1.3  # how far to trust what is left of a count after clipping
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
 PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
 CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
-KAPPAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+KAPPAS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+KAPPA_SPREAD = 2.0  # of the logarithm of kappa, before the release is seen
 TAUS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 
 
@@ -127,6 +129,7 @@ class Prior:
             kept = _ratio(weights @ vectors, vectors.sum(axis=0))
             shift = size * _shifts(public, np.ones(rows))
             shifts = [shift, shift * kept]
+        self._kept, self._vectors, self._weights = kept, vectors, weights
         self.rows = rows / size
         self.mean = size * _shrunk(raw, rows)  # of one unit's vector
         self.clipped_mean = self.mean * kept
@@ -136,6 +139,21 @@ class Prior:
         clipped = (vectors * weights[:, None] - center * kept) / root
         self.clipped_spread = np.concatenate([clipped, wide * shifts[1]])
 
+    def kept_draws(self, count: int, random: np.random.Generator) -> Floats:
+        """By how much the share that clipping leaves of each count may be misjudged: factors.
+
+        Public rows are weighed at random (a bootstrap), so that counts that rest on the same rows
+        err together. The prior knows more than one share for each count, hence the exponent: it was
+        chosen so that errors told on made-up sets are the true ones.
+        """
+        if (self._kept == 1).all():
+            return np.ones((count, len(self._kept)))
+        vectors, weights = self._vectors, self._weights
+        shape = self.rows / len(vectors)  # so few rows stand for all of them
+        chance = random.standard_gamma(shape, (count, len(vectors))) / shape
+        drawn = ((chance * weights) @ vectors + self._kept) / (chance @ vectors + 1)
+        return np.asarray(np.clip(self._kept / np.maximum(drawn, 1e-9), 1 / 3, 3.0) ** DOUBT)
+
     def posterior(self, release: Floats, sigma: float) -> Posterior:
         """The counts behind a release with noise of standard deviation sigma."""
         with one_blas_thread():  # small products: several threads would only wait for each other
@@ -143,14 +161,24 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """One guess at n, kappa and tau, and how likely it is beside the others."""
+class Fits:
+    """Guesses at n, kappa and tau, and how likely each is beside the others."""
 
-    weight: float
-    n: float
-    n_deviation: float
-    common: float  # kappa n (1 + n / R)
-    tau: float
+    weight: Floats  # or its logarithm, up to a constant
+    n: Floats
+    n_deviation: Floats
+    common: Floats  # kappa n (1 + n / R)
+    tau: Floats
+
+    def some(self, which: NDArray[Any]) -> Fits:
+        """Some of them, or some more often than once."""
+        return Fits(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def likely(self) -> Fits:
+        """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
+        found = self.some(np.flatnonzero(self.weight > self.weight.max() - UNLIKELY))
+        weight = np.exp(found.weight - found.weight.max())
+        return replace(found, weight=weight / weight.sum())
 
 
 class Posterior:
@@ -169,68 +197,58 @@ class Posterior:
         self._axes = (U[:, used].T @ self._A) / np.sqrt(self._lam)[:, None]
         self._seen, self._usual = release / sigma, prior.clipped_mean / sigma
         self._fits = self._fit()
-        self._means = [
-            fit.n * prior.mean + self._deviation(fit, self._seen - fit.n * self._usual)
-            for fit in self._fits
-        ]
-        weights = np.array([fit.weight for fit in self._fits])
-        self.mean: Floats = weights @ np.array(self._means)
+        fits = self._fits
+        usual = fits.n[:, None] * self._usual
+        self._means = fits.n[:, None] * prior.mean + self._deviations(fits, self._seen - usual)
+        self.mean: Floats = fits.weight @ self._means
 
-    def _fit(self) -> list[Fit]:
+    def _fit(self) -> Fits:
         """The likely guesses."""
         y, m = self._seen, self._usual
         z, mz = self._axes @ y, self._axes @ m
         y2, m2, ym = y @ y - z @ z, m @ m - mz @ mz, y @ m - z @ mz
+        kappa, tau = (grid.ravel() for grid in np.meshgrid(KAPPAS, TAUS, indexing="ij"))
+        usual = -0.5 * (np.log(kappa) / KAPPA_SPREAD) ** 2  # 1 is what chance alone gives
+        outside = tau / self._sigma**2 + 1.0
         n = max(1.0, float(y @ m) / max(float(m @ m), 1e-300))
         for _ in range(2):  # the covariance depends on n, so n is found twice
-            found = []
-            for kappa, tau in itertools.product(KAPPAS, TAUS):
-                common = kappa * n * (1 + n / self._prior.rows)
-                outside = tau / self._sigma**2 + 1.0
-                inside = common * self._lam + outside
-                bottom = float((mz * mz / inside).sum() + m2 / outside)
-                best = max(1.0, float((mz * z / inside).sum() + ym / outside) / max(bottom, 1e-300))
-                squares = ((z - best * mz) ** 2 / inside).sum()
-                squares += max(y2 - 2 * best * ym + best**2 * m2, 0.0) / outside
-                logs = np.log(inside).sum() + (len(y) - len(z)) * math.log(outside)
-                score = -0.5 * float(logs + squares + math.log(max(bottom, 1e-300)))
-                found.append(Fit(score, best, 1 / math.sqrt(max(bottom, 1e-300)), common, tau))
-            n = max(found, key=lambda fit: fit.weight).n
-        return _weighted(found)
+            common = kappa * n * (1 + n / self._prior.rows)
+            inside = common[:, None] * self._lam + outside[:, None]
+            bottom = np.maximum((mz * mz / inside).sum(axis=1) + m2 / outside, 1e-300)
+            best = np.maximum(1.0, ((mz * z / inside).sum(axis=1) + ym / outside) / bottom)
+            squares = ((z - best[:, None] * mz) ** 2 / inside).sum(axis=1)
+            squares += np.maximum(y2 - 2 * best * ym + best**2 * m2, 0.0) / outside
+            logs = np.log(inside).sum(axis=1) + (len(y) - len(z)) * np.log(outside)
+            score = -0.5 * (logs + squares + np.log(bottom)) + usual
+            n = float(best[score.argmax()])
+        return Fits(score, best, 1 / np.sqrt(bottom), common, tau).likely()
 
-    def _deviation(self, fit: Fit, seen: Floats) -> Floats:
-        """The expected deviation of the counts from n m, given the whitened one of the release."""
-        outside = fit.tau / self._sigma**2 + 1.0
-        z = self._axes @ seen
-        inside = self._axes.T @ (z / (fit.common * self._lam + outside))
-        solved = inside + (seen - self._axes.T @ z) / outside
-        shared = self._prior.spread.T @ (self._A @ inside)
-        return fit.common * shared + fit.tau / self._sigma * solved
+    def _deviations(self, fits: Fits, seen: Floats) -> Floats:
+        """The expected deviations of the counts from n m, given the whitened ones of releases."""
+        outside = fits.tau[:, None] / self._sigma**2 + 1.0
+        z = seen @ self._axes.T
+        inside = (z / (fits.common[:, None] * self._lam + outside)) @ self._axes
+        solved = inside + (seen - z @ self._axes) / outside
+        shared = (inside @ self._A.T) @ self._prior.spread
+        return fits.common[:, None] * shared + fits.tau[:, None] / self._sigma * solved
 
     def draws(self, count: int, random: np.random.Generator) -> Floats:
-        """Tables drawn from the posterior, one a row."""
-        weights = [fit.weight for fit in self._fits]
-        which = random.choice(len(weights), count, p=weights)
-        return np.array([self._draw(int(i), random) for i in which])
+        """Tables drawn from the posterior, one a row.
 
-    def _draw(self, which: int, random: np.random.Generator) -> Floats:
-        """A table and a release drawn from the prior; how far the one is missed by the other."""
-        fit, (rows, cells) = self._fits[which], self._prior.spread.shape
-        common = math.sqrt(fit.common) * random.standard_normal(rows)
-        own = math.sqrt(fit.tau) * random.standard_normal(cells)
-        more = min(fit.n_deviation, fit.n) * random.standard_normal()
-        table = common @ self._prior.spread + own + more * self._prior.mean
-        seen = common @ self._A + own / self._sigma + more * self._usual
-        missed = table - self._deviation(fit, seen + random.standard_normal(cells))
-        return np.asarray(self._means[which] + missed)
-
-
-def _weighted(fits: list[Fit]) -> list[Fit]:
-    """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
-    best = max(fit.weight for fit in fits)
-    likely = [fit for fit in fits if fit.weight > best - UNLIKELY]
-    total = sum(math.exp(fit.weight - best) for fit in likely)
-    return [replace(fit, weight=math.exp(fit.weight - best) / total) for fit in likely]
+        A table and a release are drawn from the prior; how far the one is missed by the other is
+        added to the mean.
+        """
+        which = random.choice(len(self._fits.weight), count, p=self._fits.weight)
+        fits, (rows, cells) = self._fits.some(which), self._prior.spread.shape
+        common = np.sqrt(fits.common)[:, None] * random.standard_normal((count, rows))
+        own = np.sqrt(fits.tau)[:, None] * random.standard_normal((count, cells))
+        more = (np.minimum(fits.n_deviation, fits.n) * random.standard_normal(count))[:, None]
+        with one_blas_thread():
+            table = common @ self._prior.spread + own + more * self._prior.mean
+            seen = common @ self._A + own / self._sigma + more * self._usual
+            seen += random.standard_normal(seen.shape)
+            drawn = self._means[which] + table - self._deviations(fits, seen)
+            return np.asarray(drawn * self._prior.kept_draws(count, random))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -40,17 +40,22 @@ class Error:
         The expected error of each value.
     low, high
         The ends of an interval of two expected errors on each side. With epsilon up to 1 and up to
-        2,000 points it held the exact value about 9 times in 10 (docs/privacy.md); where noise is
-        small, what clipping and the prior get wrong is larger than told. NaN where a mechanism
-        cannot tell: samples that are not rescaled, no prior, owners of unknown size.
+        2,000 points it held the exact value about 9 times in 10 (docs/privacy.md). NaN where a
+        mechanism cannot tell.
+    why
+        Why no error can be told, where `relative` is None: the paper's samples, no prior, owners
+        of unknown size.
     """
 
-    relative: float
+    relative: float | None
     deviation: Floats
     low: Floats
     high: Floats
+    why: str = ""
 
     def __repr__(self) -> str:
+        if self.relative is None:
+            return f"Error(unknown: {self.why})"
         return f"Error(relative={self.relative:.3g}, {len(self.low)} intervals)"
 
 
@@ -113,15 +118,23 @@ class _Outcome:
         deviation = self._frozen(np.sqrt(((drawn - values) ** 2).mean(axis=0)))
         if not self._design.tells_error:
             deviation = np.full(len(deviation), np.nan)
-        return Error(self.relative_error, deviation, *interval(self.values, deviation))
+        told, ends = self.relative_error, interval(self.values, deviation)
+        return Error(told, deviation, *ends, "" if told is not None else self._why_untold)
+
+    @property
+    def _why_untold(self) -> str:
+        return self._design.untold or "no validation points serve as points"
 
     @cached_property
-    def relative_error(self) -> float:
-        """The expected relative error, for points like the validation points; NaN if unknown."""
+    def relative_error(self) -> float | None:
+        """The expected relative error, for points like the validation points; None if unknown.
+
+        `error.why` says why it is unknown.
+        """
         validation = self.price_list.validation
         public = Public.of(validation, self.price_list.radius)
         if public is None or not self._design.tells_error:
-            return float("nan")
+            return None
         values = public.values(self.price_list.gain, self.price_list.loss)
         gains, losses = (
             np.array([getattr(prices, side) for prices in self._drawn]).T
@@ -154,7 +167,7 @@ class _Outcome:
             "format": release_format(self.record),
             "record": dict(self.record),
             "table": self.table.tolist(),
-            "relative_error": None if np.isnan(self.relative_error) else self.relative_error,
+            "relative_error": self.relative_error,
             "prices": self.price_list.document(),
         }
         if self.record["published"] == "values":

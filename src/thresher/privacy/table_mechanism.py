@@ -28,7 +28,17 @@ from thresher.privacy.accountants import (
     gaussian_mu,
 )
 from thresher.privacy.contributions import Contributions, clipped_weights
-from thresher.privacy.design import DRAWS, OWNER_SCALE, Design, Floats, Integers, Setting, Unit
+from thresher.privacy.design import (
+    DRAWS,
+    OWNER_SCALE,
+    UNKNOWN_SIZE,
+    Design,
+    Floats,
+    Integers,
+    Setting,
+    Unit,
+)
+from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior, Public, priceable, total_deviations
 
@@ -49,8 +59,10 @@ class Table:
     ----------
     bound
         B, the squared length that one unit may move the table by: a number chosen without looking
-        at the points, "usual" (a quarter of the validation points are near no more than that) or
-        "certified" (no point can be near more, so that nothing is clipped).
+        at the points, "usual" or "certified" (no point can be near more, so that nothing is
+        clipped). The usual one fits the number of points, by a simulation on the validation set,
+        where that number is public (`points=`). Where it is not, a quarter of the validation points
+        are near no more than that.
     prior
         Whether the public validation set serves as a prior for the counts.
     """
@@ -79,6 +91,9 @@ class Table:
             return certified_bound(setting.validation, setting.radius)
         if public is None:
             return len(setting.validation)
+        if setting.points is not None and self.prior:
+            make = lambda bound: TableDesign(setting, bound, public)  # noqa: E731
+            return fitted_bound(public, setting, setting.points, make)
         return usual_bound(public, setting.points_per_owner or 1)
 
 
@@ -89,6 +104,7 @@ class TableDesign(Design):
     setting: Setting
     bound: int
     public: Public | None
+    excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
 
     @property
     def scale(self) -> int:
@@ -102,16 +118,23 @@ class TableDesign(Design):
 
     @cached_property
     def sigma(self) -> float:
-        """Of the noise on the scaled table."""
+        """Of the noise on the scaled table that the guarantee counts on."""
         budget = self.setting.budget
         return discrete_sigma(
             self.length(self.setting.adjacency), gaussian_mu(budget.epsilon, budget.delta)
         )
 
     @property
-    def tells_error(self) -> bool:
+    def drawn_sigma(self) -> float:
+        """Of all noise on the scaled table."""
+        return self.sigma * math.sqrt(self.excess)
+
+    @property
+    def untold(self) -> str:
         """The prior knows what clipping takes from points, not from owners of many points."""
-        return self.public is not None and self.setting.knows_size
+        if self.public is None:
+            return "without the prior nothing tells what clipping takes away"
+        return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
     def record(self) -> dict[str, Any]:
@@ -119,7 +142,7 @@ class TableDesign(Design):
         return {
             "mechanism": "table",
             "noise": "discrete Gaussian",
-            "sigma": self.sigma / self.scale,
+            "sigma": self.drawn_sigma / self.scale,
             "bound": self.bound,
             "scale": self.scale,
             "scheme": "no sampling",
@@ -142,7 +165,7 @@ class TableDesign(Design):
     def noise(self, source: Noise) -> Integers:
         """Two discrete Gaussians a validation point."""
         m = len(self.setting.validation)
-        return source.gaussian(self.sigma, 2 * m).reshape(2, m)
+        return source.gaussian(self.drawn_sigma, 2 * m).reshape(2, m)
 
     def footprint(self, contributions: Contributions) -> Integers:
         """The scaled table of clipped counts."""
@@ -174,7 +197,7 @@ class TableDesign(Design):
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""
-        table, sigma = release.ravel() / self.scale, self.sigma / self.scale
+        table, sigma = release.ravel() / self.scale, self.drawn_sigma / self.scale
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
             return table, table + sigma * random.standard_normal((DRAWS, len(table)))

@@ -148,7 +148,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
     public = Public.of(prices.validation, prices.radius)
-    if public is None or math.isnan(error):
+    if public is None or error is None:
         return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
         return None, (

@@ -9,22 +9,3 @@ that a cluster writes (`table_folder`). `guessed` says what columns are for wher
 do not share. `hints` and `summary` are what any of them says in the end. `appraisal` values points
 by a price list, and `owner_run` values owners, wherever points are.
 """
-
-from __future__ import annotations
-
-from thresher.runs.appraisal import Appraisal, appraise_files
-from thresher.runs.inspection import Inspection, explained, inspect_files
-from thresher.runs.memory_run import MemoryRun, value_files
-from thresher.runs.owner_run import OwnersValued, value_owners
-from thresher.runs.results import check_columns, check_results, write_results
-from thresher.runs.settings import Settings
-from thresher.runs.summary import Summary
-from thresher.runs.table_file import value_to_file
-from thresher.runs.table_folder import value_to_folder
-
-__all__ = [
-    "Appraisal", "Inspection", "MemoryRun", "OwnersValued", "Settings", "Summary", "appraise_files",
-    "check_columns", "check_results", "explained", "inspect_files", "value_files", "value_owners",
-    "value_to_file",
-    "value_to_folder", "write_results",
-]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,7 +23,7 @@ from thresher.tables.guesses import (
     guess_owner,
     label_candidates,
 )
-from thresher.tables.reader import Table
+from thresher.tables.reader import Table, read_batches
 
 LOOKED = 2_000  # rows that guesses are made by
 USUAL = "y"  # the column of labels, where there is one of that name
@@ -34,17 +35,33 @@ Guesses = Mapping[str, Guess]
 def guess_roles(settings: Settings, table: Table) -> tuple[Settings, Guesses]:
     """The settings with columns for labels, ids and owners, and which of these were guessed."""
     wanted = settings.guess
-    settings = dataclasses.replace(settings, guess=())
     if not wanted or table.kind in ARRAYS:
-        return settings, {}
+        return dataclasses.replace(settings, guess=()), name_guesses(table)
     known = look_at(settings, table, LOOKED)
     found = find_roles(settings, known, wanted)
     if "id" in found and not _are_distinct(table, found["id"].column):
         del found["id"]
     if "label" in wanted and "label" not in found and USUAL not in table.data.column_names:
-        raise _no_label(table, known)
+        raise no_label(table, known)
     columns: dict[str, Any] = {role: guess.column for role, guess in found.items()}
-    return dataclasses.replace(settings, **columns), found
+    return dataclasses.replace(settings, guess=(), **columns), {**found, **name_guesses(table)}
+
+
+def with_first_rows(table: Table) -> Table:
+    """A table that was scanned, with some rows to guess by."""
+    _, some = next(read_batches(table, table.files[0], table.data.column_names))
+    return dataclasses.replace(table, data=some)
+
+
+def name_guesses(table: Table) -> dict[str, Guess]:
+    """What columns are called whose names the header has more than once."""
+    twice = table.repeated
+    if not twice:
+        return {}
+    form = re.compile(rf"({'|'.join(map(re.escape, twice))})(\.\d+)?")
+    names = [name for name in table.data.column_names if form.fullmatch(name)]
+    said = f"the header has {', '.join(map(repr, twice))} more than once"
+    return {"columns": Guess(", ".join(names), said)}
 
 
 def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[Profile]:
@@ -103,7 +120,7 @@ def guesses_in_words(guessed: Mapping[str, Any]) -> str:
     >>> guesses_in_words({"label": {"column": "kind", "why": "by its name"}})
     'label kind (by its name)'
     """
-    roles = [role for role in ("label", "id", "owner") if role in guessed]
+    roles = [role for role in ("label", "id", "owner", "columns") if role in guessed]
     said = [
         f"{role} {guessed[role]['column'] or repr('')} ({guessed[role]['why']})" for role in roles
     ]
@@ -123,7 +140,8 @@ def _are_distinct(table: Table, name: str) -> bool:
     return True
 
 
-def _no_label(table: Table, known: list[Profile]) -> InputError:
+def no_label(table: Table, known: list[Profile]) -> InputError:
+    """An error that says which columns the labels may be in."""
     likely = label_candidates(known)
     names = likely or [each.name for each in known]
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs.problems import ProblemSearch
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess
@@ -107,6 +107,8 @@ def inspect_files(settings: Settings) -> Inspection:
     >>> found.command.replace(str(path), "a.csv")
     'thresher value a.csv --label kind --id id'
     """
+    from thresher.runs.problems import ProblemSearch
+
     search = ProblemSearch(settings)
     for _ in range(ROUNDS):
         before, found = search.settings, len(search.problems)
@@ -124,13 +126,20 @@ def _plural(kind: str, count: int) -> str:
 
 
 @contextlib.contextmanager
-def explained(settings: Settings) -> Iterator[None]:
-    """Add to what is refused inside: all other problems, the columns, and the line that helps."""
+def explained(settings: Settings, **files: object) -> Iterator[None]:
+    """Add to what is refused inside: all other problems, the columns, and the line that helps.
+
+    `files` are options of the command that are no settings, such as `out`.
+    """
     try:
         yield
     except InputError as refused:
         with contextlib.suppress(InputError, OSError):
-            for note in _notes(refused, inspect_files(settings)):
+            found = inspect_files(settings)
+            given = [(f"--{name}", str(path)) for name, path in files.items() if path is not None]
+            words = shlex.join(word for pair in given for word in pair)
+            command = f"{found.command} {words}".rstrip()
+            for note in _notes(refused, dataclasses.replace(found, command=command)):
                 refused.add_note(note)
         raise
 

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import ThresherWarning
-from thresher.explained import explain
 from thresher.findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import Points, Validation, check_pair, count_twins, tell_of_twins
-from thresher.knn import knn_shapley
-from thresher.leaf_findings import forest_findings
 from thresher.metrics import measure
 from thresher.neighbors.kernel import check_kernel
-from thresher.radius import suggest_for, suggest_radius
 from thresher.runs.radii import radius_of
 from thresher.runs.settings import RETRAINING, Settings
-from thresher.runs.target_methods import retrained, value_targets
-from thresher.tknn import zero_budget_score
 from thresher.valuation import Valuation
 
 FAR = 1e30  # beyond all numbers that mean something
@@ -37,10 +31,14 @@ def value_data(
     Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.
     """
     if settings.numbers:
+        from thresher.runs.target_methods import value_targets
+
         return *value_targets(settings, data, owners=owners, progress=progress), None
     if settings.method == "forest":
         return *_forest(settings, data, owners=owners, progress=progress), None
     if settings.method == "knn":
+        from thresher.explained import explain
+
         valuation = _values(settings, data, owners=owners, progress=progress)
         with warnings.catch_warnings():  # they came with the values
             warnings.simplefilter("ignore", ThresherWarning)
@@ -49,9 +47,7 @@ def value_data(
         return _values(settings, data, owners=owners, progress=progress), None, None
     semivalue = check_semivalue(settings.semivalue)
     points, validation = check_pair(*data, metric=settings.metric, classes=None)
-    radius = radius_of(
-        settings, len(validation), lambda: suggest_for(validation, settings.kernel, settings.rings)
-    )
+    radius = radius_of(settings, len(validation), lambda: _suggested(settings, validation))
     radius, kernel = check_kernel(settings.kernel, settings.rings, radius)
     found = value_and_explain(
         points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
@@ -60,9 +56,17 @@ def value_data(
     return *found, (points, validation)
 
 
+def _suggested(settings: Settings, validation: Validation) -> float:
+    from thresher.radius import suggest_for
+
+    return suggest_for(validation, settings.kernel, settings.rings)
+
+
 def _forest(
     settings: Settings, data: Data, *, owners: Any, progress: bool
 ) -> tuple[Valuation, Findings]:
+    from thresher.leaf_findings import forest_findings
+
     if data[2] is not None:
         rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
         tell_of_twins(count_twins(rows, rows_val), len(rows_val), stacklevel=3)
@@ -80,11 +84,18 @@ def _finite(table: Any) -> Any:
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
     if settings.method in RETRAINING:
+        from thresher.runs.target_methods import retrained
+
         return retrained(settings, data, owners=owners, progress=progress)
     common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
     if settings.method == "knn":
+        from thresher.knn import knn_shapley
+
         common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
         return knn_shapley(*data, progress=progress, **common)
+    from thresher.radius import suggest_radius
+    from thresher.tknn import zero_budget_score
+
     radius = radius_of(
         settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from thresher.errors import InputError
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
-from thresher.runs.guessed import Guesses, guess_roles
+from thresher.runs.guessed import Guesses, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
@@ -88,7 +88,8 @@ def open_points(settings: Settings) -> PointFiles:
         table, entries, text = _open_arrays(files, settings.label)
     else:
         table = scan_table(settings.file, **settings.reading())
-        settings, guesses = guess_roles(settings, _with_first_rows(settings, table))
+        some = with_first_rows(table) if settings.guess else table
+        settings, guesses = guess_roles(settings, some)
     columns = choose_columns(
         table, label=settings.label, features=settings.features or None, id=settings.id,
         owner=settings.owner, categorical=settings.categorical, image=settings.image,
@@ -99,14 +100,6 @@ def open_points(settings: Settings) -> PointFiles:
     if entries is not None:
         table = dataclasses.replace(table, kind="npy")
     return PointFiles(table, columns, settings, entries, text, guesses)
-
-
-def _with_first_rows(settings: Settings, table: Table) -> Table:
-    """The table with some rows to guess by, where anything is to be guessed."""
-    if not settings.guess:
-        return table
-    _, some = next(read_batches(table, table.files[0], table.data.column_names))
-    return dataclasses.replace(table, data=some)
 
 
 def check_kept(table: Table, name: str | None, role: str, way_out: str = "") -> None:

@@ -17,10 +17,18 @@ from typing import Any
 from thresher.errors import InputError, UndecidedError, message_of
 from thresher.labels import is_missing
 from thresher.runs.choice import ARRAYS, choose_method
-from thresher.runs.guessed import find_roles, look_at, told_guesses
+from thresher.runs.guessed import (
+    find_roles,
+    look_at,
+    name_guesses,
+    no_label,
+    told_guesses,
+    with_first_rows,
+)
 from thresher.runs.mismatch import role_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, validation_table
+from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
 from thresher.tables.columns import Columns, check_ids, entries_of
 from thresher.tables.delimited import likely_delimiter
@@ -28,7 +36,7 @@ from thresher.tables.encoder import Encoder
 from thresher.tables.guesses import Guess, label_candidates
 from thresher.tables.packing import open_bytes
 from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
-from thresher.tables.reader import Table, read_table
+from thresher.tables.reader import Table, read_table, scan_table
 from thresher.tables.text import first_line
 from thresher.tables.tree_encoder import TreeEncoder
 
@@ -52,21 +60,26 @@ class ProblemSearch:
         table = self._read()
         if table is None:
             return
-        self.source, self.rows = table.name, len(table)
+        self.rows = len(table)
+        self.source = f"the beginning of {table.name}" if self.settings.in_parts else table.name
         self.known = look_at(self.settings, table)
         self._guess(table)
         if self._check_roles(table):
             points = point_columns(self.settings, table)
-            self._check_features(table, points)
+            self._check_features(table, points, unlabeled_columns(points, self.settings, table))
             self._check_validation(table, points)
 
     def command(self) -> str:
         """The line that solves what was found."""
         return dataclasses.replace(self.settings, guess=()).command()
 
-    def fix(self, **changes: Any) -> None:
-        """Change settings."""
-        self.settings = dataclasses.replace(self.settings, **changes)
+    def fix(self, **changes: Any) -> bool:
+        """Change settings; whether they go together with the others."""
+        try:
+            self.settings = dataclasses.replace(self.settings, **changes)
+        except InputError:
+            return False
+        return True
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
@@ -85,8 +98,11 @@ class ProblemSearch:
 
     def _read(self) -> Table | None:
         """The table; None where it cannot be read yet."""
+        file, how = self.settings.file, self.settings.reading()
         try:
-            return read_table(self.settings.file, **self.settings.reading())
+            if self.settings.in_parts:
+                return with_first_rows(scan_table(file, **how))
+            return read_table(file, **how)
         except InputError as refused:
             changes = _reading_fix(self.settings)
             if not changes:
@@ -98,12 +114,14 @@ class ProblemSearch:
     def _guess(self, table: Table) -> None:
         wanted = () if table.kind in ARRAYS else self.settings.guess
         found = find_roles(self.settings, self.known, wanted)
-        self.guesses |= found
+        self.guesses |= {**found, **name_guesses(table)}
         columns: dict[str, Any] = {role: each.column for role, each in found.items()}
         self.fix(guess=(), **columns)
         if self.settings.label in table.data.column_names or table.kind == "npy":
             return
         with self.checking():
+            if "label" in wanted:
+                raise no_label(table, self.known)
             entries_of(table, self.settings.label, "label")
         likely = label_candidates(self.known)
         self.fix(label=likely[-1] if likely else UNKNOWN)
@@ -148,7 +166,7 @@ class ProblemSearch:
                 return
             self.settings = before
 
-    def _check_features(self, table: Table, points: Columns) -> None:
+    def _check_features(self, table: Table, points: Columns, blank: Columns | None) -> None:
         """Read every feature as the run would."""
         before = self.settings
         settings, _ = choose_method(before, table, points)
@@ -157,17 +175,15 @@ class ProblemSearch:
         for name in points.names:
             if name == points.text:
                 continue
-            one = dataclasses.replace(
-                points, features=points.features.select([name]), text=None,
-                categorical=tuple({name} & {*points.categorical}),
-            )  # fmt: skip
             with self.checking() as wrong:
-                if forest:
-                    TreeEncoder.fit(one)
-                else:
-                    Encoder.fit(one, fill=settings.fill)
+                one = _only(points, name)
+                fitted = TreeEncoder.fit(one) if forest else Encoder.fit(one, fill=settings.fill)
+                if blank is not None:
+                    fitted.transform(_only(blank, name))
             if wrong:
                 self._fix_feature(known[name], before, forest=forest)
+            elif forest and known[name].fix and name not in points.categorical:
+                self.fix(**_reading_changes(self.settings, known[name]))  # hints say the same
 
     def _read_as(self, column: Profile, before: Settings) -> None:
         """Read a column by the options that it needs.
@@ -175,8 +191,7 @@ class ProblemSearch:
         Where another column needs them otherwise, it is looked at again, or left out.
         """
         now = self.settings
-        with contextlib.suppress(InputError):  # marks that do not go together
-            self.fix(**_reading_changes(now, column))
+        self.fix(**_reading_changes(now, column))  # or not: marks that do not go together
         if self.settings == now == before:
             self.leave_out(column.name)
 
@@ -191,7 +206,7 @@ class ProblemSearch:
         elif column.kind == "category" and not forest and name not in settings.categorical:
             self.fix(categorical=(*settings.categorical, name))
         elif column.kind == "number" and column.missing and not forest and settings.fill is None:
-            self.fix(fill="median")
+            _ = self.fix(fill="median") or self.fix(fill="zero")  # no median is known in parts
         else:
             self.leave_out(name)
 
@@ -211,6 +226,14 @@ class ProblemSearch:
                 self.fix(**{role: name})
             else:
                 self.leave_out(name)
+
+
+def _only(columns: Columns, name: str) -> Columns:
+    """One column of features."""
+    return dataclasses.replace(
+        columns, features=columns.features.select([name]), text=None,
+        categorical=tuple({name} & {*columns.categorical}),
+    )  # fmt: skip
 
 
 def _reading_changes(settings: Settings, column: Profile) -> dict[str, Any]:

@@ -158,7 +158,8 @@ class Settings:
         self._check_engine()
 
     def _check_players(self) -> None:
-        if check_choice(option("players"), self.players, PLAYERS) == "owners" and not self.owner:
+        check_choice(option("players"), self.players, PLAYERS)
+        if self.players == "owners" and not self.owner and "owner" not in self.guess:
             raise InputError(
                 f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
             )
@@ -282,6 +283,11 @@ class Settings:
     def cells(self) -> CellFormat:
         """How cells say numbers and dates."""
         return CellFormat(self.decimal, self.thousands, named_formats(self.date))
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the points are never in memory as a whole."""
+        return self.memory is not None or self.engine == "dask"
 
     def reading(self) -> dict[str, Any]:
         """How the files of tables are read."""

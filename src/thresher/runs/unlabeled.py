@@ -14,9 +14,11 @@ from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.labels import is_missing
 from thresher.runs.settings import Settings
+from thresher.spelling import spelled
 from thresher.tables.columns import Columns, entries_of
 from thresher.tables.reader import Table
 
+TOTALS = ("total", "totals", "grand total", "subtotal", "sum", "summe", "gesamt", "average")
 NEIGHBORS = 10  # that vote, where rows have distances
 
 Mask = NDArray[np.bool_]
@@ -37,10 +39,22 @@ def check_labeled(settings: Settings, table: Table) -> None:
         return
     empty = np.flatnonzero(table.data.column(label).is_null().to_numpy())
     if len(empty) and not settings.numbers:  # numbers say it in their own words
+        where = f"{table.name} column {label!r} has missing labels in {rows_text(empty)}"
+        if settings.in_parts:
+            raise InputError(f"{where}: drop or fill those rows")
+        total = _total(table, int(empty[-1]))
         raise InputError(
-            f"{table.name} column {label!r} has missing labels in {rows_text(empty)}: fill them "
-            f"in, or get them suggested by {option('unlabeled', 'skip')}"
+            f"{where}: {total}fill them in, or get them suggested by {option('unlabeled', 'skip')}"
         )
+
+
+def _total(table: Table, row: int) -> str:
+    """What to do about the last row where it adds up the others, as spreadsheets have it."""
+    cells = table.data.slice(row, 1).to_pylist()[0].values()
+    words = [cell for cell in cells if isinstance(cell, str) and spelled(cell).strip(":") in TOTALS]
+    if row < len(table) - 1 or not words:
+        return ""
+    return f"row {row} ({words[0]!r}) seems to add up the others, delete it; otherwise "
 
 
 def with_labels(settings: Settings, table: Table, label: str) -> Table:

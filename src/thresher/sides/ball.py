@@ -16,7 +16,7 @@ from thresher.errors import InputError, ReachWarning, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassGame, RelabelGame
 from thresher.games.label_sums import LabelGame
-from thresher.games.owner_counts import OwnerAgreement
+from thresher.games.owner_counts import OwnerAgreement, owned_codes
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, prices_between, rest_prices
 from thresher.inputs import Points, Validation, check_points, find_twins, point_prints
@@ -141,9 +141,19 @@ class BallSide:
         """A point is one more with the label of a validation point, or with another one."""
         return ClassGame.of(self.validation, semivalue, self.kernel)
 
-    def owner_counting(self, owners: int) -> OwnerAgreement:
+    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+        """Codes that say whose a point is, and of which class."""
+        return owned_codes(owners, codes, len(self.classes) + 1)
+
+    @property
+    def owner_numbers(self) -> int:
+        """Counts by class, twice, and sums; for each ring."""
+        return (2 * (len(self.classes) + 1) + 4) * max(1, len(self.edges))
+
+    def owner_counting(self, owners: int) -> Any:
         """A point is one more of its owner, and of those that agree with a validation point."""
-        return OwnerAgreement(self.codes, len(self.classes) + 1, owners)
+        weights = () if self.kernel is None else self.kernel.weights
+        return OwnerAgreement(self.codes, len(self.classes) + 1, owners, weights)
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
         """One game for each validation point."""

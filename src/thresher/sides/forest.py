@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from thresher.files import portable
 from thresher.games.classes import ClassCounts
 from thresher.games.forest_vote import Floats, ForestVote, judge_weights
 from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
-from thresher.games.owner_counts import leaf_games, mutual_leaf_games
+from thresher.games.owner_counts import leaf_games, mutual_leaf_games, owned_codes
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
@@ -154,11 +154,20 @@ class ForestSide:
         """A point is one more of its class."""
         return ClassCounts(self.shape[0])
 
-    def owner_counting(self, owners: int) -> ClassCounts:
+    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+        """Codes that say whose a point is, and of which class."""
+        return owned_codes(owners, codes, len(self.classes) + 1)
+
+    @property
+    def owner_numbers(self) -> int:
+        """Counts by class, twice, and sums."""
+        return 2 * (len(self.classes) + 1) + 4
+
+    def owner_counting(self, owners: int) -> Any:
         """A point is one more of its owner and class."""
         return ClassCounts(owners * (len(self.classes) + 1))
 
-    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterator[OwnerGames]:
+    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
         """One game for each leaf of a tree, or several where points judge each other."""
         counts = sums.reshape(owners, len(self.classes) + 1, -1)[:, :-1].astype(np.int64)
         if self.holds_points:
@@ -246,7 +255,7 @@ class ForestSide:
             "mean": mean,
         }
 
-    def named(self, names: tuple[str, ...] | None) -> ForestSide:
+    def named(self, names: tuple[str, ...] | None) -> Self:
         """The same side, if the columns of the points may have these names."""
         assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
         check_columns("X", names, "the forest", self.forest.columns.names)
@@ -254,13 +263,13 @@ class ForestSide:
 
     def with_classes(
         self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
-    ) -> ForestSide:
+    ) -> Self:
         """The same side with other classes, and these labels of the validation points."""
         codes = classes.encode("y_val", list(labels))
         return dataclasses.replace(self, classes=classes, codes=codes, strangers=strangers)
 
     def settled(
-        self, counts: NDArray[Any], before: ForestSide, meaning: Mapping[Hashable, Hashable]
+        self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
     ) -> NDArray[Any] | None:
         """Rows of counts as this side has its classes; None where strangers are of several."""
         was = before.classes.known_codes(list(meaning)).tolist()
@@ -309,7 +318,7 @@ class ForestSide:
                 lo = columns.start
         return [*found, slice(lo, self.shape[1])]
 
-    def some(self, block: slice) -> ForestSide:
+    def some(self, block: slice) -> Self:
         """The side of some trees."""
         lo, hi = np.searchsorted(self.forest.starts, [block.start, block.stop]).tolist()
         return dataclasses.replace(self, forest=self.forest.some(lo, hi))

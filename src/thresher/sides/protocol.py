@@ -156,6 +156,13 @@ class PublicSide(Protocol):
     def counting(self) -> Sums:
         """What a point adds to its cells."""
 
+    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+        """Codes that say whose a point is, and what it is, as `owner_counting` wants them."""
+
+    @property
+    def owner_numbers(self) -> int:
+        """How many numbers a cell takes for each owner while it is counted."""
+
     def owner_counting(self, owners: int) -> Sums:
         """What a point adds where so many owners are the players; see `games.owner_counts`."""
 

@@ -5,7 +5,7 @@ Targets take the place of class codes: `TargetClasses` turns them into steps of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_radius
 from thresher.errors import InputError
+from thresher.games.owner_targets import OwnerTargets, target_codes, target_games
+from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics
 from thresher.inputs import Points, Validation, check_validation, kept
-from thresher.labels import Classes
-from thresher.regression import Targets, check_bounds, check_targets
+from thresher.labels import Classes, Codes
+from thresher.regression import Targets, check_bounds, check_targets, checked_points
 from thresher.sides.ball import BallSide
 from thresher.sides.protocol import Who
 
@@ -113,6 +115,25 @@ class TargetSide(BallSide):
         """A point is one more, with its target."""
         return TargetGame(self.codes.astype(np.int64), self._empty, semivalue)
 
+    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+        """Codes that say whose a point is, and its target."""
+        return target_codes(owners, codes)
+
+    @property
+    def owner_numbers(self) -> int:
+        """Four sums, and what is made of them."""
+        return 3 * ENTRIES
+
+    def owner_counting(self, owners: int) -> OwnerTargets:
+        """A point is one more of its owner, with its target."""
+        return OwnerTargets(owners)
+
+    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
+        """One game for each validation point."""
+        del owners
+        judges = self.codes[columns].astype(np.int64)
+        return [target_games(sums, judges, self._empty, self.grid.step**2)]
+
     @property
     def _empty(self) -> int:
         return int(self.grid.steps(np.array([self.empty]))[0])
@@ -205,6 +226,19 @@ def side_of(
     codes = classes.encode("y_val", judges)
     about = validation.rows, codes, classes, validation.metric, validation.columns
     return TargetSide(Validation(*about), radius, None, empty)
+
+
+def targets_in_balls(
+    X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any
+) -> tuple[Points, TargetSide]:
+    """Points and the side that judges them, where the grid is that of all targets."""
+    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
+    wide = targets.bounds(bounds)
+    grid = Grid.over(*wide)
+    codes: Any = [grid.steps(each) for each in (targets.points, targets.judges)]
+    classes = TargetClasses((TARGETS,), grid, wide)
+    judges = replace(validation, codes=codes[1], classes=classes)
+    return replace(points, codes=codes[0]), TargetSide(judges, radius, None, targets.empty)
 
 
 def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:

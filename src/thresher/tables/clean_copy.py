@@ -22,6 +22,7 @@ from thresher.tables import arrow, excel, json_lines, npz, parquet
 from thresher.tables.change_log import Change
 from thresher.tables.columns import entries_of
 from thresher.tables.delimited import NEWLINE, Delimited, edited, quoted
+from thresher.tables.header import numbered_names
 from thresher.tables.label_files import LabelFile, read_label_file
 from thresher.tables.new_labels import fitting_label, relabeled, relabeled_array, written_label
 from thresher.tables.packing import inner_name, is_gzip, is_packed, is_zip
@@ -309,7 +310,7 @@ def _check_unchanged(cut: Cut, source: Delimited, path: Path, first: int, column
     records = source.records()
     header = next(records, None)
     names = [] if header is None else [source.text(cell) or "" for cell in source.cells(header)]
-    same = names == cut.table.data.column_names
+    same = numbered_names(names) == cut.table.data.column_names
     row = first - 1
     for row, record in enumerate(records, start=first):
         if same and row in cut.labels and row < len(cut.keep):

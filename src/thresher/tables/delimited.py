@@ -106,7 +106,7 @@ class Delimited:
 
 
 def read_names(path: Path, source: Delimited, header: Record | None) -> list[str]:
-    """The names of the columns in the record that is the header."""
+    """The names of the columns in the record that is the header; some may be the same."""
     if source.raw[:2] in SIXTEEN:
         raise not_utf8(path, "it begins as UTF-16 does", old="UTF-16")
     if header is None:
@@ -116,7 +116,6 @@ def read_names(path: Path, source: Delimited, header: Record | None) -> list[str
     except UnicodeDecodeError as foreign:
         raise not_utf8(path, "the header", foreign) from None
     _check_delimiter(path, names, source.delimiter)
-    check_names(path, names)
     return names
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from thresher.errors import InputError, require
+from thresher.tables.header import about_names, numbered_names
 from thresher.tables.mixed_cells import cell_table
 
 Rows = list[tuple[Any, ...]]
@@ -20,17 +22,34 @@ def read(path: Path) -> pa.Table:
     The header is the first row that has a cell in every column of the table: titles and merged
     cells above it are passed over. So are rows and columns without any cell.
     """
+    return _read(path, path.stat().st_mtime_ns)
+
+
+def schema(path: Path) -> pa.Schema:
+    """The columns of a file."""
+    return read(path).schema
+
+
+def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows from row `start` on, at most so many at a time; the whole file is read for it."""
+    data = read(path).select(wanted)
+    for row in range(start, len(data), most):
+        yield row, data.slice(row, most)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, _changed: int) -> pa.Table:
     book = _book(path, read_only=True)
     try:
         rows = [tuple(map(_known, row)) for row in _sheet(path, book).iter_rows(values_only=True)]
     finally:
         book.close()
     top, places = _header(rows)
-    names = [_name(rows[top][place]) for place in places]
+    names = _names(rows[top], places)
     body = [row for row in rows[top + 1 :] if any(cell is not None for cell in row)]
     columns = [[row[place] for row in body] for place in places]
     data = cell_table({str(number): cells for number, cells in enumerate(columns)})
-    return data.rename_columns(names)
+    return data.rename_columns(numbered_names(names)).replace_schema_metadata(about_names(names))
 
 
 def write(
@@ -41,7 +60,8 @@ def write(
     sheet = _sheet(path, book)
     rows = [tuple(map(_known, row)) for row in sheet.iter_rows(values_only=True)]
     top, places = _header(rows)
-    column = {_name(rows[top][place]): place for place in places}.get(str(label), 0)
+    names = numbered_names(_names(rows[top], places))
+    column = dict(zip(names, places, strict=True)).get(str(label), 0)
     there = [at for at in range(top + 1, len(rows)) if any(x is not None for x in rows[at])]
     for row, new in labels.items():
         sheet.cell(sheet.min_row + there[row], sheet.min_column + column).value = new
@@ -67,8 +87,8 @@ def _known(cell: Any) -> Any:
     return (cell.strip() or None) if isinstance(cell, str) else cell
 
 
-def _name(cell: Any) -> str:
-    return "" if cell is None else str(cell)
+def _names(header: tuple[Any, ...], places: list[int]) -> list[str]:
+    return ["" if header[place] is None else str(header[place]) for place in places]
 
 
 def _header(rows: Rows) -> tuple[int, list[int]]:

@@ -62,6 +62,8 @@ class Scan:
         if not isinstance(label, str):
             raise InputError(f"label must be the name of a column, got {label!r}")
         self.table = scan_table(path, delimiter=delimiter)
+        if twice := self.table.repeated:
+            raise InputError(f"{path} has several columns named {twice[0]!r}: rename them")
         chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
         self.label, self.names = label, chosen.names
         types = {self.table.data.schema.field(name).type for name in self.names}

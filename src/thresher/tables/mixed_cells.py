@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,22 +12,43 @@ import pyarrow as pa
 TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
 
-def cell_table(columns: Mapping[str, list[Any]]) -> pa.Table:
+def cell_table(columns: Mapping[str, list[Any]], known: pa.Schema | None = None) -> pa.Table:
     """A table of columns; one whose cells are of several types is text.
+
+    Of a part of a table the types are `known`.
 
     Examples
     --------
     >>> cell_table({"x": [1, 2.5, None], "mixed": [1, "a", True]}).to_pydict()
     {'x': [1.0, 2.5, None], 'mixed': ['1', 'a', 'true']}
     """
-    return pa.table({name: _column(cells) for name, cells in columns.items()})
+    kinds = {} if known is None else {field.name: field.type for field in known}
+    return pa.table({name: _column(cells, kinds.get(name)) for name, cells in columns.items()})
 
 
-def _column(cells: list[Any]) -> pa.Array:
+def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of a column whose parts have these: text if they do not go together.
+
+    Examples
+    --------
+    >>> common_type([pa.int64(), pa.null(), pa.float64()])
+    DataType(double)
+    >>> common_type([pa.int64(), pa.bool_()])
+    DataType(string)
+    """
+    found = {kind for kind in kinds if kind != pa.null()}
+    if found == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    return found.pop() if len(found) == 1 else pa.null() if not found else pa.string()
+
+
+def _column(cells: list[Any], known: pa.DataType | None = None) -> pa.Array:
     kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds == {int, float}:
+    if known not in {None, pa.string(), pa.float64()}:
+        return pa.array(cells, known)
+    if kinds == {int, float} or known == pa.float64():
         return pa.array([None if cell is None else float(cell) for cell in cells])
-    if len(kinds) <= 1 or kinds == {datetime.date, datetime.datetime}:
+    if known is None and (len(kinds) <= 1 or kinds == {datetime.date, datetime.datetime}):
         try:
             return pa.array(cells)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -19,6 +19,7 @@ from thresher.files import BROKEN, KEY, damaged
 from thresher.tables import arrow, excel, json_lines, npz, parquet, text
 from thresher.tables.cell_format import without_words
 from thresher.tables.delimited import check_names, likely_delimiter
+from thresher.tables.header import repeated_names
 from thresher.tables.packing import check_encoding, unpacked
 from thresher.tables.paths import TEXT_KINDS, delimiter_of, find_files, kind_of
 
@@ -38,6 +39,7 @@ class Table:
     delimiter: str | None = None  # what stands between cells; None where there are none
     encoding: str | None = None  # of text that is not UTF-8
     na: tuple[str, ...] = ()  # words that say that a cell is missing
+    repeated: tuple[str, ...] = ()  # names that the header has more than once; now with numbers
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -110,7 +112,8 @@ def read_table(
         for part, path in zip(parts, files, strict=True):
             _check_same_types(part.schema, parts[0].schema, path, files[0])
         raise InputError(f"{files[0]} and the files after it differ in their types") from unlike
-    return Table(without_words(data, na), files, kind, between, how, tuple(na))
+    twice = repeated_names(parts[0].schema)
+    return Table(without_words(data, na), files, kind, between, how, tuple(na), twice)
 
 
 def scan_table(
@@ -119,15 +122,14 @@ def scan_table(
 ) -> Table:  # fmt: skip
     """A table without its rows: the files, and the columns that all of them have."""
     files, kind, between, how = _opened(spec, delimiter, encoding)
-    if kind in {"xlsx", "jsonl"}:
-        raise InputError(f"{files[0]} can only be read as a whole: save it as .parquet or .csv")
     if kind in {"npz", "npy"}:
         raise InputError(
             f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
             "numpy.load(path, mmap_mode='r')"
         )
-    empty = common_schema(files, kind, between, how).empty_table()
-    return Table(empty, files, kind, between, how, tuple(na))
+    found = common_schema(files, kind, between, how)
+    twice = repeated_names(found)
+    return Table(found.empty_table(), files, kind, between, how, tuple(na), twice)
 
 
 def _opened(

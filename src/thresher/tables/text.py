@@ -24,7 +24,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from thresher.errors import InputError, option
-from thresher.tables.delimited import Delimited, Record, not_utf8, read_names
+from thresher.tables.delimited import Delimited, Record, check_names, not_utf8, read_names
+from thresher.tables.header import about_names, numbered_names
 from thresher.tables.packing import open_bytes
 
 BLOCK = 1 << 26  # bytes of text without quotes parsed at a time, and so the most one row may have
@@ -56,7 +57,8 @@ def read(path: Path, delimiter: str, encoding: str | None = None) -> pa.Table:
     names = read_names(path, source, header)
     if header is None or first is None:
         raise _no_rows(path)
-    return _rows(path, source, header.end, names)
+    found = _rows(path, source, header.end, numbered_names(names))
+    return found.replace_schema_metadata(about_names(names))
 
 
 def first_line(path: Path, encoding: str | None = None) -> str:
@@ -72,7 +74,8 @@ def schema(path: Path, delimiter: str, encoding: str | None = None) -> pa.Schema
     """The columns of a file, all of them text."""
     with contextlib.closing(_pieces(path, delimiter, encoding)) as pieces:
         for names, *_ in pieces:
-            return pa.schema([(name, pa.string()) for name in names])
+            columns = [(name, pa.string()) for name in numbered_names(names)]
+            return pa.schema(columns, about_names(names))
     raise _no_rows(path)
 
 
@@ -82,7 +85,7 @@ def batches(
     """The rows in small tables, each with the number of its first row."""
     row = 0
     for names, source, start, lines in _pieces(path, delimiter, encoding):
-        table = _rows(path, source, start, names, wanted, lines)
+        table = _rows(path, source, start, numbered_names(names), wanted, lines)
         yield row, table
         row += table.num_rows
     if not row:
@@ -93,6 +96,7 @@ def read_lines(path: Path, delimiter: str, *, numbered: bool = False) -> Lines:
     """The private rows of a file, each line for itself; with `numbered`, where they are."""
     source, header = _first_line(path, delimiter)
     names = read_names(path, source, header if header.stop > header.start else None)
+    check_names(path, names)
     if any(source.is_open(span) for span in source.cells(header)):
         raise InputError(f"{path} has a quote in its header that is not closed in the same line")
     if not numbered and _is_plain(source, header.stop):

@@ -1,0 +1,121 @@
+"""What audits catch, and how often they are wrong: power and false alarms.
+
+.venv/bin/python benchmarks/audit.py [--runs 20000] [--more 100000] [--audits 10] [--alarms 300]
+
+Mechanisms with 0.8 of the noise that is needed are audited with the default number of runs, and
+with 0.95 of it with --more runs; right ones --alarms times, with few runs. Noise is seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import thresher as th
+from thresher.privacy import Cells, Paper, Table
+from thresher.privacy.cells_mechanism import CellsDesign
+from thresher.privacy.paper_mechanism import PaperDesign
+from thresher.privacy.table_mechanism import TableDesign
+
+HERE = Path(__file__).parent
+DELTA = 1e-5
+EPSILONS = (0.5, 1.0, 4.0)
+KINDS = {
+    "table": (Table, TableDesign, "sigma"),
+    "cells": (Cells, CellsDesign, "laplace_scale"),
+    "paper": (Paper, PaperDesign, "sigma"),
+}
+BOUNDS = ("gaussian_bound", "sampled_bound", "area_bound", "spread_bound")
+
+
+def with_less_noise(name, factor):
+    """The mechanism with this part of its noise."""
+    kind, design, scale = KINDS[name]
+    honest = vars(design)[scale]
+    honest = honest.func if hasattr(honest, "func") else honest.fget
+    worse = type("Worse", (design,), {scale: property(lambda self: factor * honest(self))})
+
+    class Mechanism(kind):
+        def design(self, setting):
+            good = super().design(setting)
+            return worse(*(getattr(good, field) for field in design.__match_args__))
+
+    return Mechanism()
+
+
+def power(name, factor, epsilon, runs, audits):
+    """The share of audits that reject, and the share that each bound alone would."""
+    mechanism = with_less_noise(name, factor)
+    found = [
+        th.audit_mechanism(
+            mechanism, epsilon=epsilon, delta=DELTA, runs=runs, canaries=0, seed=seed
+        )
+        for seed in range(audits)
+    ]
+    shares = {"any": sum(not each.passed for each in found) / audits}
+    for bound in BOUNDS:
+        over = [getattr(each, bound) for each in found]
+        if None not in over:
+            shares[bound] = sum(each > epsilon for each in over) / audits
+    about = {"mechanism": name, "noise": factor, "epsilon": epsilon, "runs": runs}
+    return about | {"audits": audits, **shares}
+
+
+def false_alarms(name, audits, runs=200):
+    """How many right ones are rejected at confidence 0.99."""
+    found = [
+        th.audit_mechanism(
+            name, epsilon=1.0, delta=DELTA, runs=runs, canaries=20, confidence=0.99, seed=seed
+        )
+        for seed in range(audits)
+    ]
+    rejected = sum(not each.passed for each in found)
+    return {"mechanism": name, "audits": audits, "runs": runs, "rejected": rejected}
+
+
+def render(result):
+    """A Markdown page."""
+    lines = ["# What audits catch", "", f"`benchmarks/audit.py`; {result['date']}.", ""]
+    lines += ["| mechanism | noise | epsilon | runs | audits | caught | by one bound alone |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for row in result["power"]:
+        alone = ", ".join(
+            f"{bound.removesuffix('_bound')} {row[bound]:.2f}" for bound in BOUNDS if bound in row
+        )
+        about = [row[name] for name in ("mechanism", "noise", "epsilon", "runs", "audits")]
+        lines.append(f"| {' | '.join(map(str, about))} | {row['any']:.2f} | {alone} |")
+    lines += ["", "| right mechanism | audits at confidence 0.99 | rejected |", "|---|---|---|"]
+    for row in result["false alarms"]:
+        lines.append(f"| {row['mechanism']} | {row['audits']} | {row['rejected']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Measure and write results/audit.json and .md."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=20_000)
+    parser.add_argument("--more", type=int, default=100_000)
+    parser.add_argument("--audits", type=int, default=10)
+    parser.add_argument("--alarms", type=int, default=300)
+    parser.add_argument("--mechanisms", nargs="+", default=list(KINDS))
+    arguments = parser.parse_args()
+    cases = [(0.8, arguments.runs), *([(0.95, arguments.more)] if arguments.more else [])]
+    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "power": []}
+    for name in arguments.mechanisms:
+        for factor, runs in cases:
+            for epsilon in EPSILONS:
+                row = power(name, factor, epsilon, runs, arguments.audits)
+                print(row, flush=True)
+                result["power"].append(row)
+    result["false alarms"] = [
+        false_alarms(name, arguments.alarms) for name in arguments.mechanisms if arguments.alarms
+    ]
+    (HERE / "results" / "audit.json").write_text(json.dumps(result, indent=1) + "\n")
+    (HERE / "results" / "audit.md").write_text(render(result))
+    print(render(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Replays: whether anything leaves but the table.
+
+Prices, values and whatever else a release tells must follow from its table, from public data, and
+for an owner's values from that owner's own points. So the same table is put in the place of what
+was released, with the canary in the data and without it, and all that leaves is compared, bit by
+bit. Noise must be asked for in the same words, too, and the canary must not move what is measured
+by more than the noise is for. One difference is proof: no statistics, no false alarms.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.attack.canaries import RADIUS, Bait, Places, read_places
+from thresher.privacy.accountants import Adjacency, Budget, gaussian_epsilon
+from thresher.privacy.cells_mechanism import CellsDesign
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.mechanisms import Mechanism
+from thresher.privacy.noise import Noise, Seeded
+from thresher.privacy.paper_mechanism import PaperDesign
+from thresher.privacy.release import SeededRelease
+from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.progress import Advance
+
+Integers = NDArray[np.int64]
+
+NEAR = 16  # validation points near the canary: more than the bound, so that it is clipped
+BOUND = 4
+BLOCK = 250  # replays of one table
+WHOLE = 2  # replays of a block in which all is compared, not prices and values alone
+TIGHT = 1e-6
+
+
+class Tape:
+    """A source of noise that keeps what it was asked for."""
+
+    def __init__(self, source: Noise) -> None:
+        self._source = source
+        self.asked: list[tuple[str, float, int]] = []
+
+    def gaussian(self, sigma: float, size: int) -> Integers:
+        """Discrete Gaussians."""
+        self.asked.append(("gaussian", sigma, size))
+        return self._source.gaussian(sigma, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace numbers."""
+        self.asked.append(("laplace", scale, size))
+        return self._source.laplace(scale, size)
+
+    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+        """Coins: how many are tossed depends on the number of points, and is told to nobody."""
+        return self._source.sample(rate, size)
+
+
+def replay_bait(mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int) -> Bait:
+    """One canary among validation points that are all near it."""
+    if isinstance(mechanism, Table):
+        if isinstance(mechanism.bound, str):
+            mechanism = replace(mechanism, bound=BOUND)
+        near = max(NEAR, 2 * int(mechanism.bound))
+    return Bait.of(mechanism, budget, adjacency, 1, near)
+
+
+class Replay:
+    """Releases with a canary and without it, beside the same bystanders."""
+
+    def __init__(self, bait: Bait) -> None:
+        self.bait, self.design = bait, bait.design
+        edges = -0.9 * RADIUS, 1.15 * RADIUS  # near some of the validation points, not all
+        self.bystanders: Places = [(edge, label) for edge in edges for label in ("no", "yes")]
+        validation = self.design.setting.validation
+        worlds = bait.substitutes[0], bait.canaries[:1]
+        self.points = [read_places(self.bystanders + more, validation) for more in worlds]
+        self.worlds = [
+            Contributions(each.points, validation, RADIUS, Units.of(None, len(each)))
+            for each in self.points
+        ]
+
+    def differences(self, runs: int, advance: Advance | None = None) -> tuple[str, ...]:
+        """What differs although the table is the same, in so many replays."""
+        found: dict[str, None] = {}
+        for start in range(0, runs, BLOCK):
+            noise = self.design.noise(Seeded(start))
+            table = self.design.measure(self.worlds[0], Seeded(start)) + noise
+            table.flags.writeable = False
+            for run in range(min(BLOCK, runs - start)):
+                told = dict(self._leaving(run % 2, table, whole=run < 2 * WHOLE))
+                if run == 0:
+                    first = told
+                found |= {name: None for name, each in told.items() if first[name] != each}
+            if advance is not None:
+                advance(min(BLOCK, runs - start))
+        return tuple(f"{name} depend on more than the released table" for name in found)
+
+    def _leaving(self, world: int, table: Integers, *, whole: bool) -> Iterator[tuple[str, Any]]:
+        """All that leaves a release of one of the two data sets that gave this table."""
+        tape = Tape(Seeded(0))
+        self.design.noise(tape)
+        self.design.measure(self.worlds[world], tape)
+        record = dict(self.design.record) | {"published": "prices", "seeded": True}
+        record |= {name: getattr(self.design.setting.budget, name) for name in ("epsilon", "delta")}
+        private, contributions = self.points[world], self.worlds[world]
+        outcome = SeededRelease(self.design, table, record, private, contributions, None)
+        others = slice(len(self.bystanders))
+        yield "the parameters of the noise", tape.asked
+        yield "the record's numbers", json.dumps(record, default=str, sort_keys=True)
+        yield "prices", outcome.price_list.table.tobytes()
+        yield "the values of others", outcome.values[others].tobytes()
+        if whole:
+            yield "the published numbers", outcome.to_json()
+            yield "the errors told to others", outcome.error.deviation[others].tobytes()
+            yield "the personal epsilons of others", outcome.personal_epsilon[others].tobytes()
+
+    def epsilon(self) -> float | None:
+        """The epsilon that this noise leaves for what the canary moves; None for samples."""
+        without, canary = (self.design.measure(world, Seeded(0)) for world in self.worlds)
+        moved, design = (canary - without).astype(np.float64), self.design
+        if isinstance(design, PaperDesign):
+            return None
+        if isinstance(design, CellsDesign):
+            return float(np.abs(moved).sum()) / design.laplace_scale
+        assert isinstance(design, TableDesign)  # noqa: S101 - there are three
+        mu = math.sqrt(float((moved**2).sum())) / design.sigma
+        return gaussian_epsilon(mu, design.setting.budget.delta) if mu > 0 else 0.0
+
+
+def leaks(bait: Bait, runs: int, advance: Advance | None = None) -> tuple[str, ...]:
+    """What leaves beside the table, and whether one point moves it by too much: sentences."""
+    replay = Replay(bait)
+    found, moved = replay.differences(runs, advance), replay.epsilon()
+    claimed = bait.design.setting.budget.epsilon
+    if moved is not None and moved > claimed * (1 + TIGHT):
+        found += (
+            f"one point moves the table so far that its noise leaves epsilon {moved:.3g}, not "
+            f"{claimed:g}",
+        )
+    return found

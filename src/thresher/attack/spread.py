@@ -1,0 +1,74 @@
+"""What the noise alone shows: how large it is, and whether a run had far too little of it.
+
+Once what was measured is taken off, what is left of a release is noise. Its spread says how much
+epsilon is spent at least if the noise has the shape it should have. A single run without noise
+says more than that: it gives everything away, even if it is one of thousands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+Floats = NDArray[np.float64]
+RARE = 0.01  # quiet runs that are expected among all
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The noise as it should be, and what a smaller scale of it would cost."""
+
+    kind: str  # "gaussian" or "laplace"
+    scale: float  # sigma, or the scale of the Laplace distribution
+    epsilon: Callable[[float], float]  # of a scale
+
+    def energy(self, noise: NDArray[np.int64]) -> Floats:
+        """Of each run, one a row: the sum of squares, or of absolute values."""
+        flat = noise.reshape(len(noise), -1).astype(np.float64)
+        return (flat**2 if self.kind == "gaussian" else np.abs(flat)).sum(axis=1)
+
+    def most(self, energy: Floats, numbers: int, alpha: float) -> float:
+        """An upper limit of the scale, too low with probability at most alpha."""
+        error = float(energy.std(ddof=1)) / math.sqrt(len(energy))
+        mean = (float(energy.mean()) - float(ndtri(alpha)) * error) / numbers
+        if self.kind == "gaussian":
+            return math.sqrt(mean)
+        p = (math.sqrt(1 + mean**2) - 1) / mean if mean > 0 else 0.0  # the mean is 2p / (1 - p^2)
+        return -1 / math.log(p) if p > 0 else 0.0
+
+    def quiet(self, energy: Floats, numbers: int) -> tuple[int, float]:
+        """Runs with very little noise, and how many there should be."""
+        wanted = RARE / len(energy)
+        if self.kind == "gaussian":
+            from scipy.stats import chi2
+
+            level, chance = self.scale**2 * float(chi2.ppf(wanted, numbers)), wanted
+        else:
+            below = np.cumsum(_sums(math.exp(-1 / self.scale), numbers))
+            level = max(0.0, float(np.searchsorted(below, wanted, side="right")) - 1)
+            chance = float(below[int(level)])
+        return int((energy <= level).sum()), chance * len(energy)
+
+
+def _sums(p: float, numbers: int) -> Floats:
+    """The law of the sum of absolute values of so many discrete Laplace numbers, its low end."""
+    reach = 1 + math.ceil(numbers * p / (1 - p) + 1)
+    one = 2 * (1 - p) / (1 + p) * p ** np.arange(reach)
+    one[0] /= 2
+    law = np.zeros(reach)
+    law[0] = 1.0
+    for _ in range(numbers):
+        law = np.convolve(law, one)[:reach]
+    return law
+
+
+def too_quiet(found: int, expected: float, alpha: float) -> bool:
+    """Whether so many quiet runs have a probability of at most alpha."""
+    from scipy.stats import poisson
+
+    return found > 0 and float(poisson.sf(found - 1, expected)) <= alpha

@@ -1,0 +1,119 @@
+"""Many releases, with canaries and without: their scores, and how loud each was.
+
+In half of the runs one canary is alone, or nobody is there: what depends on who else is there
+shows. In the other half every canary is in by a coin of its own, so that one release is as good as
+many. The first canary is in exactly half of the runs of either kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.attack.area import Scores
+from thresher.privacy.noise import Noise
+from thresher.progress import Advance
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bits = NDArray[np.bool_]
+
+BATCH = 1 << 15  # numbers drawn at a time
+CHUNK = 2048  # runs scored at a time
+
+
+class Buffered:
+    """The same noise, drawn many numbers at a time: a call of OpenDP takes long to set up."""
+
+    def __init__(self, source: Noise) -> None:
+        self._source = source
+        self._left: dict[tuple[str, float], NDArray[Any]] = {}
+
+    def gaussian(self, sigma: float, size: int) -> Integers:
+        """Discrete Gaussians."""
+        return self._next("gaussian", sigma, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace numbers."""
+        return self._next("laplace", scale, size)
+
+    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+        """Coins."""
+        return self._next("sample", rate, size)
+
+    def _next(self, kind: str, number: float, size: int) -> Any:
+        left = self._left.get((kind, number), ())
+        if len(left) < size:
+            left = getattr(self._source, kind)(number, max(size, BATCH))
+        self._left[kind, number] = left[size:]  # type: ignore[assignment]
+        return left[:size]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mechanism, some canaries, and how to tell from a release which are in."""
+
+    canaries: int
+    release: Callable[[Noise, Bits], Integers]  # of the canaries that are in
+    score: Callable[[Integers], Floats]  # of releases, one a row: a column for each canary
+    noise: Callable[[Integers, Bits], Integers] | None  # of releases for which it can be told
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What came of many releases, one a row."""
+
+    truth: Bits  # which canaries were in
+    crowded: Bits  # whether others than the first were
+    scores: Floats
+    loudness: Floats  # the sum of squares of all numbers released
+    noise: Integers | None  # of the runs for which it can be told
+
+    def first(self, *, inside: bool) -> Floats:
+        """The scores of the first canary."""
+        return self.scores[self.truth[:, 0] == inside, 0]
+
+    def pooled(self) -> Scores:
+        """The scores of all canaries; those of one run are one group."""
+        counted = np.repeat(self.crowded[:, None], self.truth.shape[1], axis=1)
+        counted[:, 0] = True
+        rows = np.repeat(np.arange(len(counted))[:, None], counted.shape[1], axis=1)
+        return Scores(self.scores[counted], self.truth[counted], rows[counted])
+
+    def louder(self) -> Scores:
+        """How loud the runs are where the first canary is alone, or nobody is."""
+        alone = ~self.crowded
+        return Scores(self.loudness[alone], self.truth[alone, 0], np.flatnonzero(alone))
+
+
+def coins(runs: int, canaries: int, random: np.random.Generator) -> tuple[Bits, Bits]:
+    """Which canaries are in, for so many runs with and without the first, and who is crowded."""
+    rows = np.arange(2 * runs)
+    crowded = (rows // 2 % 2 == 1) & (canaries > 1)
+    truth = (random.random((2 * runs, canaries)) < 0.5) & crowded[:, None]
+    truth[:, 0] = rows % 2 == 0
+    return truth, crowded
+
+
+def run_trial(
+    trial: Trial, source: Noise, runs: int, random: np.random.Generator,
+    advance: Advance | None = None,
+) -> Runs:  # fmt: skip
+    """So many releases with the first canary, and as many without it."""
+    truth, crowded = coins(runs, trial.canaries, random)
+    scores, loud, noise = [], [], []
+    for start in range(0, len(truth), CHUNK):
+        part = truth[start : start + CHUNK]
+        outputs = np.array([trial.release(source, row) for row in part])
+        scores.append(trial.score(outputs))
+        loud.append((outputs.reshape(len(part), -1).astype(np.float64) ** 2).sum(axis=1))
+        if trial.noise is not None:
+            noise.append(trial.noise(outputs, part))
+        if advance is not None:
+            advance(len(part))
+    whole = None if trial.noise is None else np.concatenate(noise)
+    return Runs(truth, crowded, np.concatenate(scores), np.concatenate(loud), whole)

@@ -1,0 +1,279 @@
+"""`thresher federate`: a private price list of several silos, none of which shows its points."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from thresher.cli.options import Delimiter, Force, Ignore, argument, given
+from thresher.cli.words import say, show_json, split_names
+from thresher.errors import InputError, printing
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="A private price list of several silos together: nobody sees another's points or counts.",
+)
+
+
+@app.command("key")
+def key(path: Annotated[Path, argument("Where the new key goes.", show_default=False)]) -> None:
+    """Make a key, and print its public part: that goes into the task.
+
+    Example: thresher federate key silo.key
+    """
+    from thresher.federate.keys import Key
+
+    made = Key.create()
+    made.save(path)
+    say(f"wrote {path}: keep it to yourself; its public part is")
+    with printing() as out:
+        out.write(f"{made.public}\n")
+
+
+@app.command("task")
+def task(
+    validation: Annotated[Path, given("The public validation set.")],
+    silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; once for each.")],
+    out: Annotated[Path, given("Where the task goes: .json.")],
+    epsilon: Annotated[float | None, given("The budget's epsilon.")] = None,
+    delta: Annotated[float | None, given("The budget's delta.")] = None,
+    fewest: Annotated[
+        int | None, given("Silos that must survive; the least that is safe if not given.")
+    ] = None,
+    colluding: Annotated[int, given("Silos that may collude with the coordinator.")] = 1,
+    key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
+    label: Annotated[str, given("The column of labels.")] = "y",
+    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    unit: Annotated[
+        Literal["point", "owner", "silo"], given("What is protected; owners within one silo.")
+    ] = "point",
+    points_per_owner: Annotated[
+        int | None, given("About how many points an owner, or a silo, has; public.")
+    ] = None,
+    points: Annotated[
+        int | None, given("About how many points all silos have: says what to expect.")
+    ] = None,
+    name: Annotated[str, given("What it is about, in words.")] = "",
+    reveal_exact_counts: Annotated[
+        bool, given("Add no noise: everyone learns exact sums.", "--reveal-exact-counts")
+    ] = False,
+    ignore: Ignore = None,
+    delimiter: Delimiter = None,
+    force: Force = False,
+) -> None:
+    """Make a task: what is counted, by whom, and at what budget.
+
+    Example: thresher federate task --validation val.csv --silo north=1f0c... --silo south=9a2e...
+    --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
+    """
+    from thresher.federate.keys import Key
+    from thresher.federate.tasks import Task
+    from thresher.federate.terms import least_survivors
+    from thresher.files import check_free
+    from thresher.tables.labeled import read_labeled
+
+    check_free(out, [validation, key], force=force)
+    X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
+    X_val = _without(X_val, ignore)
+    silos = dict(_named(each) for each in silo)
+    parties: dict[str, Any] = {
+        "silos": silos, "key": Key.load(key), "colluding": colluding, "radius": radius,
+        "metric": metric, "name": name,
+        "fewest": least_survivors(len(silos), colluding) if fewest is None else fewest,
+    }  # fmt: skip
+    if reveal_exact_counts:
+        made = Task.create_revealing_exact_counts(X_val, y_val, **parties)
+    else:
+        if epsilon is None or delta is None:
+            raise InputError("a task needs epsilon and delta: its noise follows from them")
+        made = Task.create(
+            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit,
+            points_per_owner=points_per_owner, **parties,
+        )  # fmt: skip
+    made.save(out)
+    _describe(made)
+    if points is not None and made.is_private:
+        plan = made.plan(points)
+        say(f"expected relative error {plan.relative_error:.3g}, if all silos survive")
+    with printing() as stdout:
+        stdout.write(f"{made.digest}\n")
+
+
+@app.command("coordinate")
+def coordinate(
+    task: Annotated[Path, given("The task.")],
+    key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
+    out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
+    host: Annotated[str, given("Where to listen; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    port: Annotated[int, given("0 takes a free one.")] = 0,
+    wait: Annotated[float, given("Seconds that silos have for each step.")] = 120.0,
+    arrive: Annotated[float, given("Seconds that silos have to arrive.")] = 3600.0,
+    report: Annotated[Path | None, given("Where the public page goes: .html.")] = None,
+    force: Force = False,
+) -> None:
+    """Wait for the silos of a task, add up what they send, and write the price list.
+
+    Example: thresher federate coordinate --task task.json --key coordinator.key --port 8742
+    """
+    from thresher.federate.coordinator import Coordinator
+    from thresher.federate.keys import Key
+    from thresher.federate.tasks import Task
+    from thresher.files import check_free
+
+    check_free(out, [task, key], force=force)
+    known = Task.load(task)
+    _describe(known)
+    more = {"host": host, "port": port, "wait": wait, "first_wait": arrive}
+    with Coordinator(known, key=Key.load(key), tell=say, **more) as running:  # type: ignore[arg-type]
+        say(f"listening at {running.url}")
+        found = running.run()
+    _write(found, out, report, force=force)
+
+
+@app.command("join")
+def join(
+    url: Annotated[str, argument("Where the coordinator listens, such as http://host:8742.")],
+    points: Annotated[Path, given("Your points, which stay here.")],
+    key: Annotated[Path, given("Your key.")],
+    digest: Annotated[
+        str | None, given("The task's digest, as you compared it with the other silos.")
+    ] = None,
+    ledger: Annotated[Path | None, given("Your ledger: charged before anything leaves.")] = None,
+    label: Annotated[str, given("The column of labels.")] = "y",
+    owner: Annotated[str | None, given("The column of owners, if the task protects them.")] = None,
+    out: Annotated[Path | None, given("Where the values of your points go: .csv, private.")] = None,
+    out_prices: Annotated[Path | None, given("Where the price list goes.")] = None,
+    reveal_exact_counts: Annotated[
+        bool, given("Take part in a task without noise.", "--reveal-exact-counts")
+    ] = False,
+    ignore: Ignore = None,
+    delimiter: Delimiter = None,
+    force: Force = False,
+) -> None:
+    """Count your own points, send them masked and with noise, and value them at home.
+
+    Without --digest the task is shown, and nothing is sent. Compare its digest with the other
+    silos over another channel, such as the telephone: a coordinator could invent the others.
+
+    Example: thresher federate join http://host:8742 --points mine.csv --key silo.key
+    --digest 834cf4bf... --ledger ledger.db --out values.csv
+    """
+    from thresher.federate.http_client import Link, fetch_task
+    from thresher.federate.keys import Key
+    from thresher.federate.silo import PATIENCE, Silo
+    from thresher.federate.tasks import Task
+    from thresher.files import check_free
+    from thresher.tables.labeled import read_private
+
+    for target in (out, out_prices):
+        if target is not None:
+            check_free(target, [points, key], force=force)
+    known = Task.read(fetch_task(Link(url, PATIENCE)))
+    _describe(known)
+    if digest is None:
+        say(f"its digest is {known.digest}")
+        say("nothing was sent: compare the digest with the other silos, then add --digest")
+        raise typer.Exit(2)
+    private = read_private(points, label, owner, delimiter=delimiter)
+    X = _like(private.X, known.validation.columns, ignore, owner)
+    if ledger is None and known.is_private:
+        say("no ledger was given: nothing adds up what is released about these points")
+    silo = Silo(
+        X, private.y, key=Key.load(key), approve=digest, owners=private.owners, ledger=ledger,
+        reveal_exact_counts=reveal_exact_counts,
+    )  # fmt: skip
+    found = silo.join(url)
+    prices = getattr(found, "price_list", found)
+    if out_prices is not None:
+        prices.save(out_prices)
+        say(f"wrote {out_prices}")
+    if out is not None:
+        values = found.values if prices is not found else prices.values(X, private.y)
+        _write_values(out, values.tolist())
+        say(f"wrote {out}")
+    say("the round is complete")
+
+
+@app.command("demo")
+def demo(
+    silos: Annotated[int, given("How many silos take part, each a process.")] = 5,
+    out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
+    force: Force = False,
+) -> None:
+    """Play a round on this machine: every silo is a process with its own part of the digits.
+
+    Example: thresher federate demo --silos 5 --out prices.json
+    """
+    from thresher.federate.demo import play_demo
+    from thresher.files import check_free
+
+    check_free(out, [], force=force)
+    _write(play_demo(silos, say), out, None, force=force)
+
+
+def _describe(task: Any) -> None:
+    """Say what a silo agrees to."""
+    terms = task.terms
+    about = f": {terms['name']}" if terms["name"] else ""
+    say(f"{task!r}{about}")
+    for name, public in sorted(terms["silos"].items()):
+        say(f"silo {name}: {public}")
+    say(f"validation set: {terms['validation_points']} points, {terms['validation_digest']}")
+    if task.is_private:
+        excess = task.excess(len(terms["silos"]))
+        say(f"noise: {excess:.3g} times the variance that a trusted server would need")
+
+
+def _write(found: Any, out: Path, report: Path | None, *, force: bool) -> None:
+    prices = getattr(found, "price_list", found)
+    prices.save(out)
+    say(f"wrote {out}")
+    if prices is found:
+        return
+    if report is not None:
+        found.report(report, force=force)
+        say(f"wrote {report}")
+    if not math.isnan(found.relative_error):
+        say(f"expected relative error {found.relative_error:.3g}")
+    show_json(dict(found.record))
+
+
+def _named(given_silo: str) -> tuple[str, str]:
+    name, equals, public = given_silo.partition("=")
+    if not equals:
+        raise InputError(f"silo must be like NAME=PUBLIC-KEY, got {given_silo!r}")
+    return name, public
+
+
+def _without(X: Any, ignore: str | None) -> Any:
+    names = [name for name in split_names(ignore) if name in getattr(X, "column_names", [])]
+    return X.drop_columns(names) if names else X
+
+
+def _like(X: Any, columns: Any, ignore: str | None, owner: str | None) -> Any:
+    """The points with the columns of the validation set, in its order."""
+    if columns is None or not hasattr(X, "column_names"):
+        return X
+    import pyarrow as pa
+
+    from thresher.tables.labeled import same_columns
+
+    empty = pa.table({name: pa.array([], pa.float64()) for name in columns})
+    left_out = [*split_names(ignore), *([] if owner is None else [owner])]
+    return same_columns(X, empty, left_out)[0]
+
+
+def _write_values(path: Path, values: list[float]) -> None:
+    from thresher.files import write_whole
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            rows = [("row", "value"), *enumerate(values)]
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+    write_whole(path, write, private=True)

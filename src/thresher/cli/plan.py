@@ -1,0 +1,108 @@
+"""`thresher plan`: what a private release would cost and how good it would be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from thresher.cli.options import Delimiter, Ignore, given
+from thresher.cli.words import say, show_json, split_names
+from thresher.errors import InputError
+
+
+def plan(
+    validation: Annotated[Path, given("The public validation set.")],
+    points: Annotated[int, given("About how many points there will be: public, or a guess.")],
+    epsilon: Annotated[str, given("Budgets to compare, such as 0.5 or 0.1,0.5,1.")] = "0.1,0.5,1,4",
+    delta: Annotated[float, given("The delta of each budget; cells need none.")] = 1e-6,
+    label: Annotated[str, given("The column of labels.")] = "y",
+    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    mechanisms: Annotated[str, given("Which to compare: table, cells, paper.")] = "table,cells",
+    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    points_per_owner: Annotated[
+        int | None, given("If owners are protected: about how many points each has.")
+    ] = None,
+    ignore: Ignore = None,
+    plot: Annotated[Path | None, given("Where curves are drawn: .svg, .png or .pdf.")] = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Say what a private release would cost and how good it would be, before anything is spent.
+
+    Made-up points, drawn from the public validation set, are released by each mechanism with each
+    budget. No private file is read. The table has the expected error of values, how well their
+    order agrees with the exact one (1 is perfect; a score that costs nothing is shown beside it),
+    and the price: epsilon if a point is added or removed, if it is replaced, and mu^2, which a
+    ledger adds up.
+
+    Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
+    """
+    from thresher.privacy.plan import plan_release
+    from thresher.tables.labeled import read_labeled, same_columns
+
+    if plot is not None:
+        from thresher.attack.plots import check_kind
+
+        check_kind(plot)
+    budgets = _budgets(epsilon)
+    X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
+    X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
+    rows = [
+        _row(budget, each)
+        for budget in budgets
+        for each in plan_release(
+            X_val, y_val, points=points, epsilon=budget, delta=delta, radius=radius, metric=metric,
+            adjacency=adjacency, mechanisms=split_names(mechanisms),
+            points_per_owner=points_per_owner,
+        )
+    ]  # fmt: skip
+    for line in _table(rows):
+        say(line)
+    show_json({"points": points, "delta": delta, "plans": rows})
+    if plot is not None:
+        from thresher.plan_figure import save_plans
+
+        save_plans(rows, plot)
+        say(f"wrote {plot}")
+
+
+def _budgets(text: str) -> list[float]:
+    try:
+        return sorted({float(each) for each in split_names(text)})
+    except ValueError:
+        raise InputError(f"--epsilon must be numbers such as 0.1,0.5,1, got {text!r}") from None
+
+
+def _row(epsilon: float, plan: Any) -> dict[str, Any]:
+    """What is told of one mechanism and budget; None where nothing can be told."""
+    told = {
+        "relative_error": plan.relative_error,
+        "rank_agreement": plan.rank_agreement,
+        "zero_budget": plan.zero_budget,
+    }
+    known = {name: None if number != number else number for name, number in told.items()}  # noqa: PLR0124
+    price = {name: plan.record[f"epsilon_{name}"] for name in ("add_remove", "replace_one")}
+    return {
+        "epsilon": epsilon, "mechanism": plan.mechanism, **known, "is_noise": plan.is_noise,
+        "bound": plan.record["bound"], **price, "mu_squared": plan.mu_squared,
+    }  # fmt: skip
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    names = {
+        "epsilon": "epsilon", "mechanism": "mechanism", "relative_error": "error",
+        "rank_agreement": "ranks", "zero_budget": "ranks, no budget", "add_remove": "add/remove",
+        "replace_one": "replace", "mu_squared": "mu^2",
+    }  # fmt: skip
+    cells = [list(names.values()), *([_cell(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+    noise = [", ".join(f"{row['mechanism']} at {row['epsilon']:g}" for row in rows
+                       if row["is_noise"])]  # fmt: skip
+    return lines + [f"mere noise: {each}" for each in noise if each]
+
+
+def _cell(entry: Any) -> str:
+    if entry is None:
+        return "unknown"
+    return entry if isinstance(entry, str) else f"{entry:.3g}"

@@ -1,0 +1,48 @@
+"""Values without anyone who holds all the points: silos count at home, and a noisy sum leaves.
+
+`Task` says what is counted, by whom and at what budget. `Coordinator` adds up; each `Silo` counts
+its own points and values them at home. docs/federation.md has the protocol and what it claims.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from thresher.federate.coordinator import Coordinator
+    from thresher.federate.keys import Key
+    from thresher.federate.plausibility import Plausibility, check_plausibility
+    from thresher.federate.primitives import ProtocolError
+    from thresher.federate.silo import Silo
+    from thresher.federate.tasks import Task
+
+_LATER = {
+    "Coordinator": "coordinator",
+    "Key": "keys",
+    "Plausibility": "plausibility",
+    "ProtocolError": "primitives",
+    "Silo": "silo",
+    "Task": "tasks",
+    "check_plausibility": "plausibility",
+}
+__all__ = [
+    "Coordinator",
+    "Key",
+    "Plausibility",
+    "ProtocolError",
+    "Silo",
+    "Task",
+    "check_plausibility",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:  # only when asked for: the protocol itself needs no accountant
+        module = import_module(f"thresher.federate.{_LATER[name]}")
+        found = globals()[name] = getattr(module, name)
+        return found
+    message = f"module 'thresher.federate' has no attribute {name!r}"
+    raise AttributeError(message)

@@ -1,0 +1,84 @@
+"""`Coordinator`: opens a round of a task over HTTP, adds up, and publishes the release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Self
+
+from thresher.checks import check_count, check_number
+from thresher.federate.coordinator_round import CoordinatorRound
+from thresher.federate.http_server import RoundServer
+from thresher.federate.keys import Key
+from thresher.federate.outcome import Holding, outcome
+from thresher.federate.primitives import ProtocolError
+from thresher.federate.tasks import Task
+
+LINGER = 30.0  # seconds that silos have to fetch the result
+
+
+class Coordinator:
+    """Adds up what silos count, and sees the noisy sum alone; use it in a `with` block.
+
+    Parameters
+    ----------
+    task
+        The task, made with `key`.
+    key
+        The coordinator's key.
+    host, port
+        Where to listen: by default on this machine alone, at a free port.
+    wait
+        Seconds that silos have for each step; those who are late are left out.
+    first_wait
+        Seconds that silos have to arrive.
+    tell
+        Called with words about the progress.
+
+    Examples
+    --------
+    docs/federation.md has a round of three silos.
+    """
+
+    def __init__(
+        self, task: Task, *, key: Key, host: str = "127.0.0.1", port: int = 0, wait: float = 120.0,
+        first_wait: float = 3600.0, tell: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.task = task
+        self._round = CoordinatorRound(task.protocol, key.secret)
+        self._server = RoundServer(
+            self._round, json.dumps(task.document()).encode(), host=host,
+            port=check_count("port", port, least=0),
+            wait=check_number("wait", wait, least=0.01, most=1e6),
+            first_wait=check_number("first_wait", first_wait, least=0.01, most=1e6), tell=tell,
+        )  # fmt: skip
+
+    @property
+    def url(self) -> str:
+        """Where silos join."""
+        return self._server.url
+
+    def run(self) -> Any:
+        """Wait for the silos; the `Release`, or a price list if the task reveals exact counts.
+
+        Raises `ProtocolError` if too few silos are left at a step: then nothing was opened, and
+        another `Coordinator` can try again.
+        """
+        self._server.run()
+        found = self._round
+        if found.result is None:
+            self._server.linger(0.5)  # so that silos learn why
+            raise ProtocolError(f"the round failed: {found.failure}")
+        self._server.linger(LINGER)
+        holding = Holding.none(self.task)
+        return outcome(self.task, found.result, found.survivors, found.round, holding)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,74 @@
+"""Keys that say who somebody is: Ed25519, one a silo and one for the coordinator."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from thresher.errors import InputError
+from thresher.federate import primitives
+from thresher.files import reading, write_whole
+
+FORMAT = "thresher.key/1"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A secret key; `public` is what others need of it.
+
+    Examples
+    --------
+    >>> key = Key.create()
+    >>> len(key.public), key
+    (64, Key(...))
+    """
+
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.secret, bytes) or len(self.secret) != primitives.KEY_BYTES:
+            raise InputError("a key has 32 bytes: use Key.create or Key.load")
+
+    def __repr__(self) -> str:
+        return f"Key({self.public[:8]}...)"
+
+    @classmethod
+    def create(cls) -> Key:
+        """A new key, from the operating system's entropy."""
+        return cls(primitives.system_entropy(primitives.KEY_BYTES))
+
+    @property
+    def public(self) -> str:
+        """The public key, as 64 hexadecimal digits: tell it to those who make the task."""
+        return primitives.public_signing_key(self.secret).hex()
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a new file that only you can read."""
+        text = json.dumps({"format": FORMAT, "public": self.public, "secret": self.secret.hex()})
+        write_whole(
+            path,
+            lambda temporary: temporary.write_text(f"{text}\n", encoding="utf-8"),
+            replace=False,
+            private=True,
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Key:
+        """The key in a file that `save` wrote."""
+        with reading(path, "key") as found:
+            document = json.loads(found.read_text(encoding="utf-8"))
+            if not isinstance(document, dict) or document.get("format") != FORMAT:
+                raise InputError(f"its format is not {FORMAT}")
+            return cls(bytes.fromhex(document["secret"]))
+
+
+def check_public(name: str, key: object) -> bytes:
+    """The bytes of a public key in hexadecimal."""
+    try:
+        found = bytes.fromhex(key) if isinstance(key, str) else b""
+    except ValueError:
+        found = b""
+    if len(found) != primitives.KEY_BYTES or found.hex() != key:
+        raise InputError(f"{name} must be a public key of 64 hexadecimal digits, got {key!r}")
+    return found

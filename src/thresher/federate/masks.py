@@ -1,0 +1,55 @@
+"""Masks that hide an upload, modulo 2^64.
+
+Silo i adds one stream for each other silo j that takes part: plus where i < j, minus where i > j,
+so that these cancel in the sum. It also adds a stream of its own, whose seed is opened for the
+silos that survive only. Without that self mask, an upload that arrives after its pairwise masks
+were opened would lie bare.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+import numpy as np
+
+from thresher.federate import primitives
+from thresher.federate.primitives import Stream, Words, agree, derive
+
+
+def self_mask(seed: bytes, silo: int, size: int, *, salt: bytes, stream: Stream) -> Words:
+    """The mask of one silo alone."""
+    return stream(derive(seed, "self mask", salt=salt, about=struct.pack(">H", silo)), size)
+
+
+def pair_mask(
+    secret: bytes, public: bytes, pair: tuple[int, int], size: int, *, salt: bytes, stream: Stream
+) -> Words:
+    """The mask that two silos share; one end's secret and the other's public key give it."""
+    about = struct.pack(">HH", *sorted(pair))
+    return stream(derive(agree(secret, public), "pair mask", salt=salt, about=about), size)
+
+
+def pair_masks(
+    secret: bytes, silo: int, others: Iterable[tuple[int, bytes]], size: int,
+    *, salt: bytes, stream: Stream = primitives.stream,
+) -> Words:  # fmt: skip
+    """What a silo adds for its masks with `others`, each a number and its public key."""
+    total = np.zeros(size, np.uint64)
+    for other, public in others:
+        mask = pair_mask(secret, public, (silo, other), size, salt=salt, stream=stream)
+        if silo < other:
+            total += mask
+        else:
+            total -= mask
+    return total
+
+
+def to_words(table: object) -> Words:
+    """Whole numbers modulo 2^64."""
+    return np.ascontiguousarray(table, np.int64).ravel().view(np.uint64)
+
+
+def to_numbers(words: Words) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The whole numbers between -2^63 and 2^63 - 1 that words modulo 2^64 stand for."""
+    return words.view(np.int64)

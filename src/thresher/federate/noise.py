@@ -1,0 +1,42 @@
+"""Shares of noise: how much each silo adds, and what all of it together is.
+
+Of k survivors t may collude, and they know their own shares. So each silo adds a discrete Gaussian
+of variance sigma^2 / (k - t): those of the k - t others already hide what sigma hides (T12 of
+docs/privacy.md). If all n silos survive, the sum has n / (k - t) times the variance.
+"""
+
+from __future__ import annotations
+
+import math
+
+from thresher.errors import InputError, option
+from thresher.privacy.accountants import check_sigma
+
+LEAST_VARIANCE = 16.0  # of a share: sums are then discrete Gaussians up to a factor 1 +- 10^-67
+
+
+def share_sigma(sigma: float, fewest: int, colluding: int) -> float:
+    """Sigma of one silo's share of the noise."""
+    variance = sigma**2 / (fewest - colluding)
+    if variance < LEAST_VARIANCE:
+        raise InputError(
+            f"a share of the noise would have variance {variance:.3g} in whole numbers, at least "
+            f"{LEAST_VARIANCE:g} is needed: use a smaller {option('epsilon')}"
+        )
+    return math.sqrt(variance)
+
+
+def noise_excess(silos: int, fewest: int, colluding: int) -> float:
+    """The variance of the noise of so many silos, over that which the guarantee counts on.
+
+    Examples
+    --------
+    >>> noise_excess(50, 40, 10)
+    1.6666666666666667
+    """
+    return silos / (fewest - colluding)
+
+
+def check_total(sigma: float, excess: float) -> None:
+    """Refuse noise that could wrap around 64 bits."""
+    check_sigma(sigma * math.sqrt(excess))

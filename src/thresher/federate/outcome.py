@@ -1,0 +1,88 @@
+"""What comes of a round: the noisy sum as a `Release`, like that of a central one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.federate.tasks import Task
+from thresher.price_list import PriceList
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.dp_tknn import release_record, table_digest
+from thresher.privacy.names import number_owners, read_owners
+from thresher.privacy.private_points import PrivatePoints, read_points
+from thresher.privacy.release import Release
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The points of one silo, as the task counts them; the coordinator has none."""
+
+    private: PrivatePoints
+    contributions: Contributions
+    owners: tuple[Hashable, ...] | None
+
+    @classmethod
+    def of(cls, task: Task, X: Any, y: Any, owners: Any = None) -> Holding:
+        """Read points; refuses only what is wrong with shapes and types."""
+        known = read_owners(owners)
+        owned = None if known is None else np.array([each is not None for each in known], bool)
+        private = read_points(X, y, task.validation, owned)
+        numbers = None if known is None else number_owners(known)[private.where]
+        if task.terms["unit"] == "silo":
+            numbers = np.zeros(len(private), np.int64)
+        units = Units.of(numbers, len(private))
+        counted = Contributions(private.points, task.validation, task.terms["radius"], units)
+        return cls(private, counted, known)
+
+    @classmethod
+    def none(cls, task: Task) -> Holding:
+        """No points at all."""
+        rows = task.validation.rows
+        assert rows is not None  # noqa: S101 - tasks have features
+        labels = np.array(list(task.validation.classes.labels), object)[:0]
+        return cls.of(task, np.zeros((0, rows.width)), labels.tolist())
+
+    def table(self, task: Task) -> Integers:
+        """What this silo adds to the sum, before noise."""
+        if task.is_private:
+            return task.design.footprint(self.contributions)
+        return self.contributions.counts(np.ones(len(self.contributions.units), np.int64))
+
+
+def outcome(
+    task: Task, words: Integers, survivors: Sequence[int], round: bytes, holding: Holding,  # noqa: A002
+    *, seeded: bool = False, ledger: dict[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """The release of a round, or the exact price list where the task reveals exact counts."""
+    table = np.array(words).reshape(2, -1)
+    if not task.is_private:
+        counts = table[0].astype(np.float64), table[1].astype(np.float64)
+        return PriceList.of_counts(
+            task.validation, task.terms["radius"], counts, task.terms["semivalue"]
+        )
+    design = replace(task.design, excess=task.excess(len(survivors)))
+    names = task.protocol.names
+    record = release_record(design, "", seeded=seeded) | {
+        "unit": task.terms["unit"],
+        "federated": True,
+        "task_digest": task.digest,
+        "round": round.hex(),
+        "silos": len(names),
+        "survivors": [names[each] for each in survivors],
+        "fewest": task.terms["fewest"],
+        "colluding": task.terms["colluding"],
+        "noise_excess": design.excess,
+        "sigma_counted": design.sigma / design.scale,
+        "epsilon_two_silos": task.epsilon_two_silos,
+        "ledger": ledger,
+        "table_digest": table_digest(table),
+        "published": "prices",
+    }
+    return Release(design, table, record, holding.private, holding.contributions, holding.owners)

@@ -1,0 +1,80 @@
+"""Whether a federated release can be what so many points add up to: a cheap look for lies.
+
+A silo can lie, and nothing in the protocol shows it. But a point adds at most one to either count
+of a validation point, so counts of more than all points together prove that somebody lied. How far
+the total mass is from what the validation set suggests is a hint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.checks import check_count
+from thresher.errors import InputError
+from thresher.privacy.release import Release, SeededRelease
+
+DEVIATIONS = 6.0  # of the noise, beyond which an excess is no accident: 1 in 10^9 for each number
+FACTOR = 3.0  # more than so many times what is expected, or less than one part in so many
+
+
+@dataclass(frozen=True)
+class Plausibility:
+    """How the mass of a release compares with a public number of points.
+
+    Parameters
+    ----------
+    per_point
+        The mean mass of a point: near validation points, as clipped.
+    expected
+        What the validation set suggests for it.
+    deviation
+        What noise alone moves `per_point` by.
+    impossible
+        Validation points with counts beyond the number of points, or below zero: noise aside,
+        each of them proves a lie.
+    """
+
+    per_point: float
+    expected: float
+    deviation: float
+    impossible: int
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether nothing is impossible, and the mass is within a factor of 3 of the expected."""
+        slack = DEVIATIONS * self.deviation
+        low, high = self.expected / FACTOR - slack, self.expected * FACTOR + slack
+        return not self.impossible and low <= self.per_point <= high
+
+
+def check_plausibility(release: Release | SeededRelease, points: int) -> Plausibility:
+    """Compare a release with the public number of points in all silos together.
+
+    Parameters
+    ----------
+    release
+        A federated release.
+    points
+        How many points all silos say they have.
+
+    Notes
+    -----
+    A lie of the size of what a silo honestly holds is not found. It needs a prior: the validation
+    set with features.
+    """
+    design: Any = release._design
+    if release.record["mechanism"] != "table" or design.public is None:
+        raise InputError("release must be one of the table mechanism, with features")
+    number = check_count("points", points)
+    table, scale = release.table / design.scale, design.drawn_sigma / design.scale
+    counts = table.sum(axis=0)
+    far = DEVIATIONS * np.sqrt(2) * scale
+    impossible = int(((counts > number + far) | (counts < -far)).sum())
+    units = number / (design.setting.points_per_owner or 1)
+    expected = float((design.kept_shares() * design.owner_mean()).sum())
+    return Plausibility(
+        float(table.sum()) / units, expected, scale * np.sqrt(table.size) / units, impossible
+    )

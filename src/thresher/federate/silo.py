@@ -1,0 +1,129 @@
+"""`Silo`: counts its own points at home, adds its share of the noise, and sends a masked table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import InputError
+from thresher.federate.http_client import Link, fetch_task, play
+from thresher.federate.keys import Key
+from thresher.federate.outcome import Holding, Integers, outcome
+from thresher.federate.silo_round import SiloRound
+from thresher.federate.tasks import Task
+from thresher.privacy.dp_tknn import ledger_cost, release_record
+from thresher.privacy.ledger import Ledger, Receipt
+from thresher.privacy.noise import Noise
+from thresher.privacy.tabled_noise import TabledSystem
+
+PATIENCE = 60.0  # seconds without an answer of the coordinator
+WAIT = 3600.0  # seconds for one step
+
+
+class Silo:
+    """One party with points of its own, which never leave.
+
+    Parameters
+    ----------
+    X, y
+        The silo's points, as in `dp_tknn_shapley`.
+    key
+        The silo's key, whose public part is in the task.
+    approve
+        The task that this silo takes part in: the `Task` itself, or its digest as you compared it
+        with the other silos. Without it, whoever runs the coordinator could invent the others.
+    owners
+        The owner of each point, if the task protects owners.
+    ledger
+        A `Ledger` or its path, charged before anything leaves this silo.
+    reveal_exact_counts
+        Say so to take part in a task without noise.
+    """
+
+    def __init__(
+        self, X: Any, y: Any, *, key: Key, approve: Task | str, owners: Any = None,
+        ledger: str | Path | Ledger | None = None, reveal_exact_counts: bool = False,
+        noise: Noise | None = None,
+    ) -> None:  # fmt: skip
+        self._points, self._key = (X, y, owners), key
+        self._approved = approve if isinstance(approve, str) else approve.digest
+        self._ledger = Ledger.open(ledger) if isinstance(ledger, str | Path) else ledger
+        self._noise, self._reveal = noise or TabledSystem(), reveal_exact_counts
+        self._receipt: Receipt | None = None
+        self.bytes_sent = 0
+
+    def join(self, url: str, *, patience: float = PATIENCE, wait: float = WAIT) -> Any:
+        """Take part in the round at `url`; the release, with the values of this silo's points.
+
+        Raises `ProtocolError` if the coordinator or another silo does not follow the protocol, or
+        the round fails, and `BudgetError` if the release does not fit the ledger. Then nothing has
+        left but keys and sealed shares of keys.
+        """
+        link = Link(url, patience)
+        task = self.check(Task.read(fetch_task(link)))
+        holding = self._holding(task)
+        number = task.protocol.number_of(bytes.fromhex(self._key.public))
+
+        def start(opening: bytes) -> SiloRound:
+            return SiloRound(
+                task.protocol, self._key.secret, opening,
+                lambda name: self._contribution(task, holding, name),
+            )  # fmt: skip
+
+        *_, done = play(link, start, number, task.protocol.longest, wait)
+        self.bytes_sent = link.sent
+        return self._outcome(task, done, holding)
+
+    def check(self, task: Task) -> Task:
+        """The task, if it is the one that this silo approves of."""
+        if task.digest != self._approved:
+            raise InputError(
+                f"the coordinator's task has the digest {task.digest}, this silo approves of "
+                f"{self._approved}: ask the other silos which one is theirs"
+            )
+        if not task.is_private and not self._reveal:
+            raise InputError(
+                "the task has no noise: everyone would learn exact counts of all silos together; "
+                "pass reveal_exact_counts=True if that is what you want"
+            )
+        if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
+            raise InputError(
+                f"the task protects each {task.terms['unit']}: owners must be given for owners "
+                "and for nothing else"
+            )
+        return task
+
+    def _holding(self, task: Task) -> Holding:
+        X, y, owners = self._points
+        return Holding.of(task, X, y, owners)
+
+    def _contribution(self, task: Task, holding: Holding, name: bytes) -> Integers:
+        """Charge the ledger, draw the share of the noise, and only then count."""
+        if not task.is_private:
+            return holding.table(task)
+        self._charge(task, name)
+        entries = task.protocol.entries
+        noise = self._noise.gaussian(task.share_sigma, entries)
+        return np.asarray(holding.table(task).ravel() + noise, np.int64)
+
+    def _charge(self, task: Task, name: bytes) -> None:
+        if self._ledger is None:
+            return
+        record = release_record(task.design, "", seeded=False) | {"task_digest": task.digest}
+        book, cost = self._ledger, ledger_cost(self._ledger, task.design)
+        if task.terms["unit"] == "silo":  # another owner in it moves it as another point does: T9
+            cost = task.design.cost(book.adjacency, "point", book.filter)
+        self._receipt = book.charge(f"federated round {name.hex()}", cost, record)
+
+    def _outcome(self, task: Task, done: SiloRound, holding: Holding) -> Any:
+        assert done.result is not None  # noqa: S101 - by the last stage
+        receipt, entry = self._receipt, None
+        if receipt is not None:
+            entry = {"entry": receipt.seq, "head": receipt.head}
+        found = outcome(task, done.result, done.survivors, done.round, holding, ledger=entry)
+        if self._ledger is not None and receipt is not None:
+            body = {"record": dict(found.record), "table": found.table.tolist()}
+            self._ledger.complete(f"federated round {done.round.hex()}", receipt, body)
+        return found

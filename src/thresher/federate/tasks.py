@@ -1,0 +1,315 @@
+"""A task: what is counted, by whom, at what budget; signed, and named by its digest.
+
+All parties hold the same terms, and the digest of them goes into every message. So before a silo
+takes part, its owner compares the digest with the other silos over another channel: whoever only
+asks the coordinator might be shown a roster of strangers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from thresher.arrays import pack_array, unpack_array
+from thresher.checks import check_choice, check_count, check_radius, check_text
+from thresher.errors import InputError, option
+from thresher.federate import primitives
+from thresher.federate.keys import Key, check_public
+from thresher.federate.noise import check_total, noise_excess, share_sigma
+from thresher.federate.terms import Terms, check_numbers
+from thresher.files import reading, write_whole
+from thresher.games.semivalues import check_semivalue, semivalue_name
+from thresher.inputs import Validation, check_validation, kept
+from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
+from thresher.privacy.design import Setting, Unit, check_points_per_owner
+from thresher.privacy.plan import Plan, plan_design
+from thresher.privacy.prior import Public
+from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.sides.ball import BALL, BallSide
+from thresher.sides.stored import stored_side
+
+FORMAT = "thresher.task/1"
+FederatedUnit = Literal["point", "owner", "silo"]
+NOISY, EXACT = "noisy counts", "exact counts"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a federated release is about; made by `Task.create`, signed by the coordinator.
+
+    Attributes
+    ----------
+    terms
+        All that the digest covers, as JSON: budget, bound, radius, roster and the digest of the
+        validation set.
+    validation
+        The validation set itself.
+    signature
+        The coordinator's.
+    """
+
+    terms: Mapping[str, Any]
+    validation: Validation
+    signature: bytes
+
+    @classmethod
+    def create(
+        cls, X_val: Any, y_val: Any, *, silos: Mapping[str, str], key: Key, epsilon: float,
+        delta: float, fewest: int, colluding: int = 1, radius: float = 0.5,
+        metric: str = "cosine", classes: Any = None, unit: FederatedUnit = "point",
+        bound: int | Literal["usual", "certified"] = "usual", adjacency: str = "add-remove",
+        semivalue: Any = "shapley", points_per_owner: int | None = None, name: str = "",
+    ) -> Task:  # fmt: skip
+        """A task for a private release.
+
+        Parameters
+        ----------
+        X_val, y_val, radius, metric, classes, epsilon, delta, adjacency, semivalue
+            As in `dp_tknn_shapley`; all of them are public.
+        silos
+            The public key of each silo, by its name.
+        key
+            The coordinator's key.
+        fewest
+            k: below so many survivors the round fails and nothing is opened.
+        colluding
+            t: how many silos may collude with the coordinator, the observer among them. Needs
+            2 k > n + t.
+        unit
+            What is protected: a "point", an "owner" with all points in one silo (silos then name
+            owners), or a "silo" as a whole.
+        bound
+            B, as in `thresher.privacy.Table`.
+        points_per_owner
+            About how many points an owner, or a silo, has: a public number, or a guess.
+        name
+            What it is about, in words.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X_val = np.random.default_rng(0).normal(size=(100, 2))
+        >>> keys = {name: Key.create() for name in ("north", "south", "west")}
+        >>> task = Task.create(
+        ...     X_val, X_val[:, 0] > 0, silos={name: key.public for name, key in keys.items()},
+        ...     key=Key.create(), epsilon=1, delta=1e-6, fewest=3,
+        ... )
+        >>> task
+        Task(3 silos, 3 must survive, 1 may collude, epsilon=1, delta=1e-06, protects each point)
+        """
+        validation = kept(
+            check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        )
+        known = check_choice(option("unit"), unit, get_args(FederatedUnit))
+        setting = Setting(
+            validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
+            _setting_unit(known), check_semivalue(semivalue),
+            check_points_per_owner(points_per_owner, owners=known != "point"),
+        )  # fmt: skip
+        design = Table(bound=bound).design(setting)
+        budget = {
+            "epsilon": setting.budget.epsilon,
+            "delta": setting.budget.delta,
+            "adjacency": setting.adjacency,
+            "bound": design.bound,
+            "scale": design.scale,
+            "sigma": design.sigma,
+        }
+        about = {"reveals": NOISY, "unit": known, "points_per_owner": setting.points_per_owner}
+        parties = _parties(silos, key, fewest, colluding, name)
+        return cls._signed(
+            parties | about | budget, validation, setting.radius, setting.semivalue, key
+        )
+
+    @classmethod
+    def create_revealing_exact_counts(
+        cls, X_val: Any, y_val: Any, *, silos: Mapping[str, str], key: Key, fewest: int,
+        colluding: int = 1, radius: float = 0.5, metric: str = "cosine", classes: Any = None,
+        semivalue: Any = "shapley", name: str = "",
+    ) -> Task:  # fmt: skip
+        """A task without noise: everyone learns the exact sums of all silos' counts.
+
+        No silo's own counts are seen, but nothing protects a point, an owner or a silo: whoever
+        knows all points but one learns that one. Parameters are as in `create`.
+        """
+        validation = kept(
+            check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        )
+        parties = _parties(silos, key, fewest, colluding, name)
+        about = {"reveals": EXACT, "unit": "none"}
+        return cls._signed(
+            parties | about, validation, check_radius(radius), check_semivalue(semivalue), key
+        )
+
+    @classmethod
+    def _signed(
+        cls, terms: dict[str, Any], validation: Validation, radius: float, semivalue: Any, key: Key
+    ) -> Task:
+        side = BallSide(validation, radius).describe()
+        whole = {
+            "format": FORMAT,
+            **terms,
+            **{name: side[name] for name in ("radius", "metric", "columns", "classes")},
+            "semivalue": semivalue_name(semivalue),
+            "validation_points": len(validation),
+            "validation_digest": validation.digest(),
+        }
+        whole = json.loads(json.dumps(whole))
+        task = cls(whole, validation, primitives.sign(key.secret, b"task" + terms_digest(whole)))
+        task.check()
+        return task
+
+    def __repr__(self) -> str:
+        terms = self.terms
+        who = f"{len(terms['silos'])} silos, {terms['fewest']} must survive"
+        budget = "reveals exact counts"
+        if self.is_private:
+            budget = f"epsilon={terms['epsilon']:g}, delta={terms['delta']:g}"
+            budget += f", protects each {terms['unit']}"
+        return f"Task({who}, {terms['colluding']} may collude, {budget})"
+
+    @property
+    def digest(self) -> str:
+        """What names the task: compare it with the other silos over another channel."""
+        return terms_digest(self.terms).hex()
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the sum has noise."""
+        return self.terms["reveals"] == NOISY
+
+    @cached_property
+    def protocol(self) -> Terms:
+        """What the protocol has to know of it."""
+        terms = self.terms
+        names = tuple(sorted(terms["silos"]))  # silos are numbered in this order
+        return Terms(
+            terms_digest(terms),
+            check_public("coordinator", terms["coordinator"]),
+            names,
+            tuple(check_public(f"the key of {name}", terms["silos"][name]) for name in names),
+            terms["fewest"],
+            terms["colluding"],
+            2 * len(self.validation),
+        )
+
+    @cached_property
+    def design(self) -> TableDesign:
+        """The table mechanism as planned: with the noise of all silos."""
+        terms = self.terms
+        setting = Setting(
+            self.validation, check_radius(terms["radius"]),
+            Budget(terms["epsilon"], terms["delta"]), check_adjacency(terms["adjacency"]),
+            _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
+            terms["points_per_owner"],
+        )  # fmt: skip
+        design = Table(bound=terms["bound"]).design(setting)
+        return replace(design, excess=self.excess(len(terms["silos"])))
+
+    def excess(self, survivors: int) -> float:
+        """The variance of so many silos' noise, over that which the guarantee counts on."""
+        return noise_excess(survivors, self.terms["fewest"], self.terms["colluding"])
+
+    @property
+    def share_sigma(self) -> float:
+        """Sigma of each silo's share of the noise, on the scaled table."""
+        return share_sigma(self.design.sigma, self.terms["fewest"], self.terms["colluding"])
+
+    @property
+    def epsilon_two_silos(self) -> float:
+        """The epsilon of a unit whose points lie in two silos: it moves the sum twice as far."""
+        design = self.design
+        mu = discrete_mu(2 * design.length(self.terms["adjacency"]), design.sigma)
+        return gaussian_epsilon(mu, self.terms["delta"])
+
+    def plan(self, points: int) -> Plan:
+        """What to expect of so many points in all; the noise is that of all silos."""
+        public = Public.of(self.validation, self.terms["radius"])
+        if not self.is_private or public is None:
+            raise InputError("a plan needs noise, and a validation set with features")
+        return plan_design(self.design, public, check_count("points", points))
+
+    def check(self) -> None:
+        """Raise unless the terms are safe, fit the validation set and are signed."""
+        terms, protocol = self.terms, self.protocol
+        if terms.get("format") != FORMAT or terms["reveals"] not in {NOISY, EXACT}:
+            raise InputError(f"the task is not of the format {FORMAT}")
+        if self.validation.digest() != terms["validation_digest"]:
+            raise InputError("the validation set is not the one that the task names")
+        content = b"task" + protocol.task
+        if not primitives.is_signed(protocol.coordinator, self.signature, content):
+            raise InputError("the task was not signed by its coordinator, or was changed since")
+        if self.is_private:
+            self._check_noise()
+
+    def _check_noise(self) -> None:
+        design, terms = self.design, self.terms
+        same = math.isclose(design.sigma, terms["sigma"], rel_tol=1e-9)
+        if not same or design.scale != terms["scale"]:
+            raise InputError("the task states another noise than its budget asks for")
+        check_total(design.sigma, design.excess)
+        self.share_sigma  # noqa: B018 - refuses shares that are too small
+
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        arrays = BallSide(self.validation, self.terms["radius"]).arrays()
+        if "features" not in arrays:
+            raise InputError("a task needs the features of the validation set")
+        packed = {name: pack_array(array, deflate=True) for name, array in arrays.items()}
+        return {"terms": self.terms, "signature": self.signature.hex(), "validation": packed}
+
+    @classmethod
+    def read(cls, document: Any) -> Task:
+        """The task in a document, checked."""
+        try:
+            terms, packed = document["terms"], document["validation"]
+            arrays = {name: unpack_array(each) for name, each in packed.items()}
+            side = stored_side(BALL, terms, arrays)
+            assert isinstance(side, BallSide)  # noqa: S101 - by its kind
+            task = cls(terms, side.validation, bytes.fromhex(document["signature"]))
+            task.check()
+        except (KeyError, TypeError, ValueError, AttributeError) as broken:
+            raise InputError(f"this is no task of the format {FORMAT}: {broken}") from None
+        return task
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file; an existing file is replaced."""
+        text = json.dumps(self.document())
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Task:
+        """The task in a file that `save` wrote."""
+        with reading(path, "task") as found:
+            return cls.read(json.loads(found.read_text(encoding="utf-8")))
+
+
+def terms_digest(terms: Mapping[str, Any]) -> bytes:
+    """The digest of terms, in one canonical form of JSON."""
+    text = json.dumps(terms, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return primitives.digest("task", text.encode())
+
+
+def _parties(
+    silos: Mapping[str, str], key: Key, fewest: object, colluding: object, name: str
+) -> dict[str, Any]:
+    if not isinstance(silos, Mapping) or len(silos) < 2:
+        raise InputError("silos must map at least two names to public keys")
+    k, t = check_numbers(len(silos), fewest, colluding)
+    return {
+        "name": check_text("name", name),
+        "coordinator": key.public,
+        "silos": {check_text("a silo's name", who, empty=False): silos[who] for who in silos},
+        "fewest": k,
+        "colluding": t,
+    }
+
+
+def _setting_unit(unit: str) -> Unit:
+    """To the mechanism a silo is an owner who has all of its points."""
+    return "point" if unit == "point" else "owner"

@@ -1,0 +1,40 @@
+"""Names of columns: those that a header has twice get numbers, and which these are is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+REPEATED = b"repeated"  # in the metadata of a schema: names that its header has more than once
+
+
+def numbered_names(names: Sequence[str]) -> list[str]:
+    """Names that are all different: the second `a` is called `a.2`.
+
+    Examples
+    --------
+    >>> numbered_names(["a", "b", "a", "a.2", "a"])
+    ['a', 'b', 'a.3', 'a.2', 'a.4']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        number, new = 1, name
+        while new in found or (number > 1 and new in names):
+            number += 1
+            new = f"{name}.{number}"
+        found[new] = None
+    return list(found)
+
+
+def about_names(names: Sequence[str]) -> dict[bytes, bytes] | None:
+    """The metadata of a schema whose header has these names; None if they are all different."""
+    several = [name for name, count in Counter(names).items() if count > 1]
+    return {REPEATED: "\n".join(several).encode()} if several else None
+
+
+def repeated_names(schema: pa.Schema) -> tuple[str, ...]:
+    """The names that the header of a table has more than once."""
+    about = schema.metadata or {}
+    return tuple(about[REPEATED].decode().split("\n")) if REPEATED in about else ()

@@ -1,0 +1,133 @@
+"""`thresher federate` on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import thresher as th
+from thresher.cli import app
+
+pytest.importorskip("cryptography")
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(360, 2))
+Y = np.where(X[:, 0] > 0, "yes", "no")
+
+
+def write(path, rows):
+    lines = [f"{a},{b},{label}" for (a, b), label in zip(X[rows], Y[rows])]
+    path.write_text("\n".join(["a,b,y", *lines]) + "\n")
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Keys, a task for three silos, and their points."""
+    place = tmp_path_factory.mktemp("federate")
+    public = {}
+    for name in ("coordinator", "north", "south", "west"):
+        made = invoke("federate", "key", place / f"{name}.key")
+        public[name] = re.search(r"^[0-9a-f]{64}$", made.stdout, re.MULTILINE)[0]
+    write(place / "val.csv", slice(0, 60))
+    for i, name in enumerate(("north", "south", "west")):
+        write(place / f"{name}.csv", slice(60 + 100 * i, 160 + 100 * i))
+    roster = [("--silo", f"{name}={public[name]}") for name in ("north", "south", "west")]
+    made = invoke(
+        "federate", "task", "--validation", place / "val.csv", *sum(roster, ()), "--key",
+        place / "coordinator.key", "--epsilon", 2, "--delta", 1e-6, "--points", 300,
+        "--out", place / "task.json",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    digest = re.search(r"^[0-9a-f]{64}$", made.stdout, re.MULTILINE)[0]
+    assert digest == th.federate.Task.load(place / "task.json").digest
+    assert "expected relative error" in made.output
+    return place, digest
+
+
+def joining(place, name, url, *more):
+    command = ["federate", "join", url, "--points", place / f"{name}.csv", "--key"]
+    return invoke(*command, place / f"{name}.key", *more)
+
+
+def test_a_round_from_keys_to_values(folder):
+    place, digest = folder
+    ledger = th.Ledger.create(place / "north.db", epsilon=3, delta=1e-6)
+    command = [sys.executable, "-m", "thresher", "federate", "coordinate", "--task", "task.json"]
+    coordinator = subprocess.Popen(  # noqa: S603
+        command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    url = None
+    for line in coordinator.stderr:
+        if found := re.search(r"listening at (\S+)", line):
+            url = found[1]
+            break
+    shown = joining(place, "north", url)
+    assert shown.exit_code == 2
+    assert digest in shown.output
+    assert "nothing was sent" in shown.output
+    assert len(ledger) == 0
+    wrong = joining(place, "north", url, "--digest", "00" * 32)
+    assert isinstance(wrong.exception, th.InputError)
+    silos = [
+        th.federate.Silo(X[rows], Y[rows], key=th.federate.Key.load(place / f"{name}.key"), approve=digest)
+        for name, rows in (("south", slice(160, 260)), ("west", slice(260, 360)))
+    ]  # fmt: skip
+    for silo in silos:  # the columns of files have names, those of arrays have none
+        silo._points = (_frame(silo._points[0]), silo._points[1], None)
+    threads = [threading.Thread(target=silo.join, args=[url]) for silo in silos]
+    for thread in threads:
+        thread.start()
+    files = ["--out", place / "values.csv", "--out-prices", place / "mine.json"]
+    done = joining(place, "north", url, "--digest", digest, "--ledger", place / "north.db", *files)
+    assert done.exit_code == 0, done.output
+    for thread in threads:
+        thread.join(60)
+    out, err = coordinator.communicate(timeout=60)
+    assert coordinator.returncode == 0, err
+    record = json.loads(out)
+    assert record["survivors"] == ["north", "south", "west"]
+    assert len(ledger) == 1
+    values = np.loadtxt(place / "values.csv", delimiter=",", skiprows=1)[:, 1]
+    prices = th.PriceList.load(place / "prices.json")
+    want = prices.values(_frame(X[60:160]), Y[60:160])
+    np.testing.assert_allclose(values, want, rtol=1e-12)
+    assert (place / "values.csv").stat().st_mode & 0o777 == 0o600
+    assert (place / "mine.json").read_bytes() == (place / "prices.json").read_bytes()
+
+
+def _frame(rows):
+    import pyarrow as pa
+
+    return pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+
+
+def test_exact_counts_need_their_name(folder):
+    place, _ = folder
+    public = [th.federate.Key.load(place / f"{name}.key").public for name in ("north", "south")]
+    roster = ["--silo", f"north={public[0]}", "--silo", f"south={public[1]}"]
+    command = [
+        "federate", "task", "--validation", place / "val.csv", *roster, "--key",
+        place / "coordinator.key", "--out", place / "exact.json",
+    ]  # fmt: skip
+    assert "needs epsilon and delta" in str(invoke(*command).exception)
+    made = invoke(*command, "--reveal-exact-counts")
+    assert made.exit_code == 0, made.output
+    assert "reveals exact counts" in made.output
+    refused = invoke(*command[:-2], "--silo", "west", "--out", place / "other.json")
+    assert "NAME=PUBLIC-KEY" in str(refused.exception)
+
+
+@pytest.mark.parametrize("verb", ["key", "task", "coordinate", "join", "demo"])
+def test_every_verb_has_an_example(verb):
+    assert "Example: thresher federate" in invoke("federate", verb, "--help").stdout

@@ -1,0 +1,325 @@
+"""From tasks to releases: what is agreed, charged, released, and what a liar can do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import thresher as th
+from thresher.errors import BudgetError, InputError
+from thresher.federate import primitives
+from thresher.federate.outcome import Holding, outcome
+from thresher.privacy.accountants import gaussian_epsilon, gaussian_mu
+from thresher.privacy.noise import Seeded
+
+pytest.importorskip("cryptography")
+
+federate = th.federate
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(700, 3))
+Y = np.where(X[:, 0] + 0.3 * RANDOM.normal(size=700) > 0, "yes", "no")
+X_VAL, Y_VAL, X, Y = X[:100], Y[:100], X[100:], Y[100:]
+PARTS = np.array_split(np.arange(600), 3)
+NAMES = ("north", "south", "west")
+KEYS = {name: federate.Key(bytes([i + 1]) * 32) for i, name in enumerate(NAMES)}
+OWN = federate.Key(b"c" * 32)
+PUBLIC = {name: key.public for name, key in KEYS.items()}
+TERMS = {"silos": PUBLIC, "key": OWN, "fewest": 3}
+
+
+class Silence:
+    """No noise at all."""
+
+    def gaussian(self, sigma, size):
+        return np.zeros(size, np.int64)
+
+
+def make_task(**more):
+    return federate.Task.create(X_VAL, Y_VAL, **{**TERMS, "epsilon": 1, "delta": 1e-6, **more})
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_task()
+
+
+def run(task, silos, leaving=()):
+    """A round over HTTP; what the coordinator gets, and each silo, be it an error.
+
+    Silos that are `leaving` refuse to upload: the others are then not kept waiting.
+    """
+    found = {}
+
+    def keep(name, call):
+        try:
+            found[name] = call()
+        except th.ThresherError as refused:
+            found[name] = refused
+
+    with federate.Coordinator(task, key=OWN) as c:
+        calls = {name: lambda silo=silo: silo.join(c.url) for name, silo in silos.items()}
+        calls["coordinator"] = c.run
+        threads = {
+            name: threading.Thread(target=keep, args=pair) for name, pair in
+            ((name, (name, call)) for name, call in calls.items())
+        }  # fmt: skip
+        for thread in threads.values():
+            thread.start()
+        for name in leaving:
+            threads[name].join(60)
+        if leaving:
+            with c._server.change:
+                rest = len(silos) - len(leaving)
+                c._server.change.wait_for(lambda: len(c._round.answered) == rest, 60)
+                c._round.close()
+                c._server.change.notify_all()
+        for thread in threads.values():
+            thread.join(60)
+    return found
+
+
+def make_silos(task, **more):
+    return {
+        name: federate.Silo(X[part], Y[part], key=KEYS[name], approve=task, **more)
+        for name, part in zip(NAMES, PARTS)
+    }
+
+
+@pytest.fixture(scope="module")
+def plain(task):
+    """A round without noise."""
+    return run(task, make_silos(task, noise=Silence()))
+
+
+def test_the_sum_is_the_table_of_all_points_together(task, plain):
+    whole = Holding.of(task, X, Y).table(task)
+    np.testing.assert_array_equal(plain["coordinator"].table, whole)
+    for name in NAMES:
+        np.testing.assert_array_equal(plain[name].table, whole)
+
+
+def test_it_is_a_release_of_the_same_kind(task, plain, tmp_path):
+    central = th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-6, seed=0)
+    release, mine = plain["coordinator"], plain["south"]
+    assert isinstance(release, th.Release)
+    assert set(central.record) <= set(release.record)
+    assert len(release.values) == 0
+    assert len(mine.values) == len(mine.error.low) == 200
+    exact = th.tknn_shapley(X, Y, X_VAL, Y_VAL).values[PARTS[1]]
+    assert np.corrcoef(mine.values, exact)[0, 1] > 0.98
+    np.testing.assert_allclose(release.price_list.values(X[PARTS[1]], Y[PARTS[1]]), mine.values)
+    release.save(tmp_path / "release.json")
+    loaded = th.PriceList.load(tmp_path / "release.json")
+    np.testing.assert_array_equal(loaded.gain, release.price_list.gain)
+    mine.report(tmp_path / "page.html")
+    assert "epsilon" in (tmp_path / "page.html").read_text()
+    assert release.record["table_digest"] == mine.record["table_digest"]
+
+
+def test_the_record_says_who_took_part_and_what_noise_there_is(task, plain):
+    record = plain["coordinator"].record
+    assert record["survivors"] == sorted(NAMES)
+    assert record["task_digest"] == task.digest
+    assert record["noise_excess"] == 1.5  # 3 / (3 - 1)
+    assert record["sigma"] == pytest.approx(record["sigma_counted"] * math.sqrt(1.5))
+    twice = gaussian_epsilon(2 * gaussian_mu(1.0, 1e-6), 1e-6)
+    assert record["epsilon_two_silos"] == pytest.approx(twice, rel=1e-3)
+
+
+def test_noise_is_that_of_all_survivors(task):
+    """The share of each silo, three times: the variance within 5 deviations of its estimate."""
+    found = [
+        silo._contribution(task, silo._holding(task), bytes(32)) - silo._holding(task).table(task).ravel()
+        for silo in make_silos(task, noise=Seeded(1)).values()
+    ]  # fmt: skip
+    noise = np.concatenate(found)
+    assert abs(noise.var() / task.share_sigma**2 - 1) < 5 * math.sqrt(2 / noise.size)
+    assert task.share_sigma**2 * 2 == pytest.approx(task.design.sigma**2)  # k - t = 2
+
+
+def test_the_planned_error_includes_the_excess(task):
+    assert task.design.excess == 1.5
+    central = dataclasses.replace(task.design, excess=1.0)
+    assert task.plan(600).record["sigma"] / central.record["sigma"] == pytest.approx(math.sqrt(1.5))
+    assert task.plan(600).relative_error > 0
+
+
+def test_each_ledger_is_charged_before_anything_is_drawn_or_counted(task, tmp_path, monkeypatch):
+    order = []
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=2.0, delta=1e-6)
+    charge, table = th.Ledger.charge, Holding.table
+
+    class Drawing(Silence):
+        def gaussian(self, sigma, size):
+            order.append("noise")
+            return super().gaussian(sigma, size)
+
+    monkeypatch.setattr(th.Ledger, "charge", lambda *args: order.append("charge") or charge(*args))
+    monkeypatch.setattr(Holding, "table", lambda *args: order.append("count") or table(*args))
+    silo = federate.Silo(
+        X[:50], Y[:50], key=KEYS["north"], approve=task, ledger=ledger, noise=Drawing()
+    )
+    silo._contribution(task, silo._holding(task), bytes(32))
+    assert order == ["charge", "noise", "count"]
+    assert ledger.spent().mu_squared == pytest.approx(gaussian_mu(1.0, 1e-6) ** 2, rel=1e-3)
+
+
+def test_a_ledger_that_is_spent_sends_nothing_and_an_open_one_keeps_the_release(task, tmp_path):
+    rich = th.Ledger.create(tmp_path / "rich.db", epsilon=3.0, delta=1e-6)
+    poor = th.Ledger.create(tmp_path / "poor.db", epsilon=0.5, delta=1e-6)
+    silos = make_silos(task, ledger=rich)
+    silos["west"] = federate.Silo(
+        X[PARTS[2]], Y[PARTS[2]], key=KEYS["west"], approve=task, ledger=poor
+    )
+    found = run(task, silos, leaving=["west"])
+    assert isinstance(found["west"], BudgetError)
+    assert "2 of 3 silos were left (upload)" in str(found["coordinator"])
+    assert "nothing was opened" in str(found["north"])
+    assert len(poor) == 0
+    assert len(rich) == 2  # charged though the round failed: a crash may waste, never leak
+    solo = th.Ledger.create(tmp_path / "solo.db", epsilon=3.0, delta=1e-6)
+    silos = make_silos(task) | {"north": make_silos(task, ledger=solo)["north"]}
+    release = run(task, silos)["north"]
+    assert release.record["ledger"]["entry"] == 1
+    stored = solo.stored(f"federated round {release.record['round']}")
+    assert stored["table"] == release.table.tolist()
+
+
+def test_an_owners_ledger_refuses_points_and_a_silo_costs_what_its_points_do(task, tmp_path):
+    owners = th.Ledger.create(tmp_path / "o.db", epsilon=9.0, delta=1e-6, unit="owner")
+    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task, ledger=owners)
+    with pytest.raises(InputError, match="protects owners"):
+        silo._contribution(task, silo._holding(task), bytes(32))
+    whole = make_task(unit="silo", points_per_owner=200)
+    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=whole, ledger=owners)
+    silo._contribution(whole, silo._holding(whole), bytes(32))
+    paid = whole.design.cost("add-remove", "point", "gaussian").mu_squared
+    assert owners.spent().mu_squared == pytest.approx(paid)
+    assert paid == pytest.approx(2 * gaussian_mu(1.0, 1e-6) ** 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", ["owner", "silo"])
+def test_a_unit_is_clipped_as_a_whole(unit):
+    task = make_task(unit=unit, points_per_owner=200)
+    owners = None if unit == "silo" else ["me"] * 200
+    holding = Holding.of(task, X[PARTS[0]], Y[PARTS[0]], owners)
+    square = int((holding.table(task).astype(object) ** 2).sum())
+    most = task.design.bound * task.design.scale**2
+    assert 0.9 * most < square <= most
+    assert "each " + unit in repr(task)
+
+
+def test_a_silo_takes_part_in_the_task_it_approved_alone(task):
+    other = make_task(epsilon=2)
+    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task.digest)
+    assert silo.check(task) is task
+    with pytest.raises(InputError, match="ask the other silos"):
+        silo.check(other)
+    owned = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task, owners=["a"] * 9)
+    with pytest.raises(InputError, match="protects each point"):
+        owned.check(task)
+
+
+def changed(task, **more):
+    document = json.loads(json.dumps(task.document()))
+    document["terms"] |= more
+    return document
+
+
+def test_a_changed_task_is_refused(task):
+    document = json.loads(json.dumps(task.document()))
+    again = federate.Task.read(document)
+    assert again.digest == task.digest
+    assert again.protocol == task.protocol
+    for more in ({"epsilon": 9.0}, {"fewest": 2}, {"silos": {**PUBLIC, "west": OWN.public}}):
+        with pytest.raises(InputError, match="signed|fewest|key"):
+            federate.Task.read(changed(task, **more))
+    for broken in (
+        None,
+        [],
+        {},
+        {"terms": 3},
+        {**document, "signature": "00"},
+        changed(task, reveals="all"),
+    ):
+        with pytest.raises(InputError):
+            federate.Task.read(broken)
+    other = make_task(radius=0.6).document()["validation"]
+    assert federate.Task.read({**document, "validation": other}).digest == task.digest
+    moved = federate.Task.create(-X_VAL, Y_VAL, **TERMS, epsilon=1, delta=1e-6)
+    with pytest.raises(InputError, match="validation set is not the one"):
+        federate.Task.read({**document, "validation": moved.document()["validation"]})
+
+
+def test_a_task_that_states_less_noise_than_its_budget_needs_is_refused(task):
+    terms = {**task.terms, "sigma": task.terms["sigma"] / 2}
+    from thresher.federate.tasks import terms_digest
+
+    signature = primitives.sign(OWN.secret, b"task" + terms_digest(terms))
+    with pytest.raises(InputError, match="another noise than its budget asks for"):
+        federate.Task(terms, task.validation, signature).check()
+
+
+def test_names_are_numbered_alike_however_a_file_orders_them(task):
+    terms = dict(task.terms) | {"silos": dict(reversed(task.terms["silos"].items()))}
+    again = federate.Task(terms, task.validation, task.signature)
+    again.check()
+    assert again.protocol == task.protocol
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"fewest": 2}, {"colluding": 0}, {"silos": {"a": "00"}}, {"unit": "patient"},
+     {"silos": {"a": OWN.public, "b": KEYS["west"].public, "c": KEYS["north"].public}}],
+)  # fmt: skip
+def test_a_task_that_is_unsafe_is_not_made(more):
+    with pytest.raises(InputError):
+        make_task(**more)
+
+
+def test_exact_counts_are_revealed_only_by_name(tmp_path):
+    task = federate.Task.create_revealing_exact_counts(X_VAL, Y_VAL, **TERMS)
+    assert "reveals exact counts" in repr(task)
+    task.save(tmp_path / "task.json")
+    task = federate.Task.load(tmp_path / "task.json")
+    with pytest.raises(InputError, match="everyone would learn exact counts"):
+        make_silos(task)["north"].check(task)
+    found = run(task, make_silos(task, reveal_exact_counts=True))
+    exact = th.tknn_shapley(X, Y, X_VAL, Y_VAL).values
+    for name, part in zip(NAMES, PARTS):
+        np.testing.assert_allclose(found[name].values(X[part], Y[part]), exact[part], atol=1e-12)
+
+
+def released(task, table):
+    holding = Holding.none(task)
+    return outcome(task, table.ravel(), [0, 1, 2], bytes(32), holding)
+
+
+def test_a_large_lie_is_implausible_and_an_honest_sum_is_not(task, plain):
+    honest = plain["coordinator"]
+    assert federate.check_plausibility(honest, 600).is_plausible
+    lie = released(task, honest.table + 64 * 1000)
+    found = federate.check_plausibility(lie, 600)
+    assert found.impossible == 100
+    assert not found.is_plausible
+    assert not federate.check_plausibility(honest, 60).is_plausible  # 600 points are not 60
+    small = released(task, honest.table + 64 * 5)  # such a one is not found: stated
+    assert federate.check_plausibility(small, 600).is_plausible
+
+
+def test_keys_are_files_that_only_their_owner_can_read(tmp_path):
+    key = federate.Key.create()
+    key.save(tmp_path / "silo.key")
+    assert (tmp_path / "silo.key").stat().st_mode & 0o777 == 0o600
+    assert federate.Key.load(tmp_path / "silo.key") == key
+    assert key.secret.hex() not in repr(key)
+    with pytest.raises(InputError):
+        federate.Key.create().save(tmp_path / "silo.key")  # a key is never replaced
+    (tmp_path / "other").write_text("{}")
+    with pytest.raises(InputError, match="format"):
+        federate.Key.load(tmp_path / "other")
