@@ -22,7 +22,7 @@ demo: $(READY)  ## find flipped labels among handwritten digits
 	$(BIN)/python -m thresher.demo
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check .
@@ -47,6 +47,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
 	$(BIN)/python benchmarks/regression.py
+	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python

@@ -190,7 +190,7 @@ def clipping(shelf):
                 budget = {"epsilon": 10.0, "delta": DELTA, "radius": radius, "seed": seed}
                 release = th.dp_tknn_shapley(*data, owners=whose, points_per_owner=40, **budget)
                 try:
-                    paid = th.private_payout(release, pot=POT)
+                    paid = th.private_payout(release, pot=POT, basis="total")
                 except th.InputError:
                     continue
                 mine = [each for each in paid.lines if each.owner >= 45]

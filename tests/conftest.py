@@ -18,6 +18,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("thresher")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every process that tests start compiles
 
 
 @pytest.fixture(scope="module")

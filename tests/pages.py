@@ -39,6 +39,19 @@ def overlapping(n=2000, m=500, *, flipped=0.0, seed=0):
     return rows, labels, X[n:], y[n:]
 
 
+RADIUS = 1.8
+FLIPPED = blobs()
+DATA = FLIPPED[:4]
+
+
+def value(data=DATA, **options):
+    """Values within a radius, of points with flipped labels if no others are given."""
+    return th.tknn_shapley(*data, **({"radius": RADIUS, "metric": "euclidean"} | options))
+
+
+VALUATION = value()
+
+
 class Page(HTMLParser):
     """What a page holds: tables by id, texts by id, tags, and whether all of them are closed."""
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import thresher as th
+from thresher.cli import main
 from thresher.errors import in_options, message_of
 
 
@@ -32,7 +38,22 @@ def check_refused(call, *words):
     return said
 
 
-def thresher(*arguments):
-    """The command, in a process of its own."""
-    command = [sys.executable, "-m", "thresher", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+def thresher(*arguments, cwd="."):
+    """The command, in this process: its exit code, and what it prints."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    words, handler = ["thresher", *map(str, arguments)], signal.getsignal(signal.SIGTERM)
+    with (
+        contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", words), mock.patch("thresher.cli.words._said", set()),
+        warnings.catch_warnings(),
+    ):  # fmt: skip
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", th.ThresherWarning)
+        try:
+            code = main()
+        except SystemExit as stopped:
+            code = stopped.code
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+    printed = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(words, code or 0, *printed)

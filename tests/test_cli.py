@@ -8,14 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from tabular import thresher
 
 import thresher as th
 from thresher.tables.labeled import read_labeled
-
-
-def thresher(*arguments, cwd):
-    command = [sys.executable, "-m", "thresher", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)  # noqa: S603
 
 
 @pytest.fixture

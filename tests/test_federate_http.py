@@ -27,7 +27,8 @@ from federation import (
 
 from thresher.errors import InputError
 from thresher.federate.coordinator_round import CoordinatorRound
-from thresher.federate.http_client import Link, play
+from thresher.federate.http_client import Link, fetch_task, play
+from thresher.federate.http_server import RoundServer
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.silo_round import SiloRound
 
@@ -132,7 +133,7 @@ def test_a_coordinator_killed_at_any_step_opens_nothing_and_another_one_can_try(
     silos = start(processes, ours.recv(), patience=0.3)
     dying.join(60)
     assert dying.exitcode == -9
-    assert ends(silos) == [1] * 5
+    assert set(ends(silos)) <= ({0, 1} if step == 4 else {1})  # some may have fetched the result
     if step == 0:  # once is enough: the second try knows nothing of the first
         with serving() as (coordinator, server):
             assert ends(start(processes, server.url)) == [0] * 5
@@ -183,6 +184,18 @@ def test_a_late_silo_is_told_so():
         terms, link = played.terms, Link(server.url, 1.0)
         with pytest.raises(ProtocolError, match="refused: a message of kind KEYS is out of order"):
             list(play(link, lambda o: SiloRound(terms, SECRETS[4], o, None), 4, 10**4, 1.0))
+    finally:
+        server.close()
+
+
+def test_what_is_no_task_is_refused():
+    coordinator = CoordinatorRound(make_terms(), COORDINATOR_SECRET)
+    server = RoundServer(
+        coordinator, b"{nothing", host="127.0.0.1", port=0, wait=1.0, first_wait=1.0
+    )
+    try:
+        with pytest.raises(ProtocolError, match="is no task"):
+            fetch_task(Link(server.url, 1.0))
     finally:
         server.close()
 

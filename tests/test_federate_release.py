@@ -13,7 +13,7 @@ import pytest
 import thresher as th
 from thresher.errors import BudgetError, InputError
 from thresher.federate import primitives
-from thresher.federate.outcome import Holding, outcome
+from thresher.federate.outcome import Holding, exact_prices, exact_table, outcome
 from thresher.privacy.accountants import gaussian_epsilon, gaussian_mu
 from thresher.privacy.noise import Seeded
 
@@ -258,16 +258,16 @@ def test_a_changed_task_is_refused(task):
 
 def test_a_task_that_states_less_noise_than_its_budget_needs_is_refused(task):
     terms = {**task.terms, "sigma": task.terms["sigma"] / 2}
-    from thresher.federate.tasks import terms_digest
+    from thresher.federate.terms import terms_digest
 
     signature = primitives.sign(OWN.secret, b"task" + terms_digest(terms))
     with pytest.raises(InputError, match="another noise than its budget asks for"):
-        federate.Task(terms, task.validation, signature).check()
+        federate.Task(terms, task.side, signature).check()
 
 
 def test_names_are_numbered_alike_however_a_file_orders_them(task):
     terms = dict(task.terms) | {"silos": dict(reversed(task.terms["silos"].items()))}
-    again = federate.Task(terms, task.validation, task.signature)
+    again = federate.Task(terms, task.side, task.signature)
     again.check()
     assert again.protocol == task.protocol
 
@@ -283,7 +283,8 @@ def test_a_task_that_is_unsafe_is_not_made(more):
 
 
 def test_exact_counts_are_revealed_only_by_name(tmp_path):
-    task = federate.Task.create_revealing_exact_counts(X_VAL, Y_VAL, **TERMS)
+    near = th.NeighborCounts(X_VAL, Y_VAL)
+    task = federate.Task.create_revealing_exact_counts(near, **TERMS)
     assert "reveals exact counts" in repr(task)
     task.save(tmp_path / "task.json")
     task = federate.Task.load(tmp_path / "task.json")
@@ -293,6 +294,29 @@ def test_exact_counts_are_revealed_only_by_name(tmp_path):
     exact = th.tknn_shapley(X, Y, X_VAL, Y_VAL).values
     for name, part in zip(NAMES, PARTS):
         np.testing.assert_allclose(found[name].values(X[part], Y[part]), exact[part], atol=1e-12)
+    with pytest.raises(InputError, match="without points"):
+        federate.Task.create_revealing_exact_counts(near.add(X[:3], Y[:3]), **TERMS)
+
+
+def _near(kind):
+    if kind == "kernel":
+        return th.NeighborCounts(X_VAL, Y_VAL, radius=0.8, kernel="gaussian", rings=4)
+    if kind == "leaves":
+        forest = th.grow_forest(X_VAL, Y_VAL, trees=4, seed=0)
+        return th.NeighborCounts(X_VAL, Y_VAL, forest=forest)
+    return th.NeighborCounts(X_VAL, X_VAL[:, 0], task="regression", bounds=(-9, 9))
+
+
+@pytest.mark.parametrize("kind", ["kernel", "leaves", "targets"])
+def test_exact_counts_may_be_of_kernels_leaves_and_targets(kind):
+    labels = X[:, 0] if kind == "targets" else Y
+    task = federate.Task.create_revealing_exact_counts(_near(kind), **TERMS)
+    task = federate.Task.read(json.loads(json.dumps(task.document())))
+    tables = [exact_table(task, X[part], labels[part]) for part in PARTS]
+    prices = exact_prices(task, sum(table.astype(np.int64) for table in tables).ravel())
+    want = _near(kind).add(X, labels).price_list()
+    np.testing.assert_array_equal(prices.table, want.table)
+    assert task.protocol.entries == tables[0].size
 
 
 def released(task, table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import json
@@ -341,3 +342,27 @@ def test_many_columns_hide_no_label():
     words = shlex.split(inspect_files(Settings("a.csv", guess=ROLES)).command)
     assert words[words.index("--label") + 1] in {"a", "b"}
     assert choose_columns(read_table("a.csv"), label="a").names[30] == "b"
+
+
+def test_suggested_labels_are_those_of_the_forest_that_values_the_rows():
+    unknown = 5, 18
+    put("a.csv", column(str, label=lambda row: "" if row in unknown else label(row)))
+    run = valued("a.csv", unlabeled="skip", ignore=("own",))
+    points = run.data[0]
+    forest = th.grow_forest(*run.data[:2], trees=2)
+    votes = {"cat": [], "dog": []}
+    for row in unknown:
+        cell = run.encoder.transform(
+            dataclasses.replace(run.points, features=run.points.features.slice(0, 1))
+        )
+        cell[:] = x(row)
+        near = forest.apply(points) == forest.apply(cell)
+        for name, found in votes.items():
+            mine = np.array([each == name for each in run.points.labels])
+            found.append(np.mean([mine[near[:, tree]].mean() for tree in range(2)]))
+    best = [max(votes, key=lambda name: votes[name][place]) for place in range(2)]
+    assert run.suggested["best_label"] == best == ["dog", "cat"]
+    np.testing.assert_allclose(run.suggested["share"], np.max(list(votes.values()), axis=0))
+    assert run.valuation == valued("a.csv", unlabeled="skip", ignore=("own",)).valuation
+    again = th.forest_shapley(*run.data[:2], trees=2)
+    np.testing.assert_array_equal(run.valuation.values, again.values)

@@ -10,8 +10,9 @@ import pytest
 from oracles import is_near, owner_utility, semivalues
 
 import thresher as th
-from thresher.passes import in_parts, owner_sums
+from thresher.passes import in_parts, owner_passes, owner_sums
 from thresher.passes.problem import Problem
+from thresher.passes.walk import count
 
 EUCLIDEAN = {"radius": 1.0, "metric": "euclidean"}
 
@@ -122,7 +123,7 @@ def test_ways_to_find_neighbors_and_cuts_of_memory_give_the_same_bits(monkeypatc
     whole = th.owner_shapley(*data, owners=owners, neighbors="all", **EUCLIDEAN)
     assert th.owner_shapley(*data, owners=owners, neighbors="tree", **EUCLIDEAN) == whole
     monkeypatch.setattr(owner_sums, "TABLE", 1)
-    monkeypatch.setattr(owner_sums.cell_ranges, "__defaults__", (1,))
+    monkeypatch.setattr(owner_sums.cell_ranges, "__defaults__", (1, 0))
     assert th.owner_shapley(*data, owners=owners, **EUCLIDEAN) == whole
 
 
@@ -130,6 +131,32 @@ def test_ways_to_find_neighbors_and_cuts_of_memory_give_the_same_bits(monkeypatc
 def small_parts(monkeypatch):
     """Parts of 64 rows, whatever the memory."""
     monkeypatch.setattr(in_parts.Run, "_plan", lambda *_: (64, "auto"))
+
+
+@pytest.mark.parametrize("stops", [1, 3, 6])
+def test_a_run_that_was_broken_off_goes_on(small_parts, tmp_path, monkeypatch, stops):
+    """It is broken off after some parts of the second pass, over two ranges of cells."""
+    data, owners = table(judges=130)
+    names = [f"clinic {owner}" for owner in owners]
+    whole = th.owner_shapley(*data, owners=names, **EUCLIDEAN)
+    monkeypatch.setattr(owner_passes.OwnerRun, "_room", lambda _: 64 * 7 * 8 * 12)
+    counted = []
+
+    def count_or_stop(*about):
+        counted.append(1)
+        if len(counted) == stops + 1:
+            raise KeyboardInterrupt
+        return count(*about)
+
+    monkeypatch.setattr(owner_passes, "count", count_or_stop)
+    about = {"owners": names, "checkpoint": tmp_path / "run", **EUCLIDEAN}
+    with pytest.raises(KeyboardInterrupt):
+        th.owner_shapley(*data, **about)
+    with pytest.raises(th.InputError, match="belongs to another run: its owners is"):
+        th.owner_shapley(*data, **about | {"owners": names[::-1]})
+    assert th.owner_shapley(*data, **about) == whole
+    assert len(counted) == 1 + 5 * 3  # three ranges of five parts, and the one that was broken off
+    assert not (tmp_path / "run").exists()
 
 
 def test_points_in_parts_give_the_same_bits(small_parts):
@@ -202,6 +229,51 @@ def test_a_live_store_values_the_owners_of_its_present_points(tmp_path):
         assert live.owner_values(whose) == wanted
         with pytest.raises(th.InputError, match="owners lacks 299 of 299 ids, such as 0"):
             live.owner_values({})
+
+
+def live_setting(kind, X, y, X_val, y_val):
+    """What a store judges by, and what `owner_shapley` is called with."""
+    if kind == "forest":
+        forest = th.grow_forest(X, y, trees=4)
+        return (X_val, y_val), {"forest": forest}
+    more = {"kernel": [(0.4, 1.0), (0.9, 0.5)], "metric": "euclidean"}
+    return (X_val, y_val), more if kind == "rings" else EUCLIDEAN
+
+
+@pytest.mark.parametrize("kind", ["ball", "rings", "forest"])
+def test_a_live_store_keeps_the_sums_of_owners(tmp_path, kind):
+    """Points come, go and change hands and labels; only those are counted, to the same bits."""
+    (X, y, X_val, y_val), owners = table(rows=60, judges=8)
+    public, about = live_setting(kind, X, y, X_val, y_val)
+    whose = dict(enumerate(owners.tolist()))
+    with th.LiveCounts.create(tmp_path / "shop", *public, **about) as live:
+        live.add_many(range(50), X[:50], y[:50])
+        live.owner_values(whose)
+        live.remove(0)
+        live.relabel(3, y[4])
+        for row in range(50, 60):
+            live.add(row, X[row], y[row])
+        whose |= {5: "somebody new", 6: whose[7]}
+        found = live.owner_values(whose)
+        moved = 1 + 2 + 10 + 2 * (1 + (owners[6] != owners[7]))
+        assert live._owners.counted == 50 + moved
+        assert live.owner_values(whose) == found
+        assert live._owners.counted == 50 + moved
+    now = y.copy()
+    now[3] = y[4]
+    rows = np.arange(1, 60)
+    names = [whose[row] for row in rows]
+    assert found == th.owner_shapley(X[rows], now[rows], *public, owners=names, **about)
+
+
+def test_sums_of_too_many_owners_are_counted_each_time(tmp_path):
+    (X, y, X_val, y_val), owners = table(rows=30, judges=20)
+    whose = dict(enumerate(owners.tolist()))
+    with th.LiveCounts.create(tmp_path / "shop", X_val, y_val, **EUCLIDEAN) as live:
+        live.add_many(range(30), X, y)
+        kept = live.owner_values(whose)
+        live._owners._most = 1
+        assert live.owner_values(whose) == kept
 
 
 def test_the_result_is_stored_and_loads_equal(tmp_path):

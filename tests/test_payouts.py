@@ -178,8 +178,22 @@ def test_a_statement_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr("thresher.payouts.statement.csv.write_csv", fail)
     with pytest.raises(th.InputError, match="No space left"):
         found.save(tmp_path / "payout.csv")
-    assert not (tmp_path / "payout.csv").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["payout.csv.record.json"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("crash", ["record", "table"])
+def test_a_table_and_the_record_of_another_statement_are_refused(tmp_path, crash):
+    """As a crash between the two names leaves them, where an older statement was replaced."""
+    path = tmp_path / "payout.csv"
+    th.payout({"a": 2.0, "b": 1.0}, pot=1000).save(path)
+    old = {each: each.read_bytes() for each in tmp_path.iterdir()}
+    found = th.payout({"a": 2.0, "b": 2.0}, pot=1000)
+    found.save(path, force=True)
+    assert th.Payout.load(path) == found
+    kept = path if crash == "record" else tmp_path / "payout.csv.record.json"
+    kept.write_bytes(old[kept])
+    with pytest.raises(th.InputError, match=r"it is not the table of payout\.csv\.record\.json"):
+        th.Payout.load(path)
 
 
 def test_rows_in_common_are_told_to_the_operator(tmp_path):

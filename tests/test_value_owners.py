@@ -101,7 +101,7 @@ def check_refused(done, words):
 def test_what_does_not_go_together_is_refused():
     words = "value points.parquet --validation val.parquet --players owners"
     check_refused(thresher(*words.split()), "--players owners needs --owner, the column of owners")
-    done = value("points.parquet", "--memory", "2GB", "--checkpoint", "run", "--out", "a.parquet")
-    check_refused(done, "--checkpoint goes without --players owners")
+    done = value("points.parquet", "--checkpoint", "run", "--out", "a.parquet")
+    check_refused(done, "--checkpoint goes with --memory")
     words = "value points.parquet --owner clinic --players owners --method knn"
     check_refused(thresher(*words.split()), "--players goes with --method forest or tknn")

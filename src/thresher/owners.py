@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from os import PathLike
 from typing import Any
 
-from thresher.checks import check_flag, is_dask
+from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.semivalues import Calibrated, Semivalue, check_semivalue
 from thresher.inputs import check_pair
@@ -31,6 +32,7 @@ def owner_shapley(
     task: str = CLASSES, empty: float | None = None, bounds: tuple[float, float] | None = None,
     forest: Forest | None = None, classes: Any = None, mean: bool = False,
     neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> OwnerValuation:  # fmt: skip
     """The exact value of each owner, where the players of the game are the owners.
 
@@ -58,6 +60,8 @@ def owner_shapley(
     memory
         As in `tknn_shapley`: points are read in parts, once for their labels and once for the sums,
         or more often where the sums of all owners do not fit.
+    checkpoint
+        As in `tknn_shapley`; the memory may be another one then.
 
     Returns
     -------
@@ -99,15 +103,19 @@ def owner_shapley(
             "radius, metric, kernel and bounds go without forest: near is in the same leaf"
         )
     numbers = {"empty": empty, "bounds": bounds} if regression else None
-    if memory is not None or hasattr(X, "source_of_parts") or is_dask(X):
+    in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
+    if in_parts or is_dask(X):
         from thresher.passes.owner_passes import owners_in_parts, owners_on_dask
 
         problem = _problem(
             X_val, y_val, radius, metric, shape, semivalue, forest, classes, numbers, mean=mean
         )
         if is_dask(X):
+            check_no_limits(memory, checkpoint)
             return owners_on_dask(X, y, problem, owners, neighbors, progress=progress)
-        return owners_in_parts(X, y, problem, owners, neighbors, memory, progress=progress)
+        return owners_in_parts(
+            X, y, problem, owners, neighbors, memory, checkpoint, progress=progress
+        )
     points: SidePoints
     side: PublicSide
     if regression and forest is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,9 @@ class PriceList:
     noise
         True for prices of a private release whose table is no larger than noise alone would be:
         `thresher appraise` warns of them.
+    encoding
+        How a table becomes the numbers that are priced, if the list says so: the record of an
+        encoder that was fitted on public rows. `thresher appraise` follows it.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class PriceList:
     table: NDArray[Any]
     scaled: bool = True
     noise: bool = False
+    encoding: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         table = self.side.check_prices(self.table)
@@ -265,7 +269,9 @@ class PriceList:
             **self.side.describe(),
             **_packed(self.side.arrays(), self.table, plain=self.side.kind == BALL),
         }
-        marks = ({} if self.scaled else {"scaled": False}) | ({"noise": True} if self.noise else {})
+        marks: dict[str, Any] = {} if self.scaled else {"scaled": False}
+        marks |= {"noise": True} if self.noise else {}
+        marks |= {} if self.encoding is None else {"encoding": dict(self.encoding)}
         return sealed(about | marks)
 
     def save(self, path: str | Path) -> None:
@@ -291,7 +297,11 @@ class PriceList:
                 name: check_flag(name, document.get(name, usual))
                 for name, usual in (("scaled", True), ("noise", False))
             }
-            return cls(stored_side(kind, document, arrays), semivalue, table, **marks)
+            encoding = document.get("encoding")
+            if encoding is not None and not isinstance(encoding, dict):
+                raise InputError("its encoding is no record")
+            side = stored_side(kind, document, arrays)
+            return cls(side, semivalue, table, **marks, encoding=encoding)
 
 
 def _packed(arrays: dict[str, NDArray[Any]], table: NDArray[Any], *, plain: bool) -> dict[str, Any]:

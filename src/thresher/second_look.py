@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from thresher.advice import CLEAR, FEW
 from thresher.labels import Codes
 from thresher.leaf_findings import forest_findings
+from thresher.ranking import average_ranks
 
 MOST_ROWS = 10_000
 NEAREST, TREES = 10, 60
@@ -73,11 +74,9 @@ def rank_space(features: Any) -> Floats:
     >>> rank_space(np.array([[1.0, 5.0], [9e9, np.nan], [2.0, 7.0]])).tolist()
     [[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]
     """
-    from scipy.stats import rankdata
-
     found = np.zeros(np.shape(features))
     for column, out in zip(np.asarray(features, np.float64).T, found.T, strict=True):
         known = ~np.isnan(column)
         if known.sum() > 1:
-            out[known] = 2 * (rankdata(column[known]) - 1) / (known.sum() - 1) - 1
+            out[known] = 2 * (average_ranks(column[known]) - 1) / (known.sum() - 1) - 1
     return found

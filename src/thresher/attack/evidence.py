@@ -125,12 +125,14 @@ def _noise(shape: Shape, noise: NDArray[np.int64], alpha: float) -> tuple[float,
     spread = shape.epsilon(shape.most(energy, numbers, alpha))
     if shape.kind == "gaussian" and shape.scale < FINE:
         return spread, ()
+    found, step = [], int(np.gcd.reduce(noise, axis=None))
+    if step > 1:  # by chance next to never
+        found.append(f"noise comes in steps of {step}: what is measured in between shows through")
     quiet, expected = shape.quiet(energy, numbers)
-    if not too_quiet(quiet, expected, alpha):
-        return spread, ()
-    return spread, (
-        f"{quiet} of {len(energy)} runs had next to no noise, {expected:.2g} are to be expected",
-    )
+    if too_quiet(quiet, expected, alpha):
+        rare = f"{expected:.2g} are to be expected"
+        found.append(f"{quiet} of {len(energy)} runs had next to no noise, {rare}")
+    return spread, tuple(found)
 
 
 def _one_run_bound(scores: Floats, coins: NDArray[np.int64], delta: float, alpha: float) -> float:

@@ -33,13 +33,25 @@ class Shape:
         return (flat**2 if self.kind == "gaussian" else np.abs(flat)).sum(axis=1)
 
     def most(self, energy: Floats, numbers: int, alpha: float) -> float:
-        """An upper limit of the scale, too low with probability at most alpha."""
-        error = float(energy.std(ddof=1)) / math.sqrt(len(energy))
+        """An upper limit of the scale, too low with probability at most alpha.
+
+        By the larger of two standard errors, of these runs and of the noise as it should be: few
+        runs that are quiet by chance also seem to vary little.
+        """
+        usual = self._deviation() * math.sqrt(numbers)
+        error = max(float(energy.std(ddof=1)), usual) / math.sqrt(len(energy))
         mean = (float(energy.mean()) - float(ndtri(alpha)) * error) / numbers
         if self.kind == "gaussian":
             return math.sqrt(mean)
         p = (math.sqrt(1 + mean**2) - 1) / mean if mean > 0 else 0.0  # the mean is 2p / (1 - p^2)
         return -1 / math.log(p) if p > 0 else 0.0
+
+    def _deviation(self) -> float:
+        """The standard deviation of the energy of one number."""
+        if self.kind == "gaussian":
+            return math.sqrt(2) * self.scale**2
+        p = math.exp(-1 / self.scale)
+        return math.sqrt(2 * p / (1 - p) ** 2 - (2 * p / (1 - p**2)) ** 2)
 
     def quiet(self, energy: Floats, numbers: int) -> tuple[int, float]:
         """Runs with very little noise, and how many there should be."""

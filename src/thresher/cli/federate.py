@@ -71,6 +71,7 @@ def task(
     Example: thresher federate task --validation val.csv --silo north=1f0c... --silo south=9a2e...
     --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
     """
+    from thresher.counts import NeighborCounts
     from thresher.federate.keys import Key
     from thresher.federate.tasks import Task
     from thresher.federate.terms import least_survivors
@@ -82,17 +83,17 @@ def task(
     X_val = _without(X_val, ignore)
     silos = dict(_named(each) for each in silo)
     parties: dict[str, Any] = {
-        "silos": silos, "key": Key.load(key), "colluding": colluding, "radius": radius,
-        "metric": metric, "name": name,
+        "silos": silos, "key": Key.load(key), "colluding": colluding, "name": name,
         "fewest": least_survivors(len(silos), colluding) if fewest is None else fewest,
     }  # fmt: skip
     if reveal_exact_counts:
-        made = Task.create_revealing_exact_counts(X_val, y_val, **parties)
+        counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric)
+        made = Task.create_revealing_exact_counts(counts, **parties)
     else:
         if epsilon is None or delta is None:
             raise InputError("a task needs epsilon and delta: its noise follows from them")
         made = Task.create(
-            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit,
+            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, radius=radius, metric=metric,
             points_per_owner=points_per_owner, **parties,
         )  # fmt: skip
     made.save(out)
@@ -180,7 +181,7 @@ def join(
         say("nothing was sent: compare the digest with the other silos, then add --digest")
         raise typer.Exit(2)
     private = read_private(points, label, owner, delimiter=delimiter)
-    X = _like(private.X, known.validation.columns, ignore, owner)
+    X = _like(private.X, known.columns, ignore, owner)
     if ledger is None and known.is_private:
         say("no ledger was given: nothing adds up what is released about these points")
     silo = Silo(
@@ -209,7 +210,7 @@ def demo(
 
     Example: thresher federate demo --silos 5 --out prices.json
     """
-    from thresher.federate.demo import play_demo
+    from thresher.cli.federate_demo import play_demo
     from thresher.files import check_free
 
     check_free(out, [], force=force)
@@ -223,7 +224,7 @@ def _describe(task: Any) -> None:
     say(f"{task!r}{about}")
     for name, public in sorted(terms["silos"].items()):
         say(f"silo {name}: {public}")
-    say(f"validation set: {terms['validation_points']} points, {terms['validation_digest']}")
+    say(f"near: {task.side}; digest {terms['public_digest']}")
     if task.is_private:
         excess = task.excess(len(terms["silos"]))
         say(f"noise: {excess:.3g} times the variance that a trusted server would need")

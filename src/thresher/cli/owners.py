@@ -16,8 +16,8 @@ SHOWN = 10  # owners that are told in words
 
 
 def value_players(
-    settings: Any, out: Path | None, report: Path | None, scheduler: str | None, *, force: bool,
-    json: bool,
+    settings: Any, out: Path | None, report: Path | None, scheduler: str | None,
+    checkpoint: str | None, *, force: bool, json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
     from thresher.runs.guessed import guesses_in_words
@@ -26,7 +26,9 @@ def value_players(
 
     check_targets(settings, out, report, force=force)
     with explained(settings, out=out, report=report, scheduler=scheduler):
-        valued = value_owners(settings, scheduler=scheduler, progress=sys.stderr.isatty())
+        valued = value_owners(
+            settings, scheduler=scheduler, checkpoint=checkpoint, progress=sys.stderr.isatty()
+        )
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     found = valued.valuation
     wrote = [] if out is None else valued.write(out, force=force)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from thresher.cli.options import Delimiter, Force, Ignore, argument, given
+from thresher.cli.private_pay import PrivatePay
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import price, say, show_json, split_names
 from thresher.errors import InputError, in_options, message_of, require
@@ -29,7 +31,9 @@ def release(
     ledger: Annotated[Path, given("The ledger that is charged.")],
     out_prices: Annotated[Path, given("Where the public price list is written.")],
     label: Annotated[str, given("The column of labels.")] = "y",
-    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    radius: Annotated[
+        str, given("Distance up to which a point counts; auto takes it from the validation set.")
+    ] = "0.5",
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
@@ -48,12 +52,44 @@ def release(
         bool, given("Release even if --points predicts mere noise.", "--anyway")
     ] = False,
     ignore: Ignore = None,
+    standardize: Annotated[
+        str | None, given("validation: scale columns by the validation set, which is public.")
+    ] = None,
+    fill: Annotated[
+        str | None,
+        given("What stands for missing numbers: median (of the validation set), zero or a number."),
+    ] = None,
+    categorical: Annotated[str | None, given("Columns that are categories.")] = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
     report: Annotated[
         Path | None, given("Where the public page goes that shows it: .html.")
     ] = None,
     unusable: Annotated[
         Path | None, given("Where a list of the rows goes that count for nothing: .csv, private.")
+    ] = None,
+    statements: Annotated[
+        Path | None,
+        given(
+            "A new folder for what owners are paid: a file for each owner, one for everybody, and "
+            "the operator's part. With --owner and --pot-cents."
+        ),
+    ] = None,
+    pot_cents: Annotated[int | None, given("What there is to pay, in whole cents.")] = None,
+    pay: Annotated[
+        Literal["estimate", "lower"],
+        given("Pay the estimate, or the lower end of its interval now and the rest later."),
+    ] = "estimate",
+    basis: Annotated[
+        Literal["gains", "total"],
+        given("What the pot is divided by: gains stay below the pot, total may exceed it."),
+    ] = "gains",
+    players: Annotated[
+        Literal["points", "owners"],
+        given("Pay the sum of an owner's points, or by the game among owners, approximated."),
+    ] = "points",
+    within: Annotated[
+        float | None,
+        given("Tell the operator which owners have equal rows (0), or rows within this distance."),
     ] = None,
     delimiter: Delimiter = None,
     force: Force = False,
@@ -66,8 +102,16 @@ def release(
     only you may read the file, and it must not be published. Each line of text is a row: a cell in
     quotes cannot hold a line feed.
 
+    With --standardize validation, --fill and --categorical a raw table becomes numbers by rules
+    that are fitted on the public validation set. The price list carries them, and thresher appraise
+    follows them, so that nobody has to scale or encode by hand.
+
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
+
+    Example: thresher release points.csv --validation val.csv --epsilon 8 --delta 1e-6
+    --owner clinic --points-per-owner 40 --ledger ledger.db --out-prices prices.json
+    --pot-cents 1000000 --statements pay
     """
     if owner is not None and points_per_owner is None:
         say(
@@ -78,8 +122,11 @@ def release(
     from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.hints import missing_labels
+    from thresher.runs.public_encoding import Preparation, read_radius
     from thresher.tables.labeled import read_labeled, read_private, same_columns
 
+    asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    asked.check(owner, mechanism)
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
@@ -87,14 +134,21 @@ def release(
     if doubt := missing_labels(check_labels("y_val", y_val)):  # which are public
         say(f"hint: in {validation} {doubt}")
     left_out = [*split_names(ignore), *([] if owner is None else [owner])]
-    X, X_val = same_columns(private.X, X_val, left_out)
+    preparation = Preparation.of(standardize, fill, split_names(categorical))
+    encoder = preparation and preparation.fit(validation, label, left_out, delimiter)
+    X, X_val = (
+        (encoder.private(points, private.X), encoder.rows)
+        if encoder
+        else same_columns(private.X, X_val, left_out)
+    )
+    reach = read_radius(radius, X_val, y_val, metric)
     found = dp_tknn_shapley(
-        X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=radius, metric=metric,
+        X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
         mechanism=mechanism, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
     )  # fmt: skip
     try:
-        found.price_list.save(out_prices)
+        replace(found.price_list, encoding=encoder and encoder.record).save(out_prices)
         if unusable is not None:
             _write_unusable(unusable, *private.unusable(found.unusable))
         if report is not None:
@@ -112,6 +166,7 @@ def release(
     if not found.price_list.scaled:
         say("its values have the right order but are too large: nobody should be paid by them")
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
+    asked.write(found)
     show_json(dict(found.record))
 
 

@@ -253,9 +253,8 @@ def value(
     if engine == "local" and scheduler is not None:
         raise InputError("--scheduler goes with --engine dask")
     if players == "owners":
-        if checkpoint is not None:
-            raise InputError("--checkpoint goes without --players owners")
-        done = value_players(settings, out, report, scheduler, force=force, json=json)
+        where = scheduler, checkpoint
+        done = value_players(settings, out, report, *where, force=force, json=json)
     elif engine == "dask":
         done = value_on_cluster(settings, out, report, scheduler, force=force)
     elif memory is not None:

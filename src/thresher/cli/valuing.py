@@ -161,7 +161,8 @@ def _say_suggestions(done: Any) -> None:
         say("look first at:" if "score" in done.worst[0] else "lowest values:")
     for found in done.worst:
         id_, label, best = (
-            shortened(_written(found.get(key)), LONGEST_CELL) for key in ("id", "label", "best")
+            shortened(_written(found.get(key)), LONGEST_CELL)
+            for key in ("id", "label", "best_label")
         )
         name = f" ({id_})" if "id" in found else ""
         word = found.get("suggestion", "")

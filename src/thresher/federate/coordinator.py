@@ -10,7 +10,7 @@ from thresher.checks import check_count, check_number
 from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_server import RoundServer
 from thresher.federate.keys import Key
-from thresher.federate.outcome import Holding, outcome
+from thresher.federate.outcome import Holding, exact_prices, outcome
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.tasks import Task
 
@@ -70,6 +70,8 @@ class Coordinator:
             self._server.linger(0.5)  # so that silos learn why
             raise ProtocolError(f"the round failed: {found.failure}")
         self._server.linger(LINGER)
+        if not self.task.is_private:
+            return exact_prices(self.task, found.result)
         holding = Holding.none(self.task)
         return outcome(self.task, found.result, found.survivors, found.round, holding)
 

@@ -78,7 +78,10 @@ class Link:
 def fetch_task(link: Link) -> Any:
     """The task's document that the coordinator shows; nothing in it is checked."""
     found = link.get("/task", LARGEST_TASK)
-    return json.loads(found or b"null")
+    try:
+        return json.loads(found or b"null")
+    except (ValueError, RecursionError):
+        raise ProtocolError("what the coordinator shows is no task") from None
 
 
 def play(

@@ -55,8 +55,7 @@ class RoundServer:
         class Handler(_Handler):
             owner = server
 
-        self._http = ThreadingHTTPServer((host, port), Handler)
-        self._http.daemon_threads = True
+        self._http = _Listener((host, port), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
         self._thread.start()
 
@@ -115,6 +114,11 @@ class RoundServer:
 
     def _unserved(self) -> set[int]:
         return set(self.round.expected) - self._served
+
+
+class _Listener(ThreadingHTTPServer):
+    request_queue_size = 1024  # silos that arrive at the same moment
+    daemon_threads = True
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.counts import NeighborCounts
 from thresher.federate.tasks import Task
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
@@ -22,7 +23,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Holding:
-    """The points of one silo, as the task counts them; the coordinator has none."""
+    """The points of one silo, as a private task counts them; the coordinator has none."""
 
     private: PrivatePoints
     contributions: Contributions
@@ -38,7 +39,7 @@ class Holding:
         if task.terms["unit"] == "silo":
             numbers = np.zeros(len(private), np.int64)
         units = Units.of(numbers, len(private))
-        counted = Contributions(private.points, task.validation, task.terms["radius"], units)
+        counted = Contributions(private.points, task.validation, task.radius, units)
         return cls(private, counted, known)
 
     @classmethod
@@ -51,22 +52,28 @@ class Holding:
 
     def table(self, task: Task) -> Integers:
         """What this silo adds to the sum, before noise."""
-        if task.is_private:
-            return task.design.footprint(self.contributions)
-        return self.contributions.counts(np.ones(len(self.contributions.units), np.int64))
+        return task.design.footprint(self.contributions)
+
+
+def exact_table(task: Task, X: Any, y: Any) -> NDArray[Any]:
+    """What a silo adds to a sum without noise."""
+    return NeighborCounts.over(task.side).add(X, y).table
+
+
+def exact_prices(task: Task, words: Integers) -> PriceList:
+    """The prices of a sum without noise."""
+    side = task.side
+    return PriceList.over(
+        side, words.reshape(side.shape).astype(side.dtype), task.terms["semivalue"]
+    )
 
 
 def outcome(
     task: Task, words: Integers, survivors: Sequence[int], round: bytes, holding: Holding,  # noqa: A002
     *, seeded: bool = False, ledger: dict[str, Any] | None = None,
-) -> Any:  # fmt: skip
-    """The release of a round, or the exact price list where the task reveals exact counts."""
+) -> Release:  # fmt: skip
+    """The release of a round."""
     table = np.array(words).reshape(2, -1)
-    if not task.is_private:
-        counts = table[0].astype(np.float64), table[1].astype(np.float64)
-        return PriceList.of_counts(
-            task.validation, task.terms["radius"], counts, task.terms["semivalue"]
-        )
     design = replace(task.design, excess=task.excess(len(survivors)))
     names = task.protocol.names
     record = release_record(design, "", seeded=seeded) | {

@@ -7,6 +7,7 @@ the total mass is from what the validation set suggests is a hint.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from thresher.errors import InputError
 from thresher.privacy.release import Release, SeededRelease
 
 DEVIATIONS = 6.0  # of the noise, beyond which an excess is no accident: 1 in 10^9 for each number
-FACTOR = 3.0  # more than so many times what is expected, or less than one part in so many
+FACTOR = 2.0  # more than so many times what is expected, or less than one part in so many
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Plausibility:
 
     @property
     def is_plausible(self) -> bool:
-        """Whether nothing is impossible, and the mass is within a factor of 3 of the expected."""
+        """Whether nothing is impossible, and the mass is within a factor of 2 of the expected."""
         slack = DEVIATIONS * self.deviation
         low, high = self.expected / FACTOR - slack, self.expected * FACTOR + slack
-        return not self.impossible and low <= self.per_point <= high
+        return not self.impossible and bool(low <= self.per_point <= high)
 
 
 def check_plausibility(release: Release | SeededRelease, points: int) -> Plausibility:
@@ -75,6 +76,5 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     impossible = int(((counts > number + far) | (counts < -far)).sum())
     units = number / (design.setting.points_per_owner or 1)
     expected = float((design.kept_shares() * design.owner_mean()).sum())
-    return Plausibility(
-        float(table.sum()) / units, expected, scale * np.sqrt(table.size) / units, impossible
-    )
+    deviation = scale * math.sqrt(table.size) / units
+    return Plausibility(float(table.sum()) / units, expected, deviation, impossible)

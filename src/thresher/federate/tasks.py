@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from thresher.arrays import pack_array, unpack_array
-from thresher.checks import check_choice, check_count, check_radius, check_text
+from thresher.checks import check_choice, check_count, check_radius
+from thresher.counts import NeighborCounts
 from thresher.errors import InputError, option
 from thresher.federate import primitives
 from thresher.federate.keys import Key, check_public
 from thresher.federate.noise import check_total, noise_excess, share_sigma
-from thresher.federate.terms import Terms, check_numbers
+from thresher.federate.public_side import pack_side, read_side, side_digest, side_terms
+from thresher.federate.terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_whole
 from thresher.games.semivalues import check_semivalue, semivalue_name
 from thresher.inputs import Validation, check_validation, kept
@@ -30,8 +31,8 @@ from thresher.privacy.design import Setting, Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.prior import Public
 from thresher.privacy.table_mechanism import Table, TableDesign
-from thresher.sides.ball import BALL, BallSide
-from thresher.sides.stored import stored_side
+from thresher.sides.ball import BallSide, only_ball
+from thresher.sides.protocol import PublicSide
 
 FORMAT = "thresher.task/1"
 FederatedUnit = Literal["point", "owner", "silo"]
@@ -47,14 +48,14 @@ class Task:
     terms
         All that the digest covers, as JSON: budget, bound, radius, roster and the digest of the
         validation set.
-    validation
-        The validation set itself.
+    side
+        The public side itself: the validation set, and what near means.
     signature
         The coordinator's.
     """
 
     terms: Mapping[str, Any]
-    validation: Validation
+    side: PublicSide
     signature: bytes
 
     @classmethod
@@ -121,46 +122,33 @@ class Task:
             "sigma": design.sigma,
         }
         about = {"reveals": NOISY, "unit": known, "points_per_owner": setting.points_per_owner}
-        parties = _parties(silos, key, fewest, colluding, name)
-        return cls._signed(
-            parties | about | budget, validation, setting.radius, setting.semivalue, key
-        )
+        parties = party_terms(silos, key.public, fewest, colluding, name)
+        near = BallSide(validation, setting.radius)
+        return cls._signed(parties | about | budget, near, setting.semivalue, key)
 
     @classmethod
     def create_revealing_exact_counts(
-        cls, X_val: Any, y_val: Any, *, silos: Mapping[str, str], key: Key, fewest: int,
-        colluding: int = 1, radius: float = 0.5, metric: str = "cosine", classes: Any = None,
-        semivalue: Any = "shapley", name: str = "",
+        cls, counts: NeighborCounts, *, silos: Mapping[str, str], key: Key, fewest: int,
+        colluding: int = 1, semivalue: Any = "shapley", name: str = "",
     ) -> Task:  # fmt: skip
         """A task without noise: everyone learns the exact sums of all silos' counts.
 
         No silo's own counts are seen, but nothing protects a point, an owner or a silo: whoever
-        knows all points but one learns that one. Parameters are as in `create`.
+        knows all points but one learns that one. `counts` are without points; they say who judges
+        and what near means: a radius, a kernel, leaves of a forest, or targets within a radius. The
+        other parameters are as in `create`.
         """
-        validation = kept(
-            check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        )
-        parties = _parties(silos, key, fewest, colluding, name)
+        if not isinstance(counts, NeighborCounts) or len(counts):
+            raise InputError(f"counts must be NeighborCounts without points, got {counts!r}")
+        parties = party_terms(silos, key.public, fewest, colluding, name)
         about = {"reveals": EXACT, "unit": "none"}
-        return cls._signed(
-            parties | about, validation, check_radius(radius), check_semivalue(semivalue), key
-        )
+        return cls._signed(parties | about, counts.side, semivalue, key)
 
     @classmethod
-    def _signed(
-        cls, terms: dict[str, Any], validation: Validation, radius: float, semivalue: Any, key: Key
-    ) -> Task:
-        side = BallSide(validation, radius).describe()
-        whole = {
-            "format": FORMAT,
-            **terms,
-            **{name: side[name] for name in ("radius", "metric", "columns", "classes")},
-            "semivalue": semivalue_name(semivalue),
-            "validation_points": len(validation),
-            "validation_digest": validation.digest(),
-        }
-        whole = json.loads(json.dumps(whole))
-        task = cls(whole, validation, primitives.sign(key.secret, b"task" + terms_digest(whole)))
+    def _signed(cls, terms: dict[str, Any], side: PublicSide, semivalue: Any, key: Key) -> Task:
+        known = semivalue_name(check_semivalue(semivalue))
+        whole = {"format": FORMAT, **terms, **side_terms(side), "semivalue": known}
+        task = cls(whole, side, primitives.sign(key.secret, b"task" + terms_digest(whole)))
         task.check()
         return task
 
@@ -183,6 +171,21 @@ class Task:
         """Whether the sum has noise."""
         return self.terms["reveals"] == NOISY
 
+    @property
+    def validation(self) -> Validation:
+        """The validation set, where near is within a radius."""
+        return only_ball(self.side).validation
+
+    @property
+    def radius(self) -> float:
+        """The radius."""
+        return only_ball(self.side).radius
+
+    @property
+    def columns(self) -> Sequence[str] | None:
+        """The names of the features, if they have names."""
+        return self.terms["public"].get("columns")
+
     @cached_property
     def protocol(self) -> Terms:
         """What the protocol has to know of it."""
@@ -195,7 +198,7 @@ class Task:
             tuple(check_public(f"the key of {name}", terms["silos"][name]) for name in names),
             terms["fewest"],
             terms["colluding"],
-            2 * len(self.validation),
+            math.prod(self.side.shape),
         )
 
     @cached_property
@@ -203,7 +206,7 @@ class Task:
         """The table mechanism as planned: with the noise of all silos."""
         terms = self.terms
         setting = Setting(
-            self.validation, check_radius(terms["radius"]),
+            self.validation, self.radius,
             Budget(terms["epsilon"], terms["delta"]), check_adjacency(terms["adjacency"]),
             _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
             terms["points_per_owner"],
@@ -229,8 +232,8 @@ class Task:
 
     def plan(self, points: int) -> Plan:
         """What to expect of so many points in all; the noise is that of all silos."""
-        public = Public.of(self.validation, self.terms["radius"])
-        if not self.is_private or public is None:
+        public = Public.of(self.validation, self.radius) if self.is_private else None
+        if public is None:
             raise InputError("a plan needs noise, and a validation set with features")
         return plan_design(self.design, public, check_count("points", points))
 
@@ -239,7 +242,7 @@ class Task:
         terms, protocol = self.terms, self.protocol
         if terms.get("format") != FORMAT or terms["reveals"] not in {NOISY, EXACT}:
             raise InputError(f"the task is not of the format {FORMAT}")
-        if self.validation.digest() != terms["validation_digest"]:
+        if side_digest(self.side) != terms["public_digest"]:
             raise InputError("the validation set is not the one that the task names")
         content = b"task" + protocol.task
         if not primitives.is_signed(protocol.coordinator, self.signature, content):
@@ -257,21 +260,16 @@ class Task:
 
     def document(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""
-        arrays = BallSide(self.validation, self.terms["radius"]).arrays()
-        if "features" not in arrays:
-            raise InputError("a task needs the features of the validation set")
-        packed = {name: pack_array(array, deflate=True) for name, array in arrays.items()}
+        packed = pack_side(self.side)
         return {"terms": self.terms, "signature": self.signature.hex(), "validation": packed}
 
     @classmethod
     def read(cls, document: Any) -> Task:
         """The task in a document, checked."""
         try:
-            terms, packed = document["terms"], document["validation"]
-            arrays = {name: unpack_array(each) for name, each in packed.items()}
-            side = stored_side(BALL, terms, arrays)
-            assert isinstance(side, BallSide)  # noqa: S101 - by its kind
-            task = cls(terms, side.validation, bytes.fromhex(document["signature"]))
+            terms = document["terms"]
+            side = read_side(terms, document["validation"])
+            task = cls(terms, side, bytes.fromhex(document["signature"]))
             task.check()
         except (KeyError, TypeError, ValueError, AttributeError) as broken:
             raise InputError(f"this is no task of the format {FORMAT}: {broken}") from None
@@ -287,27 +285,6 @@ class Task:
         """The task in a file that `save` wrote."""
         with reading(path, "task") as found:
             return cls.read(json.loads(found.read_text(encoding="utf-8")))
-
-
-def terms_digest(terms: Mapping[str, Any]) -> bytes:
-    """The digest of terms, in one canonical form of JSON."""
-    text = json.dumps(terms, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return primitives.digest("task", text.encode())
-
-
-def _parties(
-    silos: Mapping[str, str], key: Key, fewest: object, colluding: object, name: str
-) -> dict[str, Any]:
-    if not isinstance(silos, Mapping) or len(silos) < 2:
-        raise InputError("silos must map at least two names to public keys")
-    k, t = check_numbers(len(silos), fewest, colluding)
-    return {
-        "name": check_text("name", name),
-        "coordinator": key.public,
-        "silos": {check_text("a silo's name", who, empty=False): silos[who] for who in silos},
-        "fewest": k,
-        "colluding": t,
-    }
 
 
 def _setting_unit(unit: str) -> Unit:

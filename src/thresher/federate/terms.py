@@ -7,11 +7,15 @@ signatures, but there are only n - t honest silos, and each of them signs one li
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from thresher.checks import check_count
+from thresher.checks import check_count, check_text
 from thresher.errors import InputError, option
+from thresher.federate import primitives
 from thresher.federate.messages import SIGNED_KEYS_BYTES, SMALLEST
 
 MOST_SILOS = 1000
@@ -80,3 +84,25 @@ def least_survivors(silos: int, colluding: int) -> int:
     [3, 4, 26]
     """
     return max((silos + colluding) // 2 + 1, colluding + 1)
+
+
+def terms_digest(terms: Mapping[str, Any]) -> bytes:
+    """The digest of terms, in one canonical form of JSON."""
+    text = json.dumps(terms, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return primitives.digest("task", text.encode())
+
+
+def party_terms(
+    silos: Mapping[str, str], coordinator: str, fewest: object, colluding: object, name: str
+) -> dict[str, Any]:
+    """What the terms of a task say of those who take part."""
+    if not isinstance(silos, Mapping) or len(silos) < 2:
+        raise InputError("silos must map at least two names to public keys")
+    k, t = check_numbers(len(silos), fewest, colluding)
+    return {
+        "name": check_text("name", name),
+        "coordinator": coordinator,
+        "silos": {check_text("a silo's name", who, empty=False): silos[who] for who in silos},
+        "fewest": k,
+        "colluding": t,
+    }

@@ -20,6 +20,7 @@ from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
 from thresher.labels import raw_labels
 from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
+from thresher.live.owner_sums import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.values import present_owner_values, present_values
 from thresher.live.version_1 import convert
@@ -73,6 +74,7 @@ class LiveCounts:
         self._folder, self._file = folder, StoreFile(folder / NAME)
         try:
             self._counts, self._points = self._file.read()
+            self._owners = LiveOwners(self._counts.side)
             self._counts.move(enter=self._members())
         except BaseException:
             self._file.close()
@@ -243,6 +245,7 @@ class LiveCounts:
             row, code = self._points.get(name)
             with _Undivided(self):
                 self._move(row, code, None)
+                self._owners.leave(name, row, code)
                 self._points.remove(name)
             self._note()
 
@@ -255,6 +258,7 @@ class LiveCounts:
             code = self._code(label)
             with _Undivided(self):
                 self._move(row, old, code)
+                self._owners.leave(name, row, old)
                 self._points.relabel(name, code)
             self._note()
 
@@ -278,11 +282,13 @@ class LiveCounts:
     ) -> OwnerValuation:
         """The value of every owner in the game among owners; `owners` has the owner of each id.
 
-        They are those of `owner_shapley` on the present points, to the last bit.
+        They are those of `owner_shapley` on the present points, to the last bit. The first call
+        counts all points, later ones those that have changed since, as long as the store is open
+        and the sums of all owners take at most 256 MB.
         """
         with self._lock:
             self._check_whole()
-            return present_owner_values(self._points, self._counts, owners, semivalue)
+            return present_owner_values(self._points, self._counts, owners, semivalue, self._owners)
 
     def verify(self) -> None:
         """Count all points afresh, and raise if these are not the counts that were kept."""

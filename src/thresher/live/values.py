@@ -11,9 +11,10 @@ from thresher.counts import NeighborCounts
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.labels import is_missing
+from thresher.live.owner_sums import LiveOwners
 from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation
-from thresher.passes.owner_sums import value_owners
+from thresher.passes.owner_sums import OwnerNames, OwnerSum, value_owners
 from thresher.passes.result import side_valuation
 from thresher.valuation import Valuation
 
@@ -35,9 +36,13 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
 
 
 def present_owner_values(
-    points: PointTable, counts: NeighborCounts, owners: Mapping[Any, Hashable], semivalue: Semivalue
-) -> OwnerValuation:
-    """What `owner_shapley` finds for these points, to the last bit, if ids have these owners."""
+    points: PointTable, counts: NeighborCounts, owners: Mapping[Any, Hashable],
+    semivalue: Semivalue, kept: LiveOwners,
+) -> OwnerValuation:  # fmt: skip
+    """What `owner_shapley` finds for these points, to the last bit, if ids have these owners.
+
+    Points that `kept` has counted before are not counted again.
+    """
     if not len(points):
         raise InputError("the store has no points, and so no owners")
     missing = [name for name in points.ids if is_missing(owners.get(name))]
@@ -46,5 +51,14 @@ def present_owner_values(
             f"owners lacks {len(missing)} of {len(points)} ids, such as {missing[0]!r}"
         )
     known = [owners[name] for name in points.ids]
-    stored = counts.side.stored_points(*points.table())
-    return value_owners(stored, counts.side, known, check_semivalue(semivalue), stacklevel=4)
+    side, semivalue = counts.side, check_semivalue(semivalue)
+    names = OwnerNames(dict.fromkeys(known))
+    if not kept.fit(len(names)):
+        stored = side.stored_points(*points.table())
+        return value_owners(stored, side, known, semivalue, stacklevel=4)
+    names.warn(side, stacklevel=4)
+    total = OwnerSum(len(names), semivalue)
+    total.add(side, slice(0, side.shape[1]), kept.sums(points, known))
+    if not total.reached:
+        side.warn_of_reach(stacklevel=4)
+    return total.valuation(side, names.known, len(points), mean=False)

@@ -6,6 +6,7 @@ owners do not fit, it counts some cells at a time, and goes over the points agai
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import column_names
 from thresher.errors import InputError, require
+from thresher.files import portable
 from thresher.labels import Codes, check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
@@ -33,12 +35,13 @@ from thresher.passes.walk import count
 from thresher.progress import Advance, progress_bar
 from thresher.sides.protocol import PublicSide
 
+READ, NAMES, SUMS = "read", "names", "sums"  # pieces of a checkpoint
 OWNER = 12  # bytes of the owner of a row, as a code, twice
 
 
 def owners_in_parts(
     X: Any, y: Any, problem: Problem, owners: Any, neighbors: Neighbors,
-    memory: int | str | None, *, progress: bool, threaded: bool = True,
+    memory: int | str | None, checkpoint: Any = None, *, progress: bool, threaded: bool = True,
 ) -> OwnerValuation:  # fmt: skip
     """`owner_shapley` of an array, a memmap or a `Scan`, read in parts."""
     leaves = problem.side.kind == "forest"
@@ -47,9 +50,13 @@ def owners_in_parts(
     problem.side.named(X.names if hasattr(X, "names") else column_names(X))
     most = None if memory is None else check_memory(memory)
     problem = replace(problem, neighbors=neighbors)
-    run = Run(problem, source, Checkpoint(None, {}), most, held=OWNER, threaded=threaded)
     known = None if source.count is None else check_owners(owners, source.count)
-    return OwnerRun(run, known or check_owners(owners, len(owners)), progress=progress).valuation()
+    known = known or check_owners(owners, len(owners))
+    whose = hashlib.sha256(repr(known).encode()).hexdigest()
+    about = {**problem.identity(), "points": source.identity(), "owners": whose}
+    with Checkpoint(checkpoint, about) as kept:
+        run = Run(problem, source, kept, most, held=OWNER, threaded=threaded)
+        return OwnerRun(run, known, progress=progress).valuation()
 
 
 @dataclass(frozen=True)
@@ -77,13 +84,17 @@ class OwnerRun:
             names, tally = self._read(advance)
             side, meaning = problem.settle(self.run.source, tally)
             names.warn(side, stacklevel=6)
-            total = OwnerSum(len(names), problem.semivalue)
-            for block in cell_ranges(side, len(names), self._room()):
+            total, kept = OwnerSum(len(names), problem.semivalue), self.run.checkpoint
+            done = total.load(kept)
+            for block in cell_ranges(side, len(names), self._room(), done):
                 some = side.some(block)
-                sums = self._count(some, names, meaning, tally, advance)
+                sums = self._count(block, some, names, meaning, tally, advance)
                 total.add(some, slice(0, sums.shape[1]), sums)
+                total.save(kept, block.stop)
         warn_of_points(problem, side, tally, meaning, reached=total.reached)
-        return total.valuation(side, names.known, tally.points, mean=problem.mean)
+        found = total.valuation(side, names.known, tally.points, mean=problem.mean)
+        kept.finish()
+        return found
 
     def _room(self) -> int:
         """The most bytes that the sums of owners may take."""
@@ -93,6 +104,9 @@ class OwnerRun:
         """The first pass: owners and labels."""
         problem, names = self.run.problem, OwnerNames()
         public, strangers = problem.as_read(self.run.source), problem.classes is None
+        kept, before = self.run.checkpoint, Tally.load(self.run.checkpoint, READ, public)
+        if before is not None and (found := kept.load(NAMES)) is not None:
+            return OwnerNames(found[0]["names"]), before
         tally = Tally.of_nothing(public)
         with closing(self.run.parts(Place(), advance)) as parts:
             for part, _ in parts:
@@ -102,22 +116,31 @@ class OwnerRun:
             raise InputError("X is empty: at least one row is needed")
         if self.owners is not None:
             check_owners(self.owners, tally.points)
+        if kept:
+            tally.save(kept, READ)
+            kept.save(NAMES, {"names": portable("owner", names.known)})
         return names, tally
 
     def _count(
-        self, side: PublicSide, names: OwnerNames, meaning: Meaning, seen: Tally,
+        self, block: slice, side: PublicSide, names: OwnerNames, meaning: Meaning, seen: Tally,
         advance: Advance | None,
     ) -> NDArray[np.int64]:  # fmt: skip
-        """What all points add to the cells of a side, by owner."""
-        game = side.owner_counting(len(names))
+        """What all points add to the cells of a side, by owner; `block` are these cells."""
+        game, kept = side.owner_counting(len(names)), self.run.checkpoint
         sums = np.zeros((game.entries, side.shape[1]), np.int64)
-        prints = 0
-        with closing(self.run.parts(Place(), advance)) as parts:
+        place, prints, cells = Place(), 0, [block.start, block.stop]
+        found = kept.load(SUMS)
+        if found is not None and found[0]["cells"] == cells:
+            place, prints = Place(*found[0]["place"]), found[0]["prints"]
+            sums.ravel()[:] = np.frombuffer(next(iter(found[1])), np.int64)
+        with closing(self.run.parts(place, advance)) as parts:
             for part, way in parts:
                 points = named(part, meaning).points(side, strangers=False)
                 codes = names.codes(self._owners(part))
                 sums += count(OwnedPoints.of(points, codes, side), side.near(way), game)
                 prints = add_prints(prints, part_print(part, points, side))
+                entry = {"cells": cells, "place": list(part.after), "prints": prints}
+                kept.save(SUMS, entry, [sums.ravel()])
         if prints != reduce(add_prints, seen.prints.values(), 0):
             raise points_changed()
         return sums

@@ -15,12 +15,14 @@ from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.labels import Codes
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
+from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.walk import Advance, show_sums
 from thresher.sides.ball import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.spelling import NAMES, look_alikes, named
 
 METHOD = "owner-shapley"
+SEEN = "values"  # the piece of a checkpoint that has the values so far
 GROUP = 64  # cells that ranges hold a multiple of
 TABLE = 256 << 20  # bytes of the sums of some cells
 MANY = 100_000  # owners of whom the cost is told before
@@ -95,10 +97,12 @@ def cell_bytes(side: PublicSide, owners: int) -> int:
     return 8 * owners * side.owner_numbers
 
 
-def cell_ranges(side: PublicSide, owners: int, most: int = TABLE) -> list[slice]:
-    """Ranges of cells whose sums fit, each made of whole pieces of `side.owner_cells`."""
+def cell_ranges(side: PublicSide, owners: int, most: int = TABLE, first: int = 0) -> list[slice]:
+    """Ranges of cells from `first` whose sums fit, made of whole pieces of `side.owner_cells`."""
     found: list[slice] = []
     for piece in side.owner_cells():
+        if piece.start < first:
+            continue
         size = (piece.stop - (found[-1].start if found else 0)) * cell_bytes(side, owners)
         if found and size <= most:
             found[-1] = slice(found[-1].start, piece.stop)
@@ -153,6 +157,21 @@ class OwnerSum:
                 for games in side.owner_games(some, piece, self.owners):
                     games.add_values(self.semivalue, self.values)
                     self.utility += games.utility()
+
+    def save(self, checkpoint: Checkpoint, cells: int) -> None:
+        """Keep it, with so many cells seen."""
+        entry = {"cells": cells, "utility": self.utility, "reached": self.reached}
+        checkpoint.save(SEEN, entry, [self.values])
+
+    def load(self, checkpoint: Checkpoint) -> int:
+        """Go on from what was kept; how many cells it has seen."""
+        found = checkpoint.load(SEEN)
+        if found is None:
+            return 0
+        entry, chunks = found
+        self.values = np.frombuffer(next(iter(chunks))).copy()
+        self.utility, self.reached = entry["utility"], entry["reached"]
+        return int(entry["cells"])
 
     def count(
         self, points: OwnedPoints, side: PublicSide, neighbors: Neighbors,

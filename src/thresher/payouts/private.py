@@ -75,6 +75,9 @@ class PrivatePayout:
         Public: what there is to pay in cents, the cents for each unit of value, the total of values
         that the release predicts, and by how many cents all pay is expected to exceed the pot if
         owners with negative values are as rare as public rows say; for the basis "gains", at most.
+    ceiling
+        Public: what all pay may come to in cents, but for noise, whoever owns the wrong labels. For
+        the basis "gains" it is the pot.
     pay, basis, players
         As in `private_payout`.
     record
@@ -87,6 +90,7 @@ class PrivatePayout:
     rate: float
     total: float
     overshoot: float
+    ceiling: float
     pay: str
     basis: str
     players: str
@@ -129,25 +133,30 @@ class PrivatePayout:
         """All that may be published: a function of the release."""
         return {
             "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
-            "overshoot": self.overshoot, "pay": self.pay, "basis": self.basis,
-            "players": self.players, "release": dict(self.record),
+            "overshoot": self.overshoot, "ceiling": self.ceiling, "pay": self.pay,
+            "basis": self.basis, "players": self.players, "release": dict(self.record),
         }  # fmt: skip
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
         """Write what one owner is told, with the public part, as a .json file of its own."""
-        line = {
-            name: None if isinstance(entry, float) and math.isnan(entry) else entry
-            for name, entry in asdict(self.line(owner)).items()
-        }
-        text = json.dumps(self.public() | {"line": line}, indent=1, default=str) + "\n"
+        about = self.public() | {"line": line_of(self.line(owner))}
+        text = json.dumps(about, indent=1, default=str) + "\n"
         write_whole(
             path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=False,
             private=True,
         )  # fmt: skip
 
 
+def line_of(line: OwnerLine) -> dict[str, Any]:
+    """A line as JSON holds it."""
+    return {
+        name: None if isinstance(entry, float) and math.isnan(entry) else entry
+        for name, entry in asdict(line).items()
+    }
+
+
 def private_payout(
-    release: Any, *, pot: int, pay: str = "estimate", basis: str = "total",
+    release: Any, *, pot: int, pay: str = "estimate", basis: str = "gains",
     players: str = "points",
 ) -> PrivatePayout:  # fmt: skip
     """Pay by a private release of owners: a public rate, a line for each owner, and a reserve.
@@ -163,10 +172,11 @@ def private_payout(
         "estimate" pays the estimated value, "lower" the lower end of its interval now; the rest may
         follow after a later release.
     basis
-        What the rate divides the pot by. "total" is the total of values that the release predicts:
-        pay comes close to the pot if few owners have negative values, and exceeds it otherwise,
-        since those owners do not pay in. "gains" leaves out what wrong labels take away: then pay
-        stays below the pot, but for noise, and the reserve is large.
+        What the rate divides the pot by. "gains" is what the release predicts for right labels
+        alone: whoever owns the wrong ones, pay stays below the pot, but for noise, and the reserve
+        is large. "total" takes off what wrong labels cost: pay comes close to the pot if few owners
+        have negative values, and exceeds it otherwise, since those owners do not pay in. All pay
+        may then come to `ceiling`, so have that at hand.
     players
         "points" pays the sum of an owner's points. "owners" pays by the game among owners, with all
         others taken to be alike: an approximation, see docs/payouts.md.
@@ -193,7 +203,7 @@ def private_payout(
     ...     points_per_owner=8,
     ... )
     >>> found = th.private_payout(release, pot=100_000)
-    >>> bool(abs(found.reserve) < 20_000)
+    >>> bool(0 < found.reserve < 50_000)
     True
     """
     pay = check_choice("pay", pay, ("estimate", "lower"))
@@ -218,13 +228,13 @@ def private_payout(
         for i, owner in enumerate(names)
     )
     overshoot = float(np.maximum(rate * drawn - pot, 0.0).mean())
-    return PrivatePayout(
-        pot, rate, total, overshoot, pay, basis, players, release.record, lines, draws
-    )
+    ceiling = rate * predicted_totals(release, design, "gains")[0]
+    about = pay, basis, players, release.record
+    return PrivatePayout(pot, rate, total, overshoot, ceiling, *about, lines, draws)
 
 
 def predicted_totals(
-    release: Any, design: TableDesign, basis: str = "total"
+    release: Any, design: TableDesign, basis: str = "gains"
 ) -> tuple[float, Floats]:
     """The total of what owners are paid for, as the release predicts it, and draws of it.
 

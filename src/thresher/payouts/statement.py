@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Hashable, Mapping
@@ -145,7 +146,8 @@ class Payout:
         """Write the statement, whole or not at all; the files that were written.
 
         A .json or .parquet file holds all of it. A .csv file has owner, value, cents and status,
-        and its record is a .json file beside it, which is written first.
+        and its record is a .json file beside it. Both are complete before either has its name, and
+        the record has a digest of the table: `load` refuses one without the other.
         """
         target = Path(path)
         kind = target.suffix.lower()
@@ -160,11 +162,16 @@ class Payout:
             columns = {name: table.column(name) for name in table.column_names}
             write_table(target, columns, about, replace=force)
             return [target]
-        record = beside if kind == ".csv" else target
-        write_whole(record, lambda draft: draft.write_text(text, encoding="utf-8"), replace=force)
         if kind == ".json":
+            _write_text(target, text, force=force)
             return [target]
-        write_whole(target, lambda draft: csv.write_csv(harmless(table), str(draft)), replace=force)
+
+        def write(draft: Path) -> None:
+            csv.write_csv(harmless(table), str(draft))
+            with_digest = sealed({**self.record(), "table": _digest(draft)})
+            _write_text(beside, json.dumps(with_digest, indent=1) + "\n", force=force)
+
+        write_whole(target, write, replace=force)
         return [target, beside]
 
     @classmethod
@@ -177,6 +184,11 @@ class Payout:
                 found = record_path(file) if file.suffix.lower() == ".csv" else file
                 about = json.loads(found.read_text(encoding="utf-8"))
             check_sealed(about, FORMAT)
+            if file.suffix.lower() == ".csv" and about.get("table") != _digest(file):
+                raise InputError(
+                    f"it is not the table of {found.name}: a run was broken off, or one of the two "
+                    "was changed. Write the payout again"
+                )
             terms = Terms(**about["terms"])
             shared = tuple(SharedRows(**each) for each in about["shared"])
             lists = tuple(about["owners"]), tuple(about["values"])
@@ -246,6 +258,14 @@ class Payout:
                 "status": list(self.status()),
             }
         )
+
+
+def _write_text(path: Path, text: str, *, force: bool) -> None:
+    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=force)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _polars(table: pa.Table) -> Any:

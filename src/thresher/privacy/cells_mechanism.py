@@ -41,6 +41,7 @@ from thresher.privacy.prior import (
 from thresher.threads import cut
 
 MOST_CELLS = 30
+LEAST_SHARE = 0.25  # of the positive bins that are taken for points, however many are negative
 OVERALL = 2.0  # rows of a class that the shares of its whole cell are worth
 DOUBTED = 0.5  # and in draws, which show how far shares may be off
 SHAPE = 0.5  # of the weights of rows in draws: more spread than a sample has, since cells differ
@@ -226,7 +227,7 @@ class CellMap:
         In a cell classes need not lie alike; where there are few rows of a class, all rows of the
         cell tell its share.
         """
-        counted, codes = np.maximum(histogram, 0.0), self.public.codes[self.public.rows]
+        counted, codes = nonnegative(histogram), self.public.codes[self.public.rows]
         rows = self.member * chance[:, None]
         overall = self._shares(rows, 0.0, 1e-9)
         by_class = np.empty((len(self.validation), counted.shape[1]))
@@ -247,6 +248,23 @@ class CellMap:
     def _split(self, by_class: Floats) -> tuple[Floats, Floats]:
         same = by_class[np.arange(len(by_class)), self.validation.codes]
         return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
+
+
+def nonnegative(histogram: NDArray[Any]) -> Floats:
+    """The nearest histogram without negative bins and of the same total, if that is one.
+
+    To cut off negative bins alone would add points that are not there: noise lifts empty bins.
+
+    Examples
+    --------
+    >>> nonnegative(np.array([[5.0, 1.0], [-2.0, 0.0]])).tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
+    positive = np.maximum(histogram, 0.0)
+    total = max(float(histogram.sum()), LEAST_SHARE * float(positive.sum()))
+    falling = np.sort(positive.ravel())[::-1]
+    cuts = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+    return np.maximum(positive - max(0.0, float(cuts.max())), 0.0)
 
 
 def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
+from thresher.ranking import average_ranks
 
 Floats = NDArray[np.float64]
 TRIALS = 4
@@ -194,9 +195,7 @@ def rank_agreement(values: Floats, truth: Floats) -> float:
     >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
     1.0
     """
-    from scipy.stats import rankdata
-
-    ours, theirs = rankdata(values), rankdata(truth)
+    ours, theirs = average_ranks(values), average_ranks(truth)
     if ours.std() == 0 or theirs.std() == 0:
         return math.nan
     return float(np.corrcoef(ours, theirs)[0, 1])

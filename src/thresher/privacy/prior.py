@@ -41,8 +41,8 @@ LEAST_ROWS = 8  # with fewer public rows there is no prior
 PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
 CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
-KAPPAS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-KAPPA_SPREAD = 2.0  # of the logarithm of kappa, before the release is seen
+KAPPAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+KAPPA_SPREAD = 1.5  # of the logarithm of kappa, before the release is seen
 TAUS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 
 

@@ -44,7 +44,7 @@ class Error:
         mechanism cannot tell.
     why
         Why no error can be told, where `relative` is None: the paper's samples, no prior, owners
-        of unknown size.
+        of unknown size, a table that cannot be told from noise.
     """
 
     relative: float | None
@@ -116,14 +116,18 @@ class _Outcome:
         values = self.values[self._private.where]
         drawn = self._contributions.values(self._drawn)
         deviation = self._frozen(np.sqrt(((drawn - values) ** 2).mean(axis=0)))
-        if not self._design.tells_error:
+        told = self.relative_error
+        if told is None:
             deviation = np.full(len(deviation), np.nan)
-        told, ends = self.relative_error, interval(self.values, deviation)
+        ends = interval(self.values, deviation)
         return Error(told, deviation, *ends, "" if told is not None else self._why_untold)
 
     @property
     def _why_untold(self) -> str:
-        return self._design.untold or "no validation points serve as points"
+        if self._design.untold:
+            return self._design.untold
+        noise = "its table cannot be told from noise"
+        return noise if self.is_noise else "no validation points serve as points"
 
     @cached_property
     def relative_error(self) -> float | None:
@@ -133,7 +137,7 @@ class _Outcome:
         """
         validation = self.price_list.validation
         public = Public.of(validation, self.price_list.radius)
-        if public is None or not self._design.tells_error:
+        if public is None or not self._design.tells_error or self.is_noise:
             return None
         values = public.values(self.price_list.gain, self.price_list.loss)
         gains, losses = (

@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from thresher.price_list import PriceList
-from thresher.privacy.plan import rank_agreement
-from thresher.privacy.prior import Public
-from thresher.privacy.release import is_noise
 from thresher.report.charts import bars
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import shortlist
 from thresher.report.verdict import Verdict
+
+if TYPE_CHECKING:  # loading accountants takes longer than a page of values
+    from thresher.privacy.prior import Public
 
 MOST_CLASSES = 30
 
@@ -144,17 +144,20 @@ def describe_release(release: Any) -> PrivateRelease:
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
+    from thresher.privacy.prior import Public
+    from thresher.privacy.release import is_noise
+
     if prices is None:
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
     public = Public.of(prices.validation, prices.radius)
-    if public is None or error is None:
-        return None, "the mechanism cannot tell its own error on this validation set"
     if is_noise(release.record, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
         )
+    if public is None or error is None:
+        return None, "the mechanism cannot tell its own error on this validation set"
     agreement, free = _agreements(release._drawn, prices, public)
     if math.isnan(agreement):
         return None, "all validation points would be worth the same"
@@ -167,6 +170,8 @@ def _agreements(drawn: list[PriceList], prices: PriceList, public: Public) -> tu
     Validation points stand in for points. The exact prices are as likely to be any of those `drawn`
     as what the noise leaves possible.
     """
+    from thresher.privacy.plan import rank_agreement
+
     share = 1 / len(prices.validation.classes)
     even = np.ones(len(prices.validation))
     released = public.values(prices.gain, prices.loss)

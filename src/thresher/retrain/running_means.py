@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.ranking import average_ranks
+
 Floats = NDArray[np.float64]
 
 FIRM = 20  # samples from which a point's own spread counts as much as the spread of all points
@@ -118,11 +120,9 @@ def agreement(one: Floats, other: Floats) -> float:
     >>> round(agreement(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.7, 2.6])), 3)
     0.667
     """
-    from scipy.stats import rankdata
-
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return 0.0
-    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (one, other)]
+    ranks = [average_ranks(values) - (len(values) + 1) / 2 for values in (one, other)]
     lengths = [float(np.sqrt(rank @ rank)) for rank in ranks]
     if min(lengths) == 0:
         return float("nan") if max(lengths) == 0 else 0.0

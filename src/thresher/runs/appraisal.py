@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from thresher.runs.scales import scale_mismatch
 from thresher.spelling import missing
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
-from thresher.tables.reader import input_digest, read_table
+from thresher.tables.reader import Table, input_digest, read_table
 
 FORMAT = "thresher.appraisal/1"
 
@@ -77,8 +77,12 @@ def appraise_files(
     for name in known or ():
         if name not in (names := table.data.column_names):
             raise missing(table.name, "column", name, names, "a feature of the price list")
-    columns = choose_columns(table, label=label, features=known, id=id, ignore=ignore)
-    X = Encoder.fit(columns, fill=fill).transform(columns)
+    about: dict[str, Any] = {"label": label, "id": id, "ignore": ignore}
+    if listed.encoding is None:
+        columns = choose_columns(table, features=known, **about)
+        X = Encoder.fit(columns, fill=fill).transform(columns)
+    else:
+        columns, X = _encoded(table, listed.encoding, about, fill)
     _check_scales(columns.source, X, listed, anyway=anyway)
     y = _known_labels(columns.source, columns.labels, listed.classes)
     if listed.noise:
@@ -97,6 +101,22 @@ def appraise_files(
         **({} if listed.kernel is None else listed.kernel.record()),
     }
     return Appraisal(columns, values, record)
+
+
+def _encoded(
+    table: Table, record: Mapping[str, Any], about: dict[str, Any], fill: str | float | None
+) -> tuple[Columns, NDArray[Any]]:
+    """The rows of a table by the encoding that the price list carries."""
+    if fill is not None:
+        raise InputError(f"the price list says what stands for missing cells: no {option('fill')}")
+    encoder = Encoder.from_record(record)
+    kinds = {feature.name: feature.kind for feature in encoder.features}
+    for name in kinds:
+        if name not in (names := table.data.column_names):
+            raise missing(table.name, "column", name, names, "a feature of the price list")
+    categorical = [name for name, kind in kinds.items() if kind == "categorical"]
+    columns = choose_columns(table, features=list(kinds), categorical=categorical, **about)
+    return columns, encoder.transform(columns)
 
 
 def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bool) -> None:

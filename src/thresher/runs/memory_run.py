@@ -18,7 +18,7 @@ from thresher.findings import Findings
 from thresher.review import review_list
 from thresher.runs.choice import as_asked
 from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
-from thresher.runs.methods import Checked, Data, value_data
+from thresher.runs.methods import Checked, Data, grown, value_data
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
@@ -214,16 +214,19 @@ def value_files(
         check(points)
     settings = sources.settings
     encoder, data = encoded(settings, points, validation, progress=progress)
+    blank, suggested, forest = sources.unlabeled, None, None
+    if blank is not None:  # their labels are those that this forest suggests
+        empty = encoder.transform(blank)
+        by_trees = settings.method == "forest"
+        forest = grown(settings, data, progress=progress) if by_trees else None
+        suggested = suggest_labels(settings, blank, empty, data, forest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)  # hints say it in words of the command
         valuation, findings, checked = value_data(
-            settings, data, owners=points.owners, progress=progress
+            settings, data, owners=points.owners, progress=progress, forest=forest
         )
     asked = as_asked(settings, sources.about["chosen"])
     record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
-    blank, suggested = sources.unlabeled, None
-    if blank is not None:
-        suggested = suggest_labels(settings, blank, encoder.transform(blank), *data[:2])
     return MemoryRun(
         settings, points, validation, data, encoder, valuation, findings, checked, record, suggested
     )

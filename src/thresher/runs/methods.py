@@ -24,18 +24,24 @@ Checked = tuple[Points, Validation]
 
 
 def value_data(
-    settings: Settings, data: Data, *, owners: Any = None, progress: bool = False
+    settings: Settings,
+    data: Data,
+    *,
+    owners: Any = None,
+    progress: bool = False,
+    forest: Any = None,
 ) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
     Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.
+    A `forest` that is grown already is not grown again.
     """
     if settings.numbers:
         from thresher.runs.target_methods import value_targets
 
         return *value_targets(settings, data, owners=owners, progress=progress), None
     if settings.method == "forest":
-        return *_forest(settings, data, owners=owners, progress=progress), None
+        return *_forest(settings, data, owners=owners, progress=progress, forest=forest), None
     if settings.method == "knn":
         from thresher.explained import explain
 
@@ -62,8 +68,16 @@ def _suggested(settings: Settings, validation: Validation) -> float:
     return suggest_for(validation, settings.kernel, settings.rings)
 
 
+def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
+    """The forest that the points are valued by."""
+    from thresher.growth import grow_forest
+
+    growth = {name: getattr(settings, name) for name in ("trees", "folds", "seed")}
+    return grow_forest(*data[:2], **growth, progress=progress)
+
+
 def _forest(
-    settings: Settings, data: Data, *, owners: Any, progress: bool
+    settings: Settings, data: Data, *, owners: Any, progress: bool, forest: Any
 ) -> tuple[Valuation, Findings]:
     from thresher.leaf_findings import forest_findings
 
@@ -71,7 +85,7 @@ def _forest(
         rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
         tell_of_twins(count_twins(rows, rows_val), len(rows_val), stacklevel=3)
     return forest_findings(
-        *data, trees=settings.trees, folds=settings.folds, seed=settings.seed,
+        *data, trees=settings.trees, folds=settings.folds, seed=settings.seed, forest=forest,
         semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
         progress=progress,
     )  # fmt: skip

@@ -65,13 +65,15 @@ class OwnersValued:
 
 
 def value_owners(
-    settings: Settings, *, scheduler: str | None = None, progress: bool = False
-) -> OwnersValued:
+    settings: Settings, *, scheduler: str | None = None, checkpoint: str | None = None,
+    progress: bool = False,
+) -> OwnersValued:  # fmt: skip
     """Value the owners of the points of files: in memory, in parts, or on a cluster."""
     if settings.memory is None and settings.engine == "local":
         return _in_memory(settings, progress=progress)
-    run = FileRun.of(open_points(settings)).fit(Checkpoint(None, {}), None)
+    run = FileRun.of(open_points(settings))
     if settings.engine == "dask":
+        run = run.fit(Checkpoint(None, {}), None)
         with cluster(scheduler):
             parts = file_partitions(run.source)
             owners = [part.beside["owner"] for part in parts]
@@ -79,8 +81,10 @@ def value_owners(
         how: dict[str, Any] = {"engine": "dask"}
     else:
         memory = check_memory(settings.memory)
-        reading = Run(run.problem, run.source, Checkpoint(None, {}), memory, held=OWNER)
-        found = OwnerRun(reading, progress=progress).valuation()
+        with Checkpoint(checkpoint, {**run.identity(), "players": "owners"}) as kept:
+            run = run.fit(kept, None)
+            reading = Run(run.problem, run.source, kept, memory, held=OWNER)
+            found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}
     record = run.record(found.params["points"], told_roles(run.points.guesses), how)
     return OwnersValued(found, record)

@@ -128,7 +128,7 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
         if findings is not None:
             row |= {
                 "suggestion": findings.suggestion[place],
-                "best": findings.best_label[place],
+                "best_label": findings.best_label[place],
             }
         if findings is not None and findings.score is not None:
             row["score"] = findings.score[place]

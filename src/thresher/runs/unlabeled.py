@@ -13,6 +13,7 @@ from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.labels import is_missing
+from thresher.runs.methods import Data
 from thresher.runs.settings import Settings
 from thresher.spelling import spelled
 from thresher.tables.columns import Columns, entries_of
@@ -22,6 +23,7 @@ TOTALS = ("total", "totals", "grand total", "subtotal", "sum", "summe", "gesamt"
 NEIGHBORS = 10  # that vote, where rows have distances
 
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def missing_labels(settings: Settings, table: Table, label: str) -> Mask:
@@ -77,25 +79,48 @@ def unlabeled_columns(points: Columns, settings: Settings, table: Table) -> Colu
 
 
 def suggest_labels(
-    settings: Settings, columns: Columns, X: NDArray[Any], points: NDArray[Any], labels: Any
+    settings: Settings, columns: Columns, X: NDArray[Any], data: Data, forest: Any = None
 ) -> dict[str, Any]:
-    """The rows with a suggested label each, and the share of the votes that it has."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.neighbors import KNeighborsClassifier
+    """The rows with a suggested label each, and the share of the votes that it has.
 
-    known = Coded.of(labels)
-    if settings.method == "forest":
-        model = RandomForestClassifier(settings.trees, random_state=settings.seed)
+    A `forest` is the one that values the points: the label shares in a row's leaves, over all
+    trees, since none of them was grown from it.
+    """
+    known = Coded.of(data[1])
+    if forest is not None:
+        shares = _leaf_shares(forest, X, data[0], known)
     else:
-        count = min(NEIGHBORS, len(points))
-        model = KNeighborsClassifier(count, metric=settings.metric, algorithm="brute")
-    shares = model.fit(points, known.codes).predict_proba(X)
-    best = model.classes_[shares.argmax(axis=1)]
+        shares = _near_shares(settings, X, data[0], known)
     found: dict[str, Any] = {"row": columns.rows}
     if columns.ids is not None:
         found["id"] = list(columns.ids)
-    found["best_label"] = [known.distinct[code] for code in best]
+    found["best_label"] = [known.distinct[code] for code in shares.argmax(axis=1)]
     return found | {"share": shares.max(axis=1)}
+
+
+def _leaf_shares(forest: Any, X: NDArray[Any], points: NDArray[Any], known: Coded) -> Floats:
+    """The mean over the trees of the label shares of the points in the leaf of each row."""
+    classes = len(known.distinct)
+    rows, others = (forest.rows(forest.encode("X", x), everywhere=True) for x in (X, points))
+    total = np.zeros((len(X), classes))
+    for tree, size in enumerate(forest.sizes):
+        cells = others.leaves(tree).astype(np.int64) * classes + known.codes
+        counts = np.bincount(cells, minlength=size * classes).reshape(-1, classes)
+        mine = counts[rows.leaves(tree)]
+        total += mine / np.maximum(1, mine.sum(axis=1, keepdims=True))
+    return total / len(forest.trees)
+
+
+def _near_shares(settings: Settings, X: NDArray[Any], points: NDArray[Any], known: Coded) -> Floats:
+    """The label shares of the nearest points."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    count = min(NEIGHBORS, len(points))
+    model = KNeighborsClassifier(count, metric=settings.metric, algorithm="brute")
+    found = np.zeros((len(X), len(known.distinct)))
+    model.fit(points, known.codes)
+    found[:, model.classes_] = model.predict_proba(X)
+    return found
 
 
 def unlabeled_path(out: Path) -> Path:

@@ -146,6 +146,11 @@ class BallSide:
         return owned_codes(owners, codes, len(self.classes) + 1)
 
     @property
+    def owner_tables(self) -> int:
+        """Those that agree, and all."""
+        return 2
+
+    @property
     def owner_numbers(self) -> int:
         """Counts by class, twice, and sums; for each ring."""
         return (2 * (len(self.classes) + 1) + 4) * max(1, len(self.edges))

@@ -159,6 +159,11 @@ class ForestSide:
         return owned_codes(owners, codes, len(self.classes) + 1)
 
     @property
+    def owner_tables(self) -> int:
+        """Counts by class."""
+        return 1
+
+    @property
     def owner_numbers(self) -> int:
         """Counts by class, twice, and sums."""
         return 2 * (len(self.classes) + 1) + 4

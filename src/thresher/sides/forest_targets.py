@@ -46,6 +46,11 @@ class TargetForestSide(ForestSide):
         return target_codes(owners, codes)
 
     @property
+    def owner_tables(self) -> int:
+        """One for each sum."""
+        return ENTRIES
+
+    @property
     def owner_numbers(self) -> int:
         """Four sums, and what is made of them."""
         return 3 * ENTRIES

@@ -160,6 +160,10 @@ class PublicSide(Protocol):
         """Codes that say whose a point is, and what it is, as `owner_counting` wants them."""
 
     @property
+    def owner_tables(self) -> int:
+        """Of how many tables, each with the owners in order, the sums of a cell are made."""
+
+    @property
     def owner_numbers(self) -> int:
         """How many numbers a cell takes for each owner while it is counted."""
 

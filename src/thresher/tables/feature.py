@@ -76,7 +76,10 @@ class Feature:
 
     def scaled(self, columns: Columns) -> Numbers:
         """The columns of numbers."""
-        found = self.raw(columns)
+        return self.scale(self.raw(columns))
+
+    def scale(self, found: Numbers) -> Numbers:
+        """Raw columns of numbers on the scale of the rows it was fitted on."""
         if not self.means:
             return found
         if self.knots:

@@ -1,0 +1,131 @@
+"""Errors that releases tell of themselves against the true ones, and bounds that fit the points.
+
+.venv/bin/python benchmarks/told_errors.py [--data FOLDER] [--seeds 1] [--sets phoneme wind ...]
+
+Sets are made up ("normal": two classes, "blobs": three) or the paper's tabular ones. Validation
+rows and points are drawn alike, a tenth of the points has a flipped label, and columns are scaled
+by the validation set. "fitted" is the table with `points=`, "owners" one of owners with ten points
+each and `points_per_owner=10`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+import thresher as th
+from thresher.paper.datasets import Shelf
+
+HERE = Path(__file__).parent
+DELTA = 1e-4
+EPSILONS = (0.1, 1.0, 10.0)
+SIZES = ((300, 200), (2000, 200), (20_000, 200), (2000, 2000))
+OWNED = 10
+COLUMNS = ("true", "told", "held", "spearman")
+
+
+def rows_of(name, count, seed, shelf):
+    """Features and labels."""
+    random = np.random.default_rng([seed, 7])
+    if name == "normal":
+        X = random.normal(size=(count, 6))
+        return X, (X[:, 0] + X[:, 1] + 0.5 * random.normal(size=count) > 0) * 1
+    if name == "blobs":
+        center, which = 1.5 * random.normal(size=(12, 8)), random.integers(0, 12, count)
+        return center[which] + random.normal(size=(count, 8)), which % 3
+    stored = shelf.get(name)
+    order = random.permutation(len(stored.y))[:count]
+    return stored.X[order], stored.y[order]
+
+
+def problem(name, points, validation, seed, shelf):
+    """Points with flipped labels, and the validation set, or None where rows are too few."""
+    X, y = rows_of(name, points + validation, seed, shelf)
+    if len(y) < points + validation:
+        return None
+    V = X[:validation]
+    deviation = np.where(V.std(axis=0) > 1e-9, V.std(axis=0), 1.0)
+    scaled = np.clip((X - V.mean(axis=0)) / deviation, -10, 10)
+    labels, _ = th.flip_labels(y[validation:], fraction=0.1, seed=seed)
+    return scaled[validation:], labels, scaled[:validation], y[:validation]
+
+
+def contenders(points):
+    """What is released, by name."""
+    owners = {"owners": np.arange(points) // OWNED, "points_per_owner": OWNED}
+    return {
+        "table": {},
+        "fitted": {"points": points, "anyway": True},
+        "cells": {"mechanism": "cells"},
+        "owners": owners | {"points": points, "anyway": True},
+    }
+
+
+def measure(name, points, validation, seed, shelf):
+    """True and told errors of everything on one set."""
+    data = problem(name, points, validation, seed, shelf)
+    if data is None:
+        return
+    exact = th.tknn_shapley(*data).values
+    for epsilon in EPSILONS:
+        for kind, options in contenders(points).items():
+            found = th.dp_tknn_shapley(*data, epsilon=epsilon, delta=DELTA, seed=seed, **options)
+            error = found.error
+            missed = np.sqrt(((found.values - exact) ** 2).mean() / (exact**2).mean())
+            yield {
+                "set": name, "points": points, "validation": validation, "seed": seed,
+                "epsilon": epsilon, "kind": kind, "bound": found.record["bound"],
+                "true": float(missed), "told": error.relative,
+                "held": float(((error.low <= exact) & (exact <= error.high)).mean()),
+                "spearman": float(spearmanr(found.values, exact)[0]),
+            }  # fmt: skip
+
+
+def render(result):
+    """A Markdown page: means over sets and seeds."""
+    rows = result["rows"]
+    lines = [
+        "# Errors told, and bounds that fit",
+        "",
+        f"`benchmarks/told_errors.py`; {result['date']}; sets {', '.join(result['sets'])}; means.",
+        "",
+        "| points | validation | epsilon | release | true error | told | held | Spearman |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    keys = dict.fromkeys((r["points"], r["validation"], r["epsilon"], r["kind"]) for r in rows)
+    for key in keys:
+        own = [r for r in rows if (r["points"], r["validation"], r["epsilon"], r["kind"]) == key]
+        means = [float(np.mean([row[column] for row in own])) for column in COLUMNS]
+        shown = f"{means[0]:.4f} | {means[1]:.4f} | {means[2]:.2f} | {means[3]:.4f}"
+        lines.append(f"| {' | '.join(map(str, key))} | {shown} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Measure and write results/told-errors.json and .md."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--sets", nargs="+", default=["normal", "blobs", "phoneme", "2dplanes"])
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    shelf, rows = Shelf(arguments.data), []
+    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
+    result["sets"] = arguments.sets
+    for size in SIZES:
+        for name in arguments.sets:
+            for seed in range(arguments.seeds):
+                rows.extend(measure(name, *size, seed, shelf))
+        (HERE / "results" / "told-errors.json").write_text(json.dumps(result, indent=1) + "\n")
+        (HERE / "results" / "told-errors.md").write_text(render(result))
+    print(render(result))
+
+
+if __name__ == "__main__":
+    main()

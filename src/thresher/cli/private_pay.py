@@ -1,0 +1,70 @@
+"""`thresher release --statements`: what owners are paid by a private release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher.cli.words import say
+from thresher.errors import InputError, message_of
+
+
+@dataclass(frozen=True)
+class PrivatePay:
+    """What was asked for: see `private_payout`."""
+
+    statements: Path | None
+    pot: int | None
+    pay: str
+    basis: str
+    players: str
+    within: float | None
+
+    def check(self, owner: str | None, mechanism: str) -> None:
+        """Refuse what cannot be paid, before anything is charged."""
+        if (self.statements is None) != (self.pot is None):
+            raise InputError("--statements and --pot-cents go together; nothing was charged")
+        if self.statements is None:
+            return
+        if owner is None or mechanism != "table":
+            raise InputError(
+                "--statements needs --owner and --mechanism table: they pay owners by a table; "
+                "nothing was charged"
+            )
+        if self.pot is not None and self.pot < 0:
+            raise InputError(
+                f"--pot-cents must be a whole number of cents, at least 0, got {self.pot}; nothing "
+                "was charged"
+            )
+        if self.statements.exists():
+            raise InputError(
+                f"{self.statements} is there already: choose a new folder for --statements; "
+                "nothing was charged"
+            )
+
+    def write(self, release: Any) -> None:
+        """Write the statements of a release, and say what the public may know of them."""
+        if self.statements is None:
+            return
+        from thresher.payouts.private import private_payout
+        from thresher.payouts.private_statements import rows_in_common, write_statements
+
+        try:
+            paid = private_payout(
+                release, pot=int(self.pot or 0), pay=self.pay, basis=self.basis,
+                players=self.players,
+            )  # fmt: skip
+        except InputError as refused:
+            raise InputError(
+                f"{message_of(refused)}; the release was written, but no statements: the ledger "
+                "keeps the answer, and asking again costs nothing"
+            ) from None
+        shared = () if self.within is None else rows_in_common(release, self.within)
+        folder = write_statements(paid, self.statements, shared)
+        say(
+            f"{paid.rate:.6g} cents a unit of value; expected overshoot {paid.overshoot:.0f} "
+            f"cents, ceiling {paid.ceiling:.0f} of a pot of {paid.pot}"
+        )
+        say(f"wrote {folder}: public.json for everybody, owners/*.json for one owner each")
+        say("operator.json and operator.html are for you alone: the reserve and all pay are exact")

@@ -1,0 +1,138 @@
+"""Statements of a private payout as files: one for everybody, one for each owner, the operator's.
+
+What an owner is handed must follow from the release and from that owner's own points alone, the
+name of the file included: a number in order would tell how many others there are. So it is a hash
+of the owner's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from thresher.drafts import draft_folder
+from thresher.errors import InputError
+from thresher.files import resolved, writing
+from thresher.payouts.private import PrivatePayout, line_of
+from thresher.payouts.shared_rows import SharedRows, shared_rows
+from thresher.report.phrases import brief, count_of
+from thresher.report.statement import StatementPage, Table
+
+PUBLIC, OPERATOR, PAGE, OWNERS = "public.json", "operator.json", "operator.html", "owners"
+
+
+def file_name(owner: Hashable) -> str:
+    """The name of an owner's file, which tells nothing of others.
+
+    Examples
+    --------
+    >>> file_name("ann") == file_name("ann") != file_name("bob")
+    True
+    """
+    return hashlib.sha256(repr(owner).encode()).hexdigest()[:24] + ".json"
+
+
+def rows_in_common(release: Any, within: float) -> tuple[SharedRows, ...]:
+    """Rows that several owners of a release have: for the operator alone."""
+    rows, where = release._contributions.points.rows, release._private.where
+    owners = [release._owners[row] for row in where.tolist()]
+    return shared_rows(rows.as_float64(slice(None)), owners, radius=within)
+
+
+def operator_part(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> dict[str, Any]:
+    """What the operator alone may see: all pay, the reserve, doubtful orders, rows in common."""
+    ranked = sorted(paid.lines, key=lambda line: -line.cents)
+    return {
+        **paid.public(),
+        "paid": sum(paid.cents.values()),
+        "reserve": paid.reserve,
+        "owners": [line_of(line) | {"file": file_name(line.owner)} for line in paid.lines],
+        "order": [
+            {
+                "owner": one.owner, "other": other.owner,
+                "wrong": paid.wrong_order(one.owner, other.owner),
+            }
+            for one, other in pairwise(ranked)
+        ],
+        "shared": [
+            asdict(each) | {
+                "cents": paid.cents.get(each.owner, 0), "other_cents": paid.cents.get(each.other, 0)
+            }
+            for each in shared
+        ],
+    }  # fmt: skip
+
+
+def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> StatementPage:
+    """The operator's page."""
+    about = operator_part(paid, shared)
+    ranked = sorted(paid.lines, key=lambda line: -line.cents)
+    lines = [
+        (brief(line.owner), _money(line.cents), _money(line.later),
+         f"{_money(line.low)} to {_money(line.high)}", f"{100 * line.clipped:.0f}%")
+        for line in ranked
+    ]  # fmt: skip
+    orders = [
+        (brief(each["owner"]), brief(each["other"]), f"{100 * each['wrong']:.0f}%")
+        for each in about["order"]
+    ]
+    columns = "owner", "paid", "may follow", "interval", "clipped"
+    tables = [Table.of("Payments", columns, lines)]
+    if orders:
+        order = "owner", "next owner", "chance of the other order"
+        tables.append(Table.of("Doubtful orders", order, orders))
+    if shared:
+        pairs = [
+            (brief(each["owner"]), brief(each["other"]), str(each["exact"]), str(each["near"]),
+             _money(each["cents"]), _money(each["other_cents"]))
+            for each in about["shared"]
+        ]  # fmt: skip
+        names = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
+        tables.append(Table.of("Rows that several owners have", names, pairs))
+    lead = (
+        f"{_money(about['paid'])} of {_money(paid.pot)} go to {count_of(len(lines), 'owner')}; the "
+        f"reserve takes {_money(paid.reserve)}. Nothing was scaled."
+    )
+    cautions = (
+        "This page is for the operator alone: the reserve and the pay of others are exact.",
+        f"Before it paid, the release told an expected overshoot of {_money(paid.overshoot)} and a "
+        f"ceiling of {_money(paid.ceiling)} for all pay.",
+        "What the privacy bound clips is not paid, so splitting under several names gains: pay "
+        "owners whose identities you know.",
+    )
+    return StatementPage("private payout", "Who is paid what", lead, tuple(tables), cautions, about)
+
+
+def _money(cents: float) -> str:
+    return f"{cents / 100:,.2f}"
+
+
+def write_statements(
+    paid: PrivatePayout, folder: str | Path, shared: tuple[SharedRows, ...] = (), *,
+    page: bool = True,
+) -> Path:  # fmt: skip
+    """Write all statements to a new folder, which others may not read: whole or not at all."""
+    with writing(folder):
+        target = resolved(Path(folder))
+        if target.exists():
+            raise InputError(f"{folder} is there already: choose a new folder for the statements")
+        with draft_folder(target.parent) as draft:
+            draft.chmod(0o700)
+            _write(draft / PUBLIC, paid.public())
+            _write(draft / OPERATOR, operator_part(paid, shared))
+            (draft / OWNERS).mkdir(mode=0o700)
+            for line in paid.lines:
+                paid.save_line(line.owner, draft / OWNERS / file_name(line.owner))
+            if page:
+                operator_page(paid, shared).write(draft / PAGE)
+            draft.rename(target)
+    return target
+
+
+def _write(path: Path, about: dict[str, Any]) -> None:
+    path.write_text(json.dumps(about, indent=1, default=str) + "\n", encoding="utf-8")

@@ -1,0 +1,84 @@
+"""Rules that turn raw tables into numbers, fitted on the public validation set of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher.checks import check_choice
+from thresher.errors import InputError, option
+from thresher.radius import suggest_radius
+from thresher.tables.columns import choose_columns
+from thresher.tables.encoder import Encoder
+from thresher.tables.feature import Numbers
+from thresher.tables.private_encoding import check_encoder, encode_private
+from thresher.tables.reader import read_table
+
+
+@dataclass(frozen=True)
+class PublicEncoding:
+    """An encoder, and the rows of the validation set that it was fitted on."""
+
+    encoder: Encoder
+    rows: Numbers
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a price list carries."""
+        return self.encoder.describe()
+
+    def private(self, source: Path, table: Any) -> Numbers:
+        """Private rows as numbers, each for itself."""
+        if not hasattr(table, "column_names"):
+            wanted = f"{option('standardize')}, {option('fill')} and {option('categorical')}"
+            raise InputError(f"{wanted} need a table with named columns, got {source}")
+        return encode_private(str(source), table, self.encoder)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is to be done to the columns."""
+
+    standardize: bool
+    fill: str | None
+    categorical: Sequence[str]
+
+    @classmethod
+    def of(
+        cls, standardize: str | None, fill: str | None, categorical: Sequence[str]
+    ) -> Preparation | None:
+        """None if nothing is."""
+        if standardize is not None:
+            check_choice(option("standardize"), standardize, ("validation",))
+        if standardize is None and fill is None and not categorical:
+            return None
+        return cls(standardize is not None, fill, categorical)
+
+    def fit(
+        self, validation: Path, label: str, ignore: Sequence[str], delimiter: str | None
+    ) -> PublicEncoding:
+        """Fit it on the public validation set, and on nothing else."""
+        table = read_table(str(validation), delimiter=delimiter)
+        left_out = [name for name in ignore if name in table.data.column_names]
+        columns = choose_columns(table, label=label, categorical=self.categorical, ignore=left_out)
+        encoder = Encoder.fit(columns, fill=self.fill, standardize=self.standardize)
+        return PublicEncoding(check_encoder(encoder), encoder.transform(columns))
+
+
+def read_radius(radius: str, X_val: Any, y_val: Any, metric: str) -> float:
+    """A number as it was typed, or with "auto" what `suggest_radius` says: no point is asked.
+
+    Examples
+    --------
+    >>> read_radius("0.25", None, None, "cosine")
+    0.25
+    """
+    if radius == "auto":
+        return float(suggest_radius(X_val, y_val, metric=metric))
+    try:
+        return float(radius)
+    except ValueError:
+        wanted = f"{option('radius')} must be a number or auto"
+        raise InputError(f"{wanted}, got {radius!r}") from None
