@@ -34,7 +34,7 @@ LAYERS = {
         "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
         "target_advice", "target_findings",
     },
-    "face": {"__init__", "__main__", "cli", "demo", "runs"},
+    "face": {"__init__", "__main__", "cli", "demo", "market", "runs"},
 }  # fmt: skip
 LEVELS = {module: level for level, names in enumerate(LAYERS.values()) for module in names}
 
@@ -168,6 +168,13 @@ def test_versions_agree():
     assert f"version: {th.__version__}\n" in citation
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{th.__version__}]" in changelog or "## [Unreleased]" in changelog
+
+
+def test_every_public_name_has_an_entry_with_an_example():
+    """The site's reference is made of docstrings, by a list of names in docs/api.md."""
+    listed = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == th.__all__
+    assert not [name for name in th.__all__ if ">>> " not in getattr(th, name).__doc__]
 
 
 def test_every_public_name_is_documented():

@@ -73,7 +73,7 @@ def knn_shapley(
     k
         Neighbors consulted; may exceed the number of points.
     utility
-        "soft-label" (Wang and Jia 2023): the share of the label among the min(k, |S|) nearest of
+        "soft-label" (Wang and Jia 2023): the share of the label among the `min(k, |S|)` nearest of
         the coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0
         for the empty one.
     precision
@@ -87,7 +87,7 @@ def knn_shapley(
         sorted, which is as fast, and values are exact.
     task, empty
         As in `tknn_shapley`. For regression `utility` is "mean", the default: minus the squared
-        error of the mean of the min(k, |S|) nearest; or "jia2019": of their sum over k, and 0 for
+        error of the mean of the `min(k, |S|)` nearest; or "jia2019": of their sum over k, and 0 for
         the empty coalition, which is the largest utility there is.
     semivalue
         For regression, as in `tknn_shapley`; for classes "shapley".

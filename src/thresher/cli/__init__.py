@@ -14,7 +14,6 @@ from typing import Annotated
 
 import typer
 
-import thresher
 from thresher.cli.appraise import appraise
 from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
@@ -23,14 +22,17 @@ from thresher.cli.embed import embed
 from thresher.cli.federate import app as federate
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
+from thresher.cli.market import app as market
 from thresher.cli.options import given
 from thresher.cli.payout import payout
 from thresher.cli.plan import plan
 from thresher.cli.release import release
 from thresher.cli.reproduce import reproduce
+from thresher.cli.serve import serve, work
 from thresher.cli.value import value
 from thresher.cli.words import flushed, in_words, say, say_warning, say_whole
 from thresher.errors import BudgetError, ThresherError, UndecidedError, in_options
+from thresher.version import versions
 
 HELP = """What each training point is worth: exactly, fast, and privately.
 
@@ -55,8 +57,10 @@ app = typer.Typer(
 )
 app.add_typer(ledger, name="ledger")
 app.add_typer(federate, name="federate")
+app.add_typer(market, name="market")
 for verb in (
     demo, inspect, value, clean, payout, plan, release, appraise, attack, audit, embed, reproduce,
+    serve, work,
 ):  # fmt: skip
     app.command()(verb)
 
@@ -65,14 +69,20 @@ INTERRUPTED, TERMINATED = 130, 143
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
-        sys.stdout.write(f"thresher {thresher.__version__}\n")
+        sys.stdout.write(f"{versions()}\n")
         raise typer.Exit
 
 
 @app.callback(help=HELP)
 def options(
     _version: Annotated[
-        bool, given("Print the version.", "--version", callback=_show_version, is_eager=True)
+        bool,
+        given(
+            "Print versions of all that matters.",
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """What goes without a verb."""

@@ -30,7 +30,7 @@ PLAYERS = ("points", "owners")
 REGRESSION = "regression"
 TASKS = ("classification", REGRESSION)
 NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
-CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine", "players")
+CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine")
 UNLABELED = ("skip",)
 MAX_TARGET = 1e150
 

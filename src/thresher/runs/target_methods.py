@@ -19,17 +19,25 @@ from thresher.target_findings import (
 from thresher.valuation import Valuation
 
 
-def value_targets(
-    settings: Settings, data: tuple[Any, Any, Any, Any], *, owners: Any = None,
-    progress: bool = False,
-) -> tuple[Valuation, TargetFindings | None]:  # fmt: skip
-    """The values of the points, and what is found about them; nothing by retraining."""
+def target_data(
+    settings: Settings, data: tuple[Any, Any, Any, Any]
+) -> tuple[tuple[Any, Any, Any, Any], float]:
+    """The same with targets as floats, and the prediction where nobody is near."""
     X, y, X_val, y_val = data
     targets = np.array(list(y), np.float64)
     judges = None if y_val is None else np.array(list(y_val), np.float64)
     empty = settings.empty
     if empty is None:
         empty = float((targets if judges is None else judges).mean())
+    return (X, targets, X_val, judges), empty
+
+
+def value_targets(
+    settings: Settings, data: tuple[Any, Any, Any, Any], *, owners: Any = None,
+    progress: bool = False,
+) -> tuple[Valuation, TargetFindings | None]:  # fmt: skip
+    """The values of the points, and what is found about them; nothing by retraining."""
+    (X, targets, X_val, judges), empty = target_data(settings, data)
     common: dict[str, Any] = {"owners": owners, "mean": settings.mean, "progress": progress}
     common["empty"] = empty
     if settings.method in RETRAINING:

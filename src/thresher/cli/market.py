@@ -1,0 +1,344 @@
+"""`thresher market`: everything that the pages of a market do, from a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from thresher.cli.options import Force, argument, given
+from thresher.cli.words import say, show_json
+from thresher.errors import InputError
+
+HELP = """A market that pays for data without revealing it: members, tasks, rows, pay.
+
+The address and the token come from --url and --token, or from the environment:
+**export THRESHER_URL=http://127.0.0.1:8000 THRESHER_TOKEN=thresher-...**
+"""
+app = typer.Typer(no_args_is_help=True, help=HELP, rich_markup_mode="markdown")
+
+Address = Annotated[str, given("Where the market is.", envvar="THRESHER_URL")]
+Token = Annotated[str, given("Your token.", envvar="THRESHER_TOKEN")]
+TaskId = Annotated[str, argument("The task.", show_default=False)]
+Rows = Annotated[Path, argument("Rows: .csv, .parquet or .json.", show_default=False)]
+Export = Annotated[Path, argument("What `thresher market export` wrote.", show_default=False)]
+URL = "http://127.0.0.1:8000"
+
+
+def _client(url: str, token: str) -> Any:
+    from thresher.market.client import Client
+
+    return Client(url, token or None)
+
+
+@app.command()
+def add(
+    role: Annotated[Literal["operator", "buyer", "owner", "auditor"], argument("What it may do.")],
+    name: Annotated[str, argument("Its name, which other members see.")],
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Add a member; its token is printed this once (operator).
+
+    Example: thresher market add buyer "Clinic West"
+    """
+    show_json(_client(url, token).add_member(role, name))
+
+
+@app.command()
+def members(url: Address = URL, token: Token = "") -> None:
+    """List all members (operator).
+
+    Example: thresher market members
+    """
+    show_json(_client(url, token).members())
+
+
+@app.command()
+def suspend(
+    member: Annotated[str, argument("The member's id.")],
+    undo: Annotated[bool, given("Let it in again.", "--undo")] = False,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Shut a member out (operator).
+
+    Example: thresher market suspend 0123456789abcdef
+    """
+    _client(url, token).suspend(member, suspended=not undo)
+
+
+@app.command()
+def tasks(url: Address = URL, token: Token = "") -> None:
+    """List the tasks that you may see.
+
+    Example: thresher market tasks
+    """
+    show_json(_client(url, token).tasks())
+
+
+@app.command()
+def draft(
+    validation: Annotated[Path, argument("The public validation set.", show_default=False)],
+    title: Annotated[str, given("What the task is called.")],
+    label: Annotated[str, given("The column of labels.")],
+    pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
+    epsilon: Annotated[float, given("What the release may cost an owner.")],
+    delta: Annotated[float, given("The same: delta.")],
+    rows_per_owner: Annotated[int, given("About how many rows an owner hands in.")],
+    owners: Annotated[int, given("About how many owners there will be.")],
+    closes: Annotated[str, given("When it closes, such as 2027-02-01T12:00Z.")],
+    opens: Annotated[str | None, given("When it opens; without it, when it is published.")] = None,
+    radius: Annotated[float | None, given("Distance; without it a suggested one.")] = None,
+    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "euclidean",
+    pay: Annotated[Literal["estimate", "lower"], given("What of the interval is paid.")] = (
+        "estimate"
+    ),
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Draft a task, and see what it is expected to give (buyer).
+
+    Example: thresher market draft val.csv --title "Sick or well?" --label diagnosis
+    --pot-cents 1000000 --epsilon 2 --delta 1e-6 --rows-per-owner 50 --owners 100
+    --closes 2027-02-01T12:00Z
+    """
+    client = _client(url, token)
+    task = client.draft(
+        title, validation, opens=_time("opens", opens), closes=_time("closes", closes), label=label,
+        pot_cents=pot_cents, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
+        owners=owners, radius=radius, metric=metric, pay=pay,
+    )  # fmt: skip
+    show_json({"task": task["id"], "plan": client.plan(task["id"])})
+
+
+@app.command()
+def publish(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Open a draft to owners; from here on nothing in it changes (buyer).
+
+    Example: thresher market publish 0123456789abcdef
+    """
+    show_json(_client(url, token).publish(task))
+
+
+@app.command()
+def invite(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Print a code by which one owner may join (buyer).
+
+    Example: thresher market invite 0123456789abcdef
+    """
+    show_json({"code": _client(url, token).invite(task)})
+
+
+@app.command()
+def join(
+    code: Annotated[str, argument("The code of the invitation.")],
+    name: Annotated[str, given("Your name, if you have no token yet.")] = "",
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Take a place in a task; a new owner's token is printed this once.
+
+    Example: thresher market join thresher-... --name "Hospital North"
+    """
+    show_json(_client(url, token).join(code, name))
+
+
+@app.command()
+def upload(
+    task: TaskId,
+    rows: Rows,
+    receipt: Annotated[Path, given("Where the receipt and its salt are written: keep it.")],
+    replaces: Annotated[str | None, given("An upload that these rows replace.")] = None,
+    force: Force = False,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Hand in rows, and keep the signed receipt (owner).
+
+    The receipt's file has the salt of the commitment. Who has it and guesses your rows can check
+    the guess: keep it to yourself.
+
+    Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
+    """
+    import json
+
+    from thresher.files import check_free, write_whole
+    from thresher.market.receipts import new_salt
+
+    check_free(receipt, force=force)
+    salt = new_salt()
+    made = _client(url, token).upload(task, rows, salt=salt, replaces=replaces)
+    text = json.dumps(made["receipt"] | {"salt": salt.hex()}, indent=1) + "\n"
+    write_whole(receipt, lambda draft: draft.write_text(text), replace=force, private=True)
+    say(f"{made['rows']} rows were taken; the receipt is in {receipt}")
+    show_json(made)
+
+
+@app.command()
+def uploads(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """List what you handed in (owner).
+
+    Example: thresher market uploads 0123456789abcdef
+    """
+    show_json(_client(url, token).uploads(task))
+
+
+@app.command()
+def withdraw(
+    task: TaskId,
+    upload: Annotated[str, argument("The upload.")],
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Take rows back before the task closes (owner).
+
+    Example: thresher market withdraw 0123456789abcdef fedcba9876543210
+    """
+    _client(url, token).withdraw(task, upload)
+
+
+@app.command()
+def close(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Close a task before its time (buyer).
+
+    Example: thresher market close 0123456789abcdef
+    """
+    show_json(_client(url, token).close(task))
+
+
+@app.command()
+def statement(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Print what you are paid (owner).
+
+    Example: thresher market statement 0123456789abcdef
+    """
+    show_json(_client(url, token).statement(task))
+
+
+@app.command()
+def delete(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Delete your rows of a task that has ended (owner).
+
+    Example: thresher market delete 0123456789abcdef
+    """
+    show_json({"deleted": _client(url, token).delete_rows(task)})
+
+
+@app.command()
+def export(
+    out: Annotated[Path, argument("Where it is written: .json.", show_default=False)],
+    force: Force = False,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Write everything public about the market to a file (auditor).
+
+    Example: thresher market export market.json
+    """
+    import json
+
+    from thresher.files import check_free, write_whole
+
+    check_free(out, force=force)
+    text = json.dumps(_client(url, token).export()) + "\n"
+    write_whole(out, lambda draft: draft.write_text(text), replace=force)
+    say(f"wrote {out}")
+
+
+@app.command()
+def verify(path: Export) -> None:
+    """Check an export offline: the ledger's chain, tables, prices and rates of pay.
+
+    Example: thresher market verify market.json
+    """
+    from thresher.market.export import verify as check
+
+    for line in check(_read(path)):
+        say(line)
+
+
+@app.command("verify-pay")
+def verify_pay(
+    path: Export,
+    rows: Annotated[list[Path], argument("All your rows that counted, in order.")],
+    task: Annotated[str, given("The task.")],
+    owner: Annotated[str, given("Your id.")],
+) -> None:
+    """Compute your own pay from the public export and your own rows, offline (owner).
+
+    Example: thresher market verify-pay market.json mine.csv --task 0123456789abcdef
+    --owner fedcba9876543210
+    """
+    from thresher.market.export import own_line
+
+    found = [each for each in _read(path)["tasks"] if each["id"] == task]
+    if not found:
+        raise InputError(f"there is no task {task} in {path}")
+    files = [(each.read_bytes(), each.suffix.lstrip(".").lower()) for each in rows]
+    show_json(own_line(found[0], owner, files))
+
+
+@app.command()
+def backup(
+    out: Annotated[Path, argument("A new folder for the copy.", show_default=False)],
+    data: Annotated[Path, given("The market's folder.")] = Path("market"),
+) -> None:
+    """Copy a market's folder while it runs (operator).
+
+    A database by its own URL is not in it: use pg_dump for that, before this.
+
+    Example: thresher market backup copy --data market
+    """
+    from thresher.market.backup import back_up
+
+    for path in back_up(data, out):
+        say(f"wrote {path}")
+
+
+@app.command()
+def demo(
+    data: Annotated[Path, given("A new folder for the market.")] = Path("demo-market"),
+    port: Annotated[int, given("The port to listen on.")] = 8000,
+    stop: Annotated[bool, given("Stop when the story has ended.", "--stop")] = False,
+) -> None:
+    """Play a whole story with made-up hospitals, and leave the market running to look at.
+
+    Example: thresher market demo
+    """
+    from thresher.cli.serve import running
+    from thresher.market.demo import play
+
+    if data.exists():
+        raise InputError(f"{data} is there already: name another folder by --data")
+    with running(data, port) as (url, token):
+        found = play(url, token, say)
+        show_json(found)
+        if not stop:
+            import threading
+
+            say(f"look at {url}: log in with one of these tokens; interrupt to stop")
+            threading.Event().wait()
+
+
+def _read(path: Path) -> Any:
+    import json
+
+    from thresher.files import reading
+
+    with reading(path, "export") as found:
+        return json.loads(found.read_text(encoding="utf-8"))
+
+
+def _time(name: str, text: str | None) -> Any:
+    from datetime import datetime
+
+    from thresher.market.times import check_time, now
+
+    if text is None:
+        return now()
+    try:
+        return check_time(name, datetime.fromisoformat(text))
+    except ValueError as wrong:
+        raise InputError(f"{name} must be a time such as 2027-02-01T12:00Z: {wrong}") from None

@@ -1,0 +1,107 @@
+"""`thresher serve` and `thresher work`: a market that runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from thresher.cli.options import given
+from thresher.cli.words import say
+from thresher.errors import InputError, option, require
+
+Data = Annotated[Path, given("The market's folder: ledger, and database if none is named.")]
+Url = Annotated[str | None, given("The database: postgresql://user@host/name; without it SQLite.")]
+
+
+def serve(
+    data: Data = Path("market"),
+    database: Url = None,
+    host: Annotated[str, given("The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 8000,
+    workers: Annotated[int, given("Processes that answer requests.")] = 1,
+    cap_epsilon: Annotated[
+        float, given("What all tasks together may cost an owner: epsilon, fixed when first served.")
+    ] = 10.0,
+    cap_delta: Annotated[float, given("The same: delta.")] = 1e-5,
+) -> None:
+    """Run a market: buyers publish tasks, owners hand in rows, and are paid privately.
+
+    The first start makes the folder and prints a token for the operator, once. Rows of owners are
+    on this machine: whoever runs it can read them. Behind a proxy that speaks https, others can
+    reach it; by itself it listens to this machine alone.
+
+    Example: thresher serve --data market
+    """
+    _require()
+    import os
+
+    import uvicorn
+
+    from thresher.market.market import Market
+
+    market = Market.open(data, database, epsilon=cap_epsilon, delta=cap_delta)
+    token = market.first_operator()
+    market.close()
+    if token is not None:
+        say(f"the operator's token, shown this once: {token}")
+    say(f"the market in {data}: http://{host}:{port}")
+    os.environ["THRESHER_MARKET_DATA"] = str(data.resolve())
+    if database is not None:
+        os.environ["THRESHER_MARKET_DATABASE"] = database
+    uvicorn.run(
+        "thresher.market.served:app", factory=True, host=host, port=port, workers=workers,
+        log_level="warning", server_header=False, timeout_keep_alive=5,
+    )  # fmt: skip
+
+
+@contextmanager
+def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
+    """A market that runs in a thread of this process: its address, and the operator's token."""
+    _require()
+    import threading
+
+    import uvicorn
+
+    from thresher.market.app import create_app
+    from thresher.market.market import Market
+
+    market = Market.open(data)
+    token = market.first_operator() or ""
+    config = uvicorn.Config(create_app(market), port=port, log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.05)
+        if not thread.is_alive():
+            raise InputError(f"port {port} cannot be used: name another one by {option('port')}")
+        yield f"http://127.0.0.1:{port}", token
+    finally:
+        server.should_exit = True
+        thread.join()
+        market.close()
+
+
+def _require() -> None:
+    for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "cryptography"):
+        require(package, purpose="a market", extra="serve")
+
+
+def work(data: Data = Path("market"), database: Url = None) -> None:
+    """Settle closed tasks of a market, beside its servers, until interrupted.
+
+    Example: thresher work --data market
+    """
+    _require()
+    import threading
+
+    from thresher.market.market import Market
+    from thresher.market.workers import work as work_on
+
+    market = Market.open(data, database)
+    say(f"working on the market in {data}; interrupt to stop")
+    work_on(market, threading.Event())

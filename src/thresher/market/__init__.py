@@ -1,0 +1,1 @@
+"""A market that pays for data without revealing it: `thresher serve`."""

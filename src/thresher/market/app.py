@@ -1,0 +1,97 @@
+"""The web application of a market: routes, guards, errors in one shape, and a worker inside."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from thresher.errors import InputError
+from thresher.market import api, health, web
+from thresher.market.guards import Guards, Limits, answer
+from thresher.market.market import Market
+from thresher.market.refusals import Refusal, unusable
+from thresher.market.workers import work
+from thresher.version import __version__
+
+log = logging.getLogger("thresher.market")
+CODES = {404: "not_found", 405: "no_such_method"}
+
+
+def create_app(market: Market, *, limits: Limits | None = None, working: bool = True) -> FastAPI:
+    """The application.
+
+    Parameters
+    ----------
+    market
+        What it serves.
+    limits
+        How much a caller may send.
+    working
+        Settle closed tasks in a thread of this server; otherwise `thresher work` does it.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        stop = threading.Event()
+        worker = threading.Thread(target=work, args=(market, stop), daemon=True)
+        if working:
+            worker.start()
+        yield
+        stop.set()
+        if working:
+            worker.join(timeout=5)
+
+    app = FastAPI(
+        title="Thresher market", version=__version__, lifespan=lifespan, docs_url=None,
+        redoc_url=None, openapi_url="/api/openapi.json",
+        description="A market that pays for data without revealing it.",
+    )  # fmt: skip
+    app.state.market = market
+    app.include_router(api.router)
+    app.include_router(health.router)
+    app.include_router(web.router)
+    app.add_middleware(Guards, limits=limits or Limits())
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(InputError, _unusable)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _failed)
+    return app
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    """A refusal, as JSON for programs and as a page for people."""
+    if request.url.path.startswith("/api"):
+        return answer(error)
+    template = "login.html.jinja" if error.status == 401 else "base.html.jinja"
+    return web.page(request, None, template, problem=error.message, status=error.status)
+
+
+async def _unusable(_: Request, error: Any) -> JSONResponse:
+    return answer(unusable(str(error)))
+
+
+async def _invalid(_: Request, error: Any) -> JSONResponse:
+    """What pydantic refused, without what came: it may be private."""
+    told = "; ".join(
+        f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
+    )
+    return answer(unusable(told))
+
+
+async def _http(_: Request, error: Any) -> JSONResponse:
+    return answer(Refusal(error.status_code, CODES.get(error.status_code, "http"), error.detail))
+
+
+async def _failed(_: Request, error: Any) -> JSONResponse:
+    """Anything else: the log has its kind, never its words, which may quote private rows."""
+    log.error("a request failed: %s", type(error).__name__)
+    return answer(Refusal(500, "internal", "something went wrong; nothing was changed"))

@@ -1,0 +1,190 @@
+"""Client: the market from Python, on the standard library alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+
+from thresher.errors import InputError, ThresherError
+
+KINDS = {
+    ".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json",
+}  # fmt: skip
+TIMEOUT = 60.0
+
+
+class MarketError(ThresherError):
+    """The market refused a request.
+
+    Attributes
+    ----------
+    status, code
+        The status of the answer, and one word for the reason.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+@dataclass(frozen=True)
+class Client:
+    """A member of a market.
+
+    Parameters
+    ----------
+    url
+        Where the market is, such as "http://127.0.0.1:8000".
+    token
+        The member's token; without one a place can still be taken by an invitation.
+    timeout
+        Seconds to wait for an answer.
+
+    Examples
+    --------
+    >>> Client("127.0.0.1:8000")
+    Traceback (most recent call last):
+    thresher.errors.InputError: url must begin with http:// or https://, got '127.0.0.1:8000'
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.url).scheme not in {"http", "https"}:
+            raise InputError(f"url must begin with http:// or https://, got {self.url!r}")
+
+    def me(self) -> dict[str, Any]:
+        """Who this token is."""
+        return self._json("GET", "/api/me")
+
+    def add_member(self, role: str, name: str) -> dict[str, Any]:
+        """A new member and its token (operator)."""
+        return self._json("POST", "/api/members", {"role": role, "name": name})
+
+    def suspend(self, member: str, *, suspended: bool = True) -> None:
+        """Shut a member out, or let it in again (operator)."""
+        self._send("PATCH", f"/api/members/{quote(member)}", {"suspended": suspended})
+
+    def members(self) -> list[dict[str, Any]]:
+        """All members (operator)."""
+        return self._json("GET", "/api/members")
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """All tasks that this member may see."""
+        return self._json("GET", "/api/tasks")
+
+    def task(self, task: str) -> dict[str, Any]:
+        """One task."""
+        return self._json("GET", f"/api/tasks/{quote(task)}")
+
+    def draft(
+        self, title: str, validation: str | Path, *, opens: datetime, closes: datetime, **terms: Any
+    ) -> dict[str, Any]:
+        """A new task with its validation set; `terms` are those of `NewTask` (buyer)."""
+        about = {"title": title, "opens": opens.isoformat(), "closes": closes.isoformat(), **terms}
+        task = self._json("POST", "/api/tasks", about)["id"]
+        return self._file("PUT", f"/api/tasks/{task}/validation", validation)
+
+    def plan(self, task: str) -> dict[str, Any]:
+        """The error and the reserve to expect (buyer)."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/plan")
+
+    def publish(self, task: str) -> dict[str, Any]:
+        """Open a draft to owners (buyer)."""
+        return self._json("POST", f"/api/tasks/{quote(task)}/publish")
+
+    def close(self, task: str) -> dict[str, Any]:
+        """Close a task before its time (buyer)."""
+        return self._json("POST", f"/api/tasks/{quote(task)}/close")
+
+    def invite(self, task: str) -> str:
+        """A code by which one owner may join (buyer)."""
+        return str(self._json("POST", f"/api/tasks/{quote(task)}/invitations")["code"])
+
+    def join(self, code: str, name: str = "") -> dict[str, Any]:
+        """Take a place by a code; a new owner gets a token."""
+        return self._json("POST", "/api/join", {"code": code, "name": name})
+
+    def upload(
+        self, task: str, rows: str | Path, *, salt: bytes, replaces: str | None = None
+    ) -> dict[str, Any]:
+        """Hand in rows; keep the salt, with which the receipt can be checked (owner)."""
+        where = f"/api/tasks/{quote(task)}/uploads" + (
+            f"?replaces={quote(replaces)}" if replaces else ""
+        )
+        return self._file("POST", where, rows, {"X-Salt": base64.b64encode(salt).decode()})
+
+    def uploads(self, task: str) -> list[dict[str, Any]]:
+        """All that this owner handed in."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/uploads")
+
+    def download(self, task: str, upload: str) -> bytes:
+        """Rows as they were handed in (owner)."""
+        return self._send("GET", f"/api/tasks/{quote(task)}/uploads/{quote(upload)}")
+
+    def withdraw(self, task: str, upload: str) -> None:
+        """Take rows back before the task closes (owner)."""
+        self._send("DELETE", f"/api/tasks/{quote(task)}/uploads/{quote(upload)}")
+
+    def delete_rows(self, task: str) -> int:
+        """Delete this owner's rows of a task that has ended."""
+        return int(self._json("DELETE", f"/api/tasks/{quote(task)}/rows")["deleted"])
+
+    def statement(self, task: str) -> dict[str, Any]:
+        """What this owner is paid."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/statement")
+
+    def release(self, task: str) -> dict[str, Any]:
+        """The published release of a task."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/release")
+
+    def export(self) -> dict[str, Any]:
+        """Everything public about the market (auditor)."""
+        return self._json("GET", "/api/export")
+
+    def _file(
+        self, method: str, path: str, file: str | Path, headers: dict[str, str] | None = None
+    ) -> Any:
+        kind = KINDS.get(Path(file).suffix.lower())
+        if kind is None:
+            raise InputError(f"a file must be one of {', '.join(KINDS)}, got {file}")
+        more = {"Content-Type": kind} | (headers or {})
+        return json.loads(self._send(method, path, Path(file).read_bytes(), more))
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        return json.loads(self._send(method, path, body))
+
+    def _send(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> bytes:
+        known = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        if body is not None and not isinstance(body, bytes):
+            body, known["Content-Type"] = json.dumps(body).encode(), "application/json"
+        request = Request(  # noqa: S310 - the scheme was checked
+            self.url.rstrip("/") + path, body, known | (headers or {}), method=method
+        )
+        try:
+            with urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
+                content: bytes = answer.read()
+                return content
+        except HTTPError as refused:
+            raise _refusal(refused) from None
+        except (URLError, TimeoutError) as away:
+            raise MarketError(0, "no_answer", f"{self.url} does not answer: {away}") from None
+
+
+def _refusal(refused: HTTPError) -> MarketError:
+    try:
+        error = json.loads(refused.read())["error"]
+        return MarketError(refused.code, error["code"], error["message"])
+    except (LookupError, TypeError, ValueError):
+        return MarketError(refused.code, "http", f"the market answered {refused.code}")

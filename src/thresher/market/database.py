@@ -1,0 +1,107 @@
+"""The market's database: SQLite in a folder, or PostgreSQL by its URL.
+
+Everything happens in a transaction: `reading` for what only looks, `writing` for what changes. On
+SQLite a writing transaction takes the write lock at its start, so it never has to be tried again;
+on PostgreSQL whoever changes a row locks it first (`with_for_update`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+
+from thresher.errors import InputError
+
+WAIT = 30_000  # milliseconds that a transaction waits for another one
+SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={WAIT}")
+MIGRATING = 0x7468726573686572  # the advisory lock of a migration
+
+
+class Database:
+    """A database, and how to begin transactions in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> database = Database(sqlite_url(folder.name))
+    >>> database.migrate()
+    >>> with database.reading() as session:
+    ...     session.scalar(text("select count(*) from members"))
+    0
+    >>> database.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, url: str) -> None:
+        self.engine = _engine(url)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that changes nothing."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction that is kept if the block ends well, and forgotten otherwise."""
+        engine = self.engine.execution_options(immediate=True)
+        with Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def migrate(self) -> None:
+        """Bring the tables to this version's form; two servers that start at once take turns."""
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        with self.engine.execution_options(immediate=True).begin() as connection:
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text(f"select pg_advisory_xact_lock({MIGRATING})"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+def sqlite_url(folder: str | Path) -> str:
+    """The database in a folder."""
+    return f"sqlite:///{Path(folder).resolve() / 'market.db'}"
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise InputError(
+            "database must be a URL such as postgresql://user@host/name, got something else"
+        ) from None
+    if parsed.get_backend_name() == "postgresql":
+        return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    if parsed.get_backend_name() != "sqlite":
+        raise InputError(
+            f"database must be SQLite or PostgreSQL, got {parsed.get_backend_name()!r}"
+        )
+    engine = create_engine(parsed)
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_up(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where we say so
+    for setting in SETUP:
+        connection.execute(f"pragma {setting}")
+
+
+def _begin(connection: Connection) -> None:
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("begin immediate" if immediate else "begin")

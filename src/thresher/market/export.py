@@ -1,0 +1,157 @@
+"""The public export of a market, and its check: offline, by anyone, without trust in the server.
+
+What is in it is what auditors see: tasks with their validation sets, rosters and commitments, noisy
+tables, prices, and the chain of the ledger. No row of an owner is in it, and no pay of an owner.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from thresher.errors import InputError
+from thresher.market.market import Market
+from thresher.market.questions import Question, Rows
+from thresher.market.refusals import Refusal
+from thresher.market.settlement import lines_of
+from thresher.market.tables import Outcome, Task
+from thresher.market.tasks import roster
+from thresher.market.terms import Terms
+from thresher.market.times import stamp
+from thresher.market.uploads import commitments
+from thresher.payouts.private import private_payout
+from thresher.privacy.entries import Balance, Entry, check_links
+from thresher.privacy.ledger import Ledger
+from thresher.privacy.reopened import reopen
+
+FORMAT = "thresher.market-export/1"
+SAME = 1e-9  # prices may differ by so much of themselves between two machines
+
+
+def export(market: Market) -> dict[str, Any]:
+    """Everything public about the market."""
+    with Ledger.open(market.ledger_path) as ledger:
+        entries = [list(entry) for entry in ledger._balance().entries]
+    with market.database.reading() as session:
+        published = select(Task).where(Task.state != "draft").order_by(Task.created)
+        tasks = [_task(session, task) for task in session.scalars(published)]
+    public = market.key.public_key().public_bytes_raw().hex()
+    return {"format": FORMAT, "key": public, "tasks": tasks, "ledger": entries}
+
+
+def _task(session: Session, task: Task) -> dict[str, Any]:
+    outcome = session.get(Outcome, task.id)
+    return {
+        "id": task.id, "title": task.title, "state": task.state, "reason": task.reason,
+        "terms": task.terms, "kind": task.kind,
+        "validation": base64.b64encode(task.validation or b"").decode(),
+        "opens": stamp(task.opens), "closes": stamp(task.closes),
+        "closed": None if task.closed is None else stamp(task.closed),
+        "roster": [{"id": owner.id, "name": owner.name} for owner in roster(session, task.id)],
+        "commitments": commitments(session, task),
+        "release": None if outcome is None else json.loads(outcome.release),
+        "payout": None if outcome is None else outcome.public,
+    }  # fmt: skip
+
+
+def verify(document: Mapping[str, Any]) -> list[str]:
+    """What was checked, a line each; an `InputError` or a `BudgetError` names the first fault.
+
+    The ledger's chain is whole and within its cap; every release has its charge, and its table is
+    the one in the ledger; prices and the rate of pay follow from the table.
+    """
+    if document.get("format") != FORMAT:
+        raise InputError(f"this is not an export of the format {FORMAT}")
+    try:
+        entries = [Entry(*entry) for entry in document["ledger"]]
+        check_links(entries, Path("the ledger in the export"))
+        balance = Balance.of(entries)
+        found = [f"the ledger's chain is whole: {len(entries)} entries"]
+        for task in document["tasks"]:
+            if task["release"] is not None:
+                _check_task(task, balance)
+                found.append(f"task {task['id']}: charge, table, prices and rate of pay are right")
+    except (LookupError, TypeError, AttributeError, ValueError) as wrong:
+        if isinstance(wrong, InputError):
+            raise
+        raise InputError(f"the export is damaged: {type(wrong).__name__}") from None
+    return found
+
+
+def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
+    name, release = f"task {task['id']}", task["release"]
+    record = release["record"]
+    entry = balance.charges.get(record["ledger"]["entry"])
+    stored = None if entry is None else balance.answer(entry.request)
+    if stored is None or stored["table"] != release["table"]:
+        raise InputError(f"{name}: its table is not the one that the ledger was charged for")
+    if record["data_version"] != name:
+        raise InputError(f"{name}: its release is that of {record['data_version']}")
+    question = question_of(task)
+    for part in ("epsilon", "delta"):
+        if record[part] != getattr(question.terms, part):
+            raise InputError(f"{name}: the {part} of its release is not that of its terms")
+    again = reopened(question, release, {})
+    _check_prices(name, again.price_list.document(), release["prices"])
+    if task["payout"]:
+        terms = question.terms
+        paid = private_payout(again, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
+        if not math.isclose(paid.rate, task["payout"]["rate"], rel_tol=SAME):
+            raise InputError(f"{name}: the rate of pay does not follow from the release")
+
+
+def _check_prices(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raise unless the prices are the same, but for rounding."""
+    for part, entry in ours.items():
+        if part != "digest" and not _is_same(entry, theirs[part]):
+            raise InputError(f"{name}: prices do not follow from the table ({part} differs)")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two documents are the same, but for rounding."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SAME)
+    return bool(one == other)
+
+
+def question_of(task: Mapping[str, Any]) -> Question:
+    """The question of a task in an export."""
+    content = base64.b64decode(task["validation"])
+    try:
+        return Question.read(Terms.of(task["terms"]), content, task["kind"])
+    except Refusal as wrong:
+        raise InputError(str(wrong)) from None
+
+
+def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str, Rows]) -> Any:
+    """The published release with the rows of some owners."""
+    width = len(question.columns)
+    X = np.concatenate([np.empty((0, width)), *(rows.X for rows in owned.values())])
+    return reopen(
+        release, X, [label for rows in owned.values() for label in rows.y], question.X_val,
+        question.y_val, owners=[owner for owner, rows in owned.items() for _ in rows.y],
+        classes=question.terms.classes,
+    )  # fmt: skip
+
+
+def own_line(task: Mapping[str, Any], owner: str, files: list[tuple[bytes, str]]) -> dict[str, Any]:
+    """What an owner has to be told, computed from the public export and the owner's own files."""
+    if task["release"] is None or not task["payout"]:
+        raise InputError("the task in the export has not paid")
+    question = question_of(task)
+    parts = [question.rows(content, kind) for content, kind in files]
+    rows = Rows(np.concatenate([part.X for part in parts]), sum((part.y for part in parts), ()))
+    release = reopened(question, task["release"], {owner: rows})
+    terms = question.terms
+    paid = private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
+    return lines_of(release, paid)[owner]

@@ -1,0 +1,130 @@
+"""What stands before every route: limits of size and rate, and headers of every answer."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from thresher.market.refusals import Refusal
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+KNOWN = 10_000  # callers whose rate is remembered
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a caller may send.
+
+    Parameters
+    ----------
+    body
+        Bytes of one request.
+    rate, burst
+        Requests a second of one caller, in the long run and at once.
+    """
+
+    body: int = 64 << 20
+    rate: float = 50.0
+    burst: int = 200
+
+
+def answer(refused: Refusal) -> JSONResponse:
+    """The one shape of every error."""
+    body = {"error": {"code": refused.code, "message": refused.message}}
+    headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
+    return JSONResponse(body, refused.status, headers=headers)
+
+
+class Guards:
+    """Refuse what is too much, and put headers on every answer."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self.app, self.limits = app, limits
+        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, entry in HEADERS.items():
+                    headers.setdefault(name, entry)
+            await send(message)
+
+        refused = self._refusal(scope)
+        if refused is not None:
+            await answer(refused)(scope, receive, headed)
+            return
+        counted = Counted(receive, self.limits.body)
+        try:
+            await self.app(scope, counted, headed)
+        except TooLarge:
+            await answer(too_large(self.limits.body))(scope, receive, headed)
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self.limits.body:
+            return too_large(self.limits.body)
+        caller = headers.get("authorization") or headers.get("cookie") or _address(scope)
+        if not self._allows(str(hash(caller))):
+            return Refusal(429, "too_often", "too many requests: wait a second and try again")
+        return None
+
+    def _allows(self, caller: str) -> bool:
+        """Whether the caller has a request left: a bucket that fills at the rate."""
+        left, last = self.buckets.pop(caller, (float(self.limits.burst), time.monotonic()))
+        moment = time.monotonic()
+        left = min(self.limits.burst, left + (moment - last) * self.limits.rate)
+        self.buckets[caller] = (left - 1 if left >= 1 else left, moment)
+        if len(self.buckets) > KNOWN:
+            self.buckets.popitem(last=False)
+        return left >= 1
+
+
+class TooLarge(Exception):  # noqa: N818 - becomes an answer
+    """The body is larger than its header said, or than is allowed."""
+
+
+class Counted:
+    """What receives a body, up to a number of bytes."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self.receive, self.left = receive, most
+
+    async def __call__(self) -> Message:
+        """The next part of the body."""
+        message = await self.receive()
+        self.left -= len(message.get("body", b""))
+        if self.left < 0:
+            raise TooLarge
+        return message
+
+
+def too_large(most: int) -> Refusal:
+    """A body that is too large."""
+    return Refusal(413, "too_large", f"a request may have at most {most} bytes")
+
+
+def _address(scope: Scope) -> str:
+    client: Any = scope.get("client")
+    return client[0] if client else ""

@@ -1,0 +1,77 @@
+"""Jobs: taken by a lease, kept while the worker lives, taken up again when it dies.
+
+A worker that lost its lease cannot finish: what it writes is written only while the lease is its.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from thresher.market.database import Database
+from thresher.market.tables import Job
+from thresher.market.times import now
+
+LEASE = timedelta(seconds=30)
+
+
+class LeaseLost(Exception):  # noqa: N818 - it is no error of the caller's
+    """Another worker has the job."""
+
+
+def new_worker() -> str:
+    """A name for a worker."""
+    return secrets.token_hex(8)
+
+
+def take(session: Session, worker: str, lease: timedelta = LEASE) -> str | None:
+    """Take the oldest job that nobody works on; its task, or None if there is none."""
+    free = Job.leased_until.is_(None) | (Job.leased_until < now())
+    waiting = select(Job).where(Job.done.is_(None), free).order_by(Job.created).limit(1)
+    job = session.scalar(waiting.with_for_update(skip_locked=True))
+    if job is None:
+        return None
+    job.worker, job.leased_until, job.tries = worker, now() + lease, job.tries + 1
+    return job.task
+
+
+def hold(session: Session, worker: str, task: str, lease: timedelta = LEASE) -> Job:
+    """Extend the lease, and lock the job until the transaction ends; raise if it was lost."""
+    job = session.get(Job, task, with_for_update=True)
+    if job is None or job.worker != worker or job.done is not None:
+        raise LeaseLost
+    job.leased_until = now() + lease
+    return job
+
+
+@contextmanager
+def kept_alive(
+    database: Database, worker: str, task: str, lease: timedelta = LEASE
+) -> Iterator[None]:
+    """Extend the lease now and then while the block runs."""
+    ended = threading.Event()
+
+    def extend() -> None:
+        while not ended.wait(lease.total_seconds() / 3):
+            try:
+                with database.writing() as session:
+                    hold(session, worker, task, lease)
+            except LeaseLost:
+                return
+            except SQLAlchemyError:  # the database may come back before the lease ends
+                continue
+
+    thread = threading.Thread(target=extend, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

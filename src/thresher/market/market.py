@@ -1,0 +1,95 @@
+"""A market: its folder, its database, its ledger and its key."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import func, select
+
+from thresher.market.database import Database, sqlite_url
+from thresher.market.members import add_member
+from thresher.market.receipts import sign
+from thresher.market.tables import Key, Member
+from thresher.privacy.ledger import Ledger
+
+EPSILON, DELTA = 10.0, 1e-5  # the cap of a ledger for which the operator named none
+
+
+@dataclass(frozen=True)
+class Market:
+    """An open market; its folder holds the ledger, and the database where no other is named."""
+
+    folder: Path
+    database: Database
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, url: str | None = None, *, epsilon: float = EPSILON,
+        delta: float = DELTA,
+    ) -> Market:  # fmt: skip
+        """The market in a folder; what is missing there is made.
+
+        Parameters
+        ----------
+        folder
+            Only its owner may read it. All servers of a market share it.
+        url
+            The database; without it SQLite in the folder.
+        epsilon, delta
+            The cap of the ledger, if it is made now: what all tasks together may cost an owner.
+        """
+        folder = Path(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        market = cls(folder, Database(url or sqlite_url(folder)))
+        market.database.migrate()
+        market._make_ledger(epsilon, delta)
+        market._make_key()
+        return market
+
+    @property
+    def ledger_path(self) -> Path:
+        """The ledger of the whole market."""
+        return self.folder / "ledger.db"
+
+    @cached_property
+    def key(self) -> Ed25519PrivateKey:
+        """The key that signs receipts."""
+        with self.database.reading() as session:
+            return Ed25519PrivateKey.from_private_bytes(session.get_one(Key, 1).private)
+
+    def sign(self, document: dict[str, Any]) -> dict[str, Any]:
+        """A document with the market's signature."""
+        return sign(self.key, document)
+
+    def first_operator(self) -> str | None:
+        """A token for the first operator, made once; None if there is an operator."""
+        with self.database.writing() as session:
+            there = select(func.count()).select_from(Member).where(Member.role == "operator")
+            if session.scalar(there):
+                return None
+            return add_member(session, "operator", "operator")[1]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def _make_ledger(self, epsilon: float, delta: float) -> None:
+        lock = self.folder / "ledger.lock"
+        with lock.open("w") as held:
+            os.lockf(held.fileno(), os.F_LOCK, 0)  # two servers that start at once take turns
+            if not self.ledger_path.exists():
+                Ledger.create(
+                    self.ledger_path, epsilon=epsilon, delta=delta, unit="owner",
+                    data_set="all rows of the market",
+                )  # fmt: skip
+
+    def _make_key(self) -> None:
+        with self.database.writing() as session:
+            if session.get(Key, 1) is None:
+                made = Ed25519PrivateKey.generate().private_bytes_raw()
+                session.add(Key(id=1, private=made))

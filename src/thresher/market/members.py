@@ -1,0 +1,79 @@
+"""Who may do what: members, their roles and their tokens."""
+
+from __future__ import annotations
+
+import secrets
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from thresher.market.refusals import Refusal, forbidden, unknown, unusable
+from thresher.market.tables import Member, Token
+from thresher.market.times import now
+from thresher.market.tokens import Secret, is_same, new_secret, read_secret
+
+ROLES = ("operator", "buyer", "owner", "auditor")
+LONGEST_NAME = 100
+
+
+def authenticate(session: Session, text: str | None) -> Member:
+    """The member whose token this is; every other text is refused in the same words."""
+    name, secret = read_secret(text or "")
+    token = session.get(Token, name)
+    known = is_same(secret, token.digest if token else b"\0" * 32)
+    if token is None or not known or token.revoked is not None:
+        raise Refusal(401, "no_token", "a valid token is missing: send Authorization: Bearer TOKEN")
+    member = session.get_one(Member, token.member)
+    if member.suspended:
+        raise Refusal(403, "suspended", "this member is suspended: ask the operator")
+    return member
+
+
+def require_role(member: Member, *roles: str) -> None:
+    """Raise unless the member has one of the roles."""
+    if member.role not in roles:
+        raise forbidden(member.role, *roles)
+
+
+def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
+    """A new member, and a token that is shown this once."""
+    name = check_name(name)
+    if role not in ROLES:
+        raise unusable(f"role must be one of {', '.join(ROLES)}, got {role!r}")
+    if session.scalar(select(Member.id).where(Member.name == name)) is not None:
+        raise Refusal(409, "name_taken", "there is a member with that name already: take another")
+    member = Member(id=secrets.token_hex(8), role=role, name=name, created=now(), suspended=False)
+    session.add(member)
+    session.flush()
+    return member, add_token(session, member).text
+
+
+def check_name(name: str) -> str:
+    """A name that can be shown: some letters, none of them invisible."""
+    name = " ".join(name.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise unusable(f"name must have 1 to {LONGEST_NAME} printable characters")
+    return name
+
+
+def add_token(session: Session, member: Member) -> Secret:
+    """One more token of a member."""
+    made = new_secret()
+    session.add(Token(id=made.id, member=member.id, digest=made.digest, created=now()))
+    return made
+
+
+def revoke(session: Session, actor: Member, token_id: str) -> None:
+    """End a token: one's own, or anybody's by the operator."""
+    token = session.get(Token, token_id, with_for_update=True)
+    if token is None or (actor.role != "operator" and token.member != actor.id):
+        raise unknown("token")
+    token.revoked = token.revoked or now()
+
+
+def suspend(session: Session, member_id: str, *, suspended: bool) -> None:
+    """Shut a member out, or let it in again."""
+    member = session.get(Member, member_id, with_for_update=True)
+    if member is None:
+        raise unknown("member")
+    member.suspended = suspended

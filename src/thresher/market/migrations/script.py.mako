@@ -1,0 +1,5 @@
+"""${message}"""
+
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}

@@ -1,0 +1,188 @@
+"""A task's question: its validation set, and how rows of owners are brought into its space.
+
+Everything here follows from public facts. Rows are read one file at a time; what is wrong with
+them is told to whoever handed them in.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.checks import check_features
+from thresher.errors import InputError
+from thresher.inputs import Validation, check_validation
+from thresher.market.refusals import unusable
+from thresher.market.terms import Terms
+from thresher.privacy.private_points import read_points
+from thresher.privacy.rows import read_features
+from thresher.radius import suggest_radius
+from thresher.tables.labeled import read_labeled, read_private, same_columns
+from thresher.times import arrow_entries
+
+KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
+TOLD = 5  # bad rows that a message names
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one owner in the space of the task: features and labels."""
+
+    X: Floats
+    y: tuple[Any, ...]
+
+    def pack(self) -> bytes:
+        """The rows as bytes, to be kept."""
+        stream = io.BytesIO()
+        np.save(stream, self.X, allow_pickle=False)
+        return stream.getvalue() + json.dumps(self.y).encode()
+
+    @classmethod
+    def unpack(cls, content: bytes) -> Rows:
+        """The rows that `pack` made bytes of."""
+        stream = io.BytesIO(content)
+        X = np.load(stream, allow_pickle=False)
+        return cls(X, tuple(json.loads(stream.read())))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A validation set in its space."""
+
+    terms: Terms
+    columns: tuple[str, ...]
+    X_val: Floats
+    y_val: Sequence[Any]
+    shift: Floats
+    scale: Floats
+
+    @classmethod
+    def read(cls, terms: Terms, content: bytes, kind: str) -> Question:
+        """The question of a file; what cannot be used is refused."""
+        with TemporaryDirectory() as folder:
+            path = _written(folder, content, kind)
+            try:
+                X, y = read_labeled(path, terms.label)
+                y = texts(y)
+                columns = tuple(X.column_names)
+                _, X = same_columns(X, X, [])
+                array = check_features("the validation set", X).astype(np.float64)
+                shift, scale = _scaling(array) if terms.standardize else _none(array)
+                found = cls(terms, columns, (array - shift) / scale, y, shift, scale)
+                found.validation  # noqa: B018 - refuses what is wrong
+            except InputError as wrong:
+                told = str(wrong).replace(str(path), "its file")
+                raise unusable(f"the validation set cannot be used: {told}") from None
+        return found
+
+    @cached_property
+    def radius(self) -> float:
+        """The radius of the terms, or the one suggested."""
+        if self.terms.radius is not None:
+            return self.terms.radius
+        return float(suggest_radius(self.X_val, self.y_val, metric=self.terms.metric).radius)
+
+    @cached_property
+    def validation(self) -> Validation:
+        """The validation set, checked."""
+        return check_validation(
+            self.X_val, self.y_val, metric=self.terms.metric, classes=self.terms.classes,
+            public=True,
+        )  # fmt: skip
+
+    def rows(self, content: bytes, kind: str) -> Rows:
+        """The rows that an owner hands in; one bad row, and none of them is taken."""
+        with TemporaryDirectory() as folder:
+            path = _written(folder, content, kind)
+            try:
+                table = read_private(path, self.terms.label, numbered=True)
+                X = self._columns_of(table.X)
+            except InputError as wrong:
+                raise unusable(str(wrong).replace(str(path), "the file")) from None
+            array = np.asarray(read_features("the rows", X, len(self.columns)), np.float64)
+        labels = texts(arrow_entries(table.y))
+        scaled = (array - self.shift) / self.scale
+        points = read_points(scaled, labels, self.validation)
+        word, bad = table.unusable(points.unusable())
+        if bad:
+            raise unusable(_bad_rows(word, bad))
+        if not len(scaled):
+            raise unusable("the file has no rows")
+        if len(scaled) > self.terms.most_rows:
+            raise unusable(f"the file has {len(scaled)} rows, at most {self.terms.most_rows} go")
+        return Rows(scaled, tuple(labels))
+
+    def _columns_of(self, table: Any) -> Any:
+        """The features of a table of rows, in the order of the validation set."""
+        there = set(table.column_names)
+        missing = [name for name in self.columns if name not in there]
+        more = [name for name in table.column_names if name not in set(self.columns)]
+        for what, names in (("lacks", missing), ("has, but the task does not know,", more)):
+            if names:
+                raise InputError(
+                    f"the file {what} the columns {', '.join(map(repr, names[:TOLD]))}"
+                )
+        return table.select([*self.columns])
+
+
+def texts(labels: Any) -> list[str | None]:
+    """Labels as text, whatever kind of file they came from.
+
+    Examples
+    --------
+    >>> texts([1, 2.0, True, None, "cat"])
+    ['1', '2', 'True', None, 'cat']
+    """
+    return [None if label is None else _text(label) for label in labels]
+
+
+def _text(label: Any) -> str:
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label)) if whole else str(label)
+
+
+def _written(folder: str, content: bytes, kind: str) -> Path:
+    """A file with this content, of a kind that the library reads."""
+    if kind not in KINDS.values():
+        raise unusable(f"a file must be one of {', '.join(KINDS.values())}, got {kind}")
+    path = Path(folder, f"rows.{kind}")
+    if kind != "json":
+        path.write_bytes(content)
+        return path
+    import pyarrow as pa
+    from pyarrow import feather
+
+    try:
+        table = pa.Table.from_pylist(json.loads(content))
+    except (pa.ArrowException, AttributeError, RecursionError, TypeError, ValueError):
+        raise unusable("JSON must be a list of objects, one for each row") from None
+    path = path.with_suffix(".arrow")
+    feather.write_feather(table, str(path))
+    return path
+
+
+def _scaling(array: Floats) -> tuple[Floats, Floats]:
+    """Mean and deviation of each column; 1 where a column is constant."""
+    deviation = array.std(axis=0)
+    return array.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+
+
+def _none(array: Floats) -> tuple[Floats, Floats]:
+    return np.zeros(array.shape[1]), np.ones(array.shape[1])
+
+
+def _bad_rows(word: str, bad: dict[int, str]) -> str:
+    """What is wrong with the first bad rows, for their owner."""
+    first = "; ".join(f"{word} {number}: {why}" for number, why in list(bad.items())[:TOLD])
+    more = "" if len(bad) <= TOLD else f"; and {len(bad) - TOLD} more"
+    return f"no row was taken, because {len(bad)} cannot be used ({first}{more})"

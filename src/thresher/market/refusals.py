@@ -1,0 +1,54 @@
+"""Refusal: what a caller may not do, or cannot do now, with the status that HTTP has for it."""
+
+from __future__ import annotations
+
+from thresher.errors import ThresherError
+
+
+class Refusal(ThresherError):  # noqa: N818 - what it is, in a word
+    """A request that is refused.
+
+    Parameters
+    ----------
+    status
+        The status of the answer: 401 who are you, 403 not you, 404 no such thing, 409 not now,
+        413 too much, 422 not like that, 429 too often.
+    code
+        One word for programs.
+    message
+        A sentence for people: what came, what was wanted, the way out.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+def unknown(what: str) -> Refusal:
+    """There is no such thing, or it is not for you: the answer does not say which."""
+    return Refusal(404, "not_found", f"there is no such {what}, or it is not for you to see")
+
+
+def forbidden(role: str, *wanted: str) -> Refusal:
+    """The role may not do this."""
+    return Refusal(
+        403, "forbidden", f"{_article(role)} may not do this: it takes {_either(wanted)}"
+    )
+
+
+def too_late(what: str) -> Refusal:
+    """The state of the task does not allow it any more, or not yet."""
+    return Refusal(409, "conflict", what)
+
+
+def unusable(message: str) -> Refusal:
+    """What was handed in cannot be used."""
+    return Refusal(422, "unusable", message)
+
+
+def _article(role: str) -> str:
+    return f"an {role}" if role[0] in "aeiou" else f"a {role}"
+
+
+def _either(roles: tuple[str, ...]) -> str:
+    return " or ".join(map(_article, roles))

@@ -1,0 +1,153 @@
+"""What the HTTP interface takes and gives, with examples for its documentation."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Cents = Annotated[int, Field(ge=0, le=10**15)]
+Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital North"])]
+
+
+class Strict(BaseModel):
+    """A document in which unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class NewMember(Strict):
+    """Somebody to be given a role and a token."""
+
+    role: Literal["operator", "buyer", "owner", "auditor"]
+    name: Name
+
+
+class Renewal(Strict):
+    """Shut a member out, or let it in again."""
+
+    suspended: bool
+
+
+class NewTask(Strict):
+    """A task to be drafted; the validation set follows in a request of its own."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200, examples=["Sick or well?"])]
+    label: Annotated[str, Field(min_length=1, max_length=200, examples=["diagnosis"])]
+    pot_cents: Annotated[Cents, Field(examples=[1_000_000])]
+    epsilon: Annotated[float, Field(gt=0, examples=[2.0])]
+    delta: Annotated[float, Field(gt=0, lt=1, examples=[1e-6])]
+    rows_per_owner: Annotated[int, Field(ge=1, le=10**9, examples=[50])]
+    owners: Annotated[int, Field(ge=1, le=10**9, examples=[100])]
+    opens: Annotated[datetime, Field(examples=["2027-01-01T00:00:00Z"])]
+    closes: Annotated[datetime, Field(examples=["2027-02-01T00:00:00Z"])]
+    classes: Annotated[list[str], Field(min_length=2, max_length=10_000)] | None = None
+    standardize: bool = True
+    metric: Literal["cosine", "euclidean"] = "euclidean"
+    radius: Annotated[float, Field(gt=0)] | None = None
+    pay: Literal["estimate", "lower"] = "estimate"
+    basis: Literal["total", "gains"] = "total"
+    most_rows: Annotated[int, Field(ge=1, le=10**7)] = 100_000
+
+
+class Joining(Strict):
+    """An invitation to be used; a name if the owner has no token yet."""
+
+    code: Annotated[str, Field(max_length=200)]
+    name: Annotated[str, Field(max_length=100)] = ""
+
+
+class MemberOut(BaseModel):
+    """A member, as the operator sees it."""
+
+    id: str
+    role: str
+    name: str
+    suspended: bool
+
+
+class TokenOut(BaseModel):
+    """A token, shown this once."""
+
+    member: str
+    token: str
+
+
+class OwnerOut(BaseModel):
+    """A place in the roster, which all members see."""
+
+    id: str
+    name: str
+
+
+class TaskOut(BaseModel):
+    """The public facts of a task."""
+
+    id: str
+    title: str
+    state: Literal["draft", "open", "closing", "paid", "unpaid", "refused"]
+    reason: str | None
+    terms: dict[str, Any]
+    opens: datetime
+    closes: datetime
+    published: datetime | None
+    closed: datetime | None
+    roster: list[OwnerOut]
+    commitments: list[dict[str, Any]]
+
+
+class PlanOut(BaseModel):
+    """What a release by these terms is expected to give, from public rows alone."""
+
+    relative_error: float | None
+    rank_correlation: float | None
+    free_rank_correlation: float | None
+    reserve_cents: int | None
+    is_noise: bool
+
+
+class InvitationOut(BaseModel):
+    """A code for one owner, shown this once."""
+
+    code: str
+
+
+class JoinedOut(BaseModel):
+    """A place in a task, and the token of an owner who had none."""
+
+    task: str
+    owner: str
+    token: str | None
+
+
+class UploadOut(BaseModel):
+    """Rows that were handed in."""
+
+    id: str
+    time: datetime
+    rows: int
+    withdrawn: bool
+    receipt: dict[str, Any]
+
+
+class StatementOut(BaseModel):
+    """What one owner is told after a task has ended."""
+
+    task: str
+    owner: str
+    state: str
+    line: dict[str, Any] | None
+
+
+class ErrorBody(BaseModel):
+    """What went wrong: a word for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+class ErrorOut(BaseModel):
+    """The one shape of every error."""
+
+    error: ErrorBody

@@ -1,0 +1,159 @@
+"""What happens when a task has closed: one release, charged to the ledger, and pay by it.
+
+The library computes everything. The ledger keeps the release with its charge, under a name that
+is the task's, so a worker that takes up the job of a dead one gets the same release and pays
+nothing more. Outcome, pay and the end of the job are written in one transaction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from thresher.errors import BudgetError, InputError
+from thresher.market.jobs import hold, kept_alive
+from thresher.market.market import Market
+from thresher.market.questions import Question, Rows
+from thresher.market.tables import Line, Outcome, Task, Upload
+from thresher.market.tasks import question_of, roster
+from thresher.market.times import now
+from thresher.payouts.private import PrivatePayout, private_payout
+from thresher.privacy.dp_tknn import dp_tknn_shapley
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A task as it ends: its state, why, the release and the pay."""
+
+    state: str
+    reason: str | None = None
+    release: Any = None
+    payout: PrivatePayout | None = None
+
+
+def settle(market: Market, worker: str, task_id: str) -> str:
+    """Do the job of a closed task that `worker` has taken; the state in which the task ends."""
+    with kept_alive(market.database, worker, task_id):
+        with market.database.reading() as session:
+            task = session.get_one(Task, task_id)
+            owned = rows_by_owner(session, task)
+            names = [owner.id for owner in roster(session, task_id)]
+        question = question_of(task)
+        settled = compute(market.ledger_path, question, task_id, owned)
+        page = "" if settled.release is None else _page(settled.release)
+        with market.database.writing() as session:
+            job = hold(session, worker, task_id)
+            _write(session, session.get_one(Task, task_id), settled, page, names)
+            job.done = now()
+    return settled.state
+
+
+def rows_by_owner(session: Session, task: Task) -> dict[str, Rows]:
+    """All rows that count, by owner, in the order in which they were handed in."""
+    kept = select(Upload.owner, Upload.packed).where(
+        Upload.task == task.id, Upload.packed.is_not(None)
+    )
+    parts: dict[str, list[Rows]] = {}
+    packed: Any
+    for owner, packed in session.execute(kept.order_by(Upload.owner, Upload.number)):
+        parts.setdefault(owner, []).append(Rows.unpack(packed))
+    return {
+        owner: Rows(np.concatenate([part.X for part in some]), sum((part.y for part in some), ()))
+        for owner, some in parts.items()
+    }
+
+
+def compute(
+    ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
+    seed: int | None = None,
+) -> Settled:  # fmt: skip
+    """The release and the pay of the rows; refusals are by public facts alone."""
+    try:
+        release = release_of(ledger, question, task_id, owned, seed)
+    except BudgetError as refused:
+        return Settled("refused", f"the market's privacy budget does not allow it: {refused}")
+    terms = question.terms
+    try:
+        paid = private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
+    except InputError as refused:
+        return Settled("unpaid", str(refused), release)
+    return Settled("paid", None, release, paid)
+
+
+def release_of(
+    ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
+    seed: int | None = None,
+) -> Any:  # fmt: skip
+    """The private release of all rows, an owner with all its rows being what is protected."""
+    terms, width = question.terms, len(question.columns)
+    X = np.concatenate([np.empty((0, width)), *(rows.X for rows in owned.values())])
+    y = [label for rows in owned.values() for label in rows.y]
+    owners = [owner for owner, rows in owned.items() for _ in rows.y]
+    return dp_tknn_shapley(
+        X, y, question.X_val, question.y_val, epsilon=terms.epsilon, delta=terms.delta,
+        radius=question.radius, metric=terms.metric, classes=terms.classes, owners=owners,
+        points_per_owner=terms.rows_per_owner, ledger=ledger, version=f"task {task_id}", seed=seed,
+    )  # fmt: skip
+
+
+def _page(release: Any) -> str:
+    """The page of a release, which may be published."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "release.html")
+        release.report(path)
+        return path.read_text(encoding="utf-8")
+
+
+def _write(session: Session, task: Task, settled: Settled, page: str, names: Sequence[str]) -> None:
+    """Keep all that the task ends with."""
+    task.state, task.reason = settled.state, settled.reason
+    if settled.release is None:
+        return
+    paid = settled.payout
+    session.add(
+        Outcome(
+            task=task.id, release=settled.release.to_json(), page=page, created=now(),
+            public={} if paid is None else paid.public(),
+            paid=None if paid is None else sum(line.cents for line in paid.lines),
+        )
+    )  # fmt: skip
+    if paid is not None:
+        lines = lines_of(settled.release, paid)
+        session.add_all(
+            Line(task=task.id, owner=name, line=lines.get(name, NOTHING)) for name in names
+        )
+
+
+NOTHING = {  # what an owner without rows is told
+    "cents": 0, "later": 0, "low": 0.0, "high": 0.0, "clipped": 0.0, "value": 0.0, "rows": 0,
+    "personal_epsilon": 0.0,
+}  # fmt: skip
+
+
+def lines_of(release: Any, paid: PrivatePayout) -> dict[str, dict[str, Any]]:
+    """What each owner is told: pay, its interval, what was clipped, value and personal epsilon."""
+    rows: dict[Any, list[int]] = {}
+    for row, owner in enumerate(release._owners):
+        rows.setdefault(owner, []).append(row)
+    found = {}
+    for line in paid.lines:
+        mine = rows[line.owner]
+        told = asdict(line) | {
+            "value": math.fsum(release.values[mine].tolist()),
+            "rows": len(mine),
+            "personal_epsilon": float(release.personal_epsilon[mine[0]]),
+        }
+        del told["owner"]
+        found[str(line.owner)] = {
+            name: None if isinstance(entry, float) and math.isnan(entry) else entry
+            for name, entry in told.items()
+        }
+    return found

@@ -1,0 +1,112 @@
+"""Rows that owners hand in, each time with a signed receipt; taken back, replaced, deleted."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from thresher.market.questions import Question
+from thresher.market.receipts import commitment_of
+from thresher.market.refusals import Refusal, too_late, unknown
+from thresher.market.tables import Member, Task, Upload
+from thresher.market.tasks import check_taking, seen
+from thresher.market.times import now, stamp
+
+Sign = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def take(
+    session: Session, owner: Member, task_id: str, *, content: bytes, kind: str, salt: bytes,
+    question: Question, sign: Sign, replaces: str | None = None,
+) -> Upload:  # fmt: skip
+    """Keep rows; when this is committed the receipt may be handed out."""
+    rows = question.rows(content, kind)
+    task = check_taking(session, owner, task_id)
+    if replaces is not None:
+        _withdraw(own(session, owner, task_id, replaces))
+        session.flush()
+    theirs = (Upload.task == task.id) & (Upload.owner == owner.id)
+    number, kept = session.execute(
+        select(
+            func.coalesce(func.max(Upload.number), 0),
+            func.coalesce(func.sum(Upload.rows).filter(Upload.withdrawn.is_(None)), 0),
+        ).where(theirs)
+    ).one()
+    most = question.terms.most_rows
+    if kept + len(rows.y) > most:
+        raise Refusal(
+            413, "too_many_rows",
+            f"with these {len(rows.y)} rows you would have {kept + len(rows.y)}: the task takes "
+            f"at most {most} of an owner. Withdraw some first",
+        )  # fmt: skip
+    time, commitment = now(), commitment_of(salt, content)
+    upload = Upload(
+        id=secrets.token_hex(8), task=task.id, owner=owner.id, number=number + 1, received=time,
+        rows=len(rows.y), content=content, kind=kind, packed=rows.pack(), commitment=commitment,
+    )  # fmt: skip
+    upload.receipt = sign(
+        {
+            "upload": upload.id, "task": task.id, "owner": owner.id, "time": stamp(time),
+            "rows": upload.rows, "commitment": commitment, "replaces": replaces,
+        }
+    )  # fmt: skip
+    session.add(upload)
+    session.flush()
+    return upload
+
+
+def own(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload:
+    """An upload of the owner's."""
+    upload = session.get(Upload, upload_id, with_for_update=True)
+    if upload is None or upload.owner != owner.id or upload.task != task_id:
+        raise unknown("upload")
+    return upload
+
+
+def listed(session: Session, owner: Member, task_id: str) -> list[Upload]:
+    """The owner's uploads in a task, the withdrawn ones too."""
+    seen(session, owner, task_id)
+    found = select(Upload).where(Upload.task == task_id, Upload.owner == owner.id)
+    return list(session.scalars(found.order_by(Upload.number)))
+
+
+def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload:
+    """Take rows back before the task closes: they are deleted, and count for nothing."""
+    check_taking(session, owner, task_id)
+    upload = own(session, owner, task_id, upload_id)
+    if upload.withdrawn is not None:
+        raise too_late("the rows were withdrawn already")
+    _withdraw(upload)
+    return upload
+
+
+def _withdraw(upload: Upload) -> None:
+    upload.withdrawn, upload.content, upload.packed = now(), None, None
+
+
+def delete_rows(session: Session, owner: Member, task_id: str) -> int:
+    """Delete the owner's rows of a task that has ended; what was paid stays as it is."""
+    task = seen(session, owner, task_id, change=True)
+    if task.state in {"open", "closing"}:
+        raise too_late("rows are deleted after the task has ended; before, withdraw them")
+    count = 0
+    for upload in listed(session, owner, task_id):
+        count += upload.content is not None
+        upload.content = upload.packed = None
+    return count
+
+
+def commitments(session: Session, task: Task) -> list[dict[str, Any]]:
+    """What all members see of the uploads: who committed to something, and when."""
+    found = select(Upload).where(Upload.task == task.id).order_by(Upload.received, Upload.id)
+    return [
+        {
+            "owner": upload.owner, "time": stamp(upload.received),
+            "commitment": upload.commitment, "withdrawn": upload.withdrawn is not None,
+        }
+        for upload in session.scalars(found)
+    ]  # fmt: skip

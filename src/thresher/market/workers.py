@@ -1,0 +1,46 @@
+"""Workers: they close tasks whose time has come, and settle what is closed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from thresher.market import jobs
+from thresher.market.jobs import LeaseLost, new_worker
+from thresher.market.market import Market
+from thresher.market.settlement import settle
+from thresher.market.tasks import close_due
+
+PAUSE = 1.0  # seconds between two looks for work
+log = logging.getLogger("thresher.market")
+
+
+def work_once(market: Market, worker: str) -> bool:
+    """Close what is due, and do one job if there is one; whether there was."""
+    with market.database.writing() as session:
+        close_due(session)
+    with market.database.writing() as session:
+        task = jobs.take(session, worker)
+    if task is None:
+        return False
+    try:
+        state = settle(market, worker, task)
+    except LeaseLost:
+        log.warning("task %s: another worker took over", task)
+    else:
+        log.info("task %s ended: %s", task, state)
+    return True
+
+
+def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None:
+    """Work until `stop` is set; a database that is away for a while is waited for."""
+    worker = new_worker()
+    while not stop.is_set():
+        try:
+            if work_once(market, worker):
+                continue
+        except SQLAlchemyError as away:  # its text may quote private rows: only its kind is told
+            log.warning("the database did not answer (%s): trying again", type(away).__name__)
+        stop.wait(pause)

@@ -1,0 +1,70 @@
+"""A published release, opened again with one's own points: to check prices, and one's own pay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import InputError
+from thresher.games.semivalues import check_semivalue
+from thresher.inputs import check_validation, kept
+from thresher.privacy.accountants import Budget, check_adjacency
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.design import Setting
+from thresher.privacy.mechanisms import design_release
+from thresher.privacy.names import number_owners, read_owners
+from thresher.privacy.private_points import read_points
+from thresher.privacy.release import Release, SeededRelease
+
+
+def reopen(
+    published: Mapping[str, Any], X: Any, y: Any, X_val: Any, y_val: Any, *, owners: Any,
+    classes: Any = None,
+) -> Release | SeededRelease:  # fmt: skip
+    """The release that was published, with these points; no noise is drawn, nothing is charged.
+
+    Prices, pay and values are computed from the published table, the public validation set and the
+    points that are handed in. So an owner can check its own pay by its own points.
+
+    Parameters
+    ----------
+    published
+        What `Release.to_json` wrote, read again: by mechanism "table" with its usual options.
+    X, y, owners
+        Points of some of the owners.
+    X_val, y_val, classes
+        The public side, as it was.
+
+    Raises
+    ------
+    InputError
+        If the validation set is another one, or the record does not follow from it.
+    """
+    record = dict(published["record"])
+    validation = kept(
+        check_validation(X_val, y_val, metric=record["metric"], classes=classes, public=True)
+    )
+    if validation.digest() != record["validation_digest"]:
+        raise InputError("this is not the validation set of the release")
+    setting = Setting(
+        validation, record["radius"], Budget(record["epsilon"], record["delta"]),
+        check_adjacency(record["adjacency"]), record["unit"], check_semivalue(record["semivalue"]),
+        record["points_per_owner"],
+    )  # fmt: skip
+    design = design_release(record["mechanism"], setting)
+    changed = [name for name, entry in design.record.items() if record.get(name) != entry]
+    if changed:
+        raise InputError(
+            f"the record does not follow from the public facts: {', '.join(changed)} differ, or "
+            "the mechanism had options of its own"
+        )
+    known = read_owners(owners)
+    private = read_points(X, y, validation)
+    numbers = None if known is None else number_owners(known)[private.where]
+    units = Units.of(numbers, len(private))
+    contributions = Contributions(private.points, validation, setting.radius, units)
+    kind = SeededRelease if record["seeded"] else Release
+    table = np.array(published["table"], np.int64)
+    return kind(design, table, record, private, contributions, known, stored=True)

@@ -1,0 +1,74 @@
+"""The public export: whoever has it can check it, and an owner can check the own pay."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from market_cases import join_owners, made_up, open_task
+from test_market_core import hand_in
+
+from thresher.errors import BudgetError, InputError
+from thresher.market.export import export, own_line, verify
+from thresher.market.market import Market
+from thresher.market.tables import Line
+from thresher.market.tasks import close
+from thresher.market.workers import work_once
+
+
+@pytest.fixture(scope="module")
+def paid(tmp_path_factory):
+    """The export of a market that has paid, the owners' ids and lines, and the market's folder."""
+    market = Market.open(tmp_path_factory.mktemp("market"))
+    given = {"epsilon": 8.0, "owners": 60, "rows_per_owner": 8, "radius": 0.6}
+    buyer, task = open_task(market, **given)
+    owners = join_owners(market, buyer, task, 60)
+    for number, owner in enumerate(owners):
+        hand_in(market, owner, task, made_up(8, 100 + number))
+    with market.database.writing() as session:
+        close(session, buyer, task.id)
+    assert work_once(market, "worker")
+    with market.database.reading() as session:
+        lines = [session.get_one(Line, (task.id, owner.id)).line for owner in owners]
+    found = json.loads(json.dumps(export(market)))
+    market.close()
+    return found, [owner.id for owner in owners], lines
+
+
+def test_the_export_checks_and_has_no_row_and_no_pay(paid):
+    found, _, lines = paid
+    assert len(verify(found)) == 2
+    text = json.dumps(found)
+    assert "cents" not in json.dumps(found["tasks"][0]["commitments"])
+    row = made_up(8, 100).decode().splitlines()[1]
+    assert row not in text
+    assert not any(f'"cents": {line["cents"]}' in text for line in lines if line["cents"])
+
+
+def test_an_owner_can_check_the_own_pay(paid):
+    found, owners, lines = paid
+    task = found["tasks"][0]
+    assert own_line(task, owners[3], [(made_up(8, 103), "csv")]) == lines[3]
+    assert own_line(task, owners[3], [(made_up(8, 104), "csv")]) != lines[3]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda found: found["ledger"][1].__setitem__(4, "{}"),
+        lambda found: found["ledger"].pop(1),
+        lambda found: found["tasks"][0]["release"]["table"].__setitem__(0, 10**6),
+        lambda found: found["tasks"][0]["release"]["prices"]["prices"].__setitem__(0, 9.0),
+        lambda found: found["tasks"][0]["payout"].__setitem__("rate", 1.0),
+        lambda found: found["tasks"][0]["terms"].__setitem__("epsilon", 99.0),
+        lambda found: found["tasks"][0].__setitem__("id", "other"),
+        lambda found: found.__setitem__("format", "x"),
+        lambda found: found["tasks"][0].pop("validation"),
+    ],
+)
+def test_what_was_changed_is_found(paid, spoil):
+    found = copy.deepcopy(paid[0])
+    spoil(found)
+    with pytest.raises((InputError, BudgetError)):
+        verify(found)

@@ -1,0 +1,124 @@
+"""The pages of a market: a whole story by forms, and what another site cannot do."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+from market_cases import made_up
+
+from thresher.market.app import create_app
+from thresher.market.guards import Limits
+from thresher.market.market import Market
+from thresher.market.times import now
+from thresher.market.workers import work_once
+
+MANY = Limits(rate=1e6, burst=10**6)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    opened = Market.open(tmp_path_factory.mktemp("market"), epsilon=20)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def operator(market):
+    return market.first_operator()
+
+
+def visitor(market):
+    return TestClient(create_app(market, limits=MANY, working=False))
+
+
+def mark(text):
+    return re.search(r'name="csrf" value="(\w+)"', text)[1]
+
+
+def secret(text):
+    return re.search(r'id="secret">([^<]+)<', text)[1].replace("&#34;", '"')
+
+
+def send(client, page, form, path, **files):
+    """Send a form of a page, as a browser would."""
+    data = {"csrf": mark(client.get(page).text), **form}
+    return client.post(path, data=data, files=files or None)
+
+
+def log_in(market, token):
+    client = visitor(market)
+    assert client.post("/login", data={"token": token}).url.path == "/"
+    return client
+
+
+def task_form(**changed):
+    given = {
+        "title": "Sick or well?", "label": "diagnosis", "pot": "1000", "epsilon": "8",
+        "delta": "1e-6", "rows_per_owner": "8", "owners": "60",
+        "closes": f"{now() + timedelta(hours=1):%Y-%m-%dT%H:%M}",
+    }  # fmt: skip
+    return given | changed
+
+
+def test_three_people_get_from_nothing_to_a_statement(market, operator):
+    boss = log_in(market, operator)
+    added = send(boss, "/members", {"role": "buyer", "name": "Clinic"}, "/members")
+    buyer = log_in(market, secret(added.text))
+    made = send(
+        buyer, "/new", task_form(), "/new", validation=("val.csv", made_up(200, 1), "text/csv")
+    )
+    assert made.status_code == 200, made.text
+    task = made.url.path
+    assert "What to expect" in made.text
+    assert "Open" in send(buyer, task, {}, f"{task}/publish").text
+    owners = []
+    for number in range(60):
+        code = secret(send(buyer, task, {}, f"{task}/invitations").text)
+        owner = visitor(market)
+        joined = owner.post("/join", data={"code": code, "name": f"Hospital {number}"})
+        assert secret(joined.text).startswith("thresher-")
+        rows = ("mine.csv", made_up(8, 100 + number), "text/csv")
+        taken = send(owner, task, {}, f"{task}/uploads", rows=rows)
+        assert "8 rows were taken" in taken.text
+        owners.append(owner)
+    send(buyer, task, {}, f"{task}/close")
+    assert work_once(market, "worker")
+    mine = owners[0].get(task).text
+    assert "Your statement" in mine
+    assert "Your statement" not in buyer.get(task).text
+    report = owners[1].get(f"{task}/report")
+    assert "unsafe-inline" in report.headers["content-security-policy"]
+    assert boss.get("/audit").text.count("task ") >= 1
+    assert boss.get("/export").json()["tasks"]
+
+
+def test_a_form_of_another_site_a_wrong_token_and_a_wrong_role_do_nothing(market, operator):
+    boss = log_in(market, operator)
+    assert boss.post("/members", data={"role": "buyer", "name": "x"}).status_code == 403
+    assert boss.post("/logout").status_code == 403
+    assert boss.get("/new").status_code == 403
+    stranger = visitor(market)
+    assert stranger.post("/members", data={"role": "buyer", "name": "x"}).status_code == 401
+    wrong = stranger.post("/login", data={"token": "thresher-a-b"})
+    assert (wrong.status_code, "not valid" in wrong.text) == (401, True)
+    assert stranger.post("/join", data={"code": "x", "name": "y"}).status_code == 403
+    cookie = boss.post("/login", data={"token": operator}, follow_redirects=False)
+    kept = cookie.headers["set-cookie"].lower()
+    assert "httponly" in kept
+    assert "samesite=strict" in kept
+
+
+def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator):
+    boss = log_in(market, operator)
+    added = send(boss, "/members", {"role": "buyer", "name": "Other clinic"}, "/members")
+    buyer = log_in(market, secret(added.text))
+    file = ("val.csv", made_up(50, 1), "text/csv")
+    for changed, said in (
+        ({"label": "nothing"}, "nothing"), ({"epsilon": "0"}, "epsilon"),
+        ({"closes": "2001-01-01T00:00"}, "closes must be later"),
+    ):  # fmt: skip
+        got = send(buyer, "/new", task_form(**changed), "/new", validation=file)
+        assert (got.status_code, said in got.text) == (422, True), got.text
