@@ -52,6 +52,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/forest_speed.py
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
+	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
 	$(BIN)/python benchmarks/told_errors.py
