@@ -141,7 +141,7 @@ V = ("--values", "v.parquet")
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [
-        ({}, (), ["nothing to do", "--drop or --relabel"]),
+        ({}, (), ["nothing to do", "--drop, --relabel or --correct"]),
         ({}, ("--drop", "drop"), ["needs findings"]),
         ({}, (*V, "--drop", "drops"), ["no suggestion 'drops': did you mean drop?", "outlier"]),
         ({}, (*V, "--drop", ","), ["--drop is empty"]),
