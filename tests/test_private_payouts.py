@@ -93,7 +93,8 @@ def test_pay_is_the_rate_times_what_is_not_clipped(release):
         assert 0 <= line.clipped <= 1
 
 
-def test_the_reserve_takes_the_difference_and_nothing_is_scaled(release):
+def test_the_reserve_takes_the_difference_and_nothing_is_scaled():
+    release = released(epsilon=30.0)  # at 8 its total is refused as too uncertain
     found = th.private_payout(release, pot=POT, basis="total")
     assert found.reserve == POT - sum(found.cents.values())
     assert 0 < found.overshoot < POT / 4
@@ -152,7 +153,8 @@ def test_the_lower_end_is_paid_now_and_the_rest_later(release):
     assert lower.reserve > estimate.reserve
 
 
-def test_the_predicted_total_is_close_to_what_is_paid_for(release):
+def test_the_predicted_total_is_close_to_what_is_paid_for():
+    release = released(epsilon=30.0)  # at 8 its total is refused as too uncertain
     found = th.private_payout(release, pot=POT, basis="total")
     paid_for = sum(
         math.fsum(release.values_of(line.owner).tolist()) * (1 - line.clipped)

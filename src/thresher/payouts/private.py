@@ -215,7 +215,7 @@ def private_payout(
     ...     points_per_owner=8,
     ... )
     >>> found = th.private_payout(release, pot=100_000)
-    >>> bool(0 < found.reserve < 50_000)
+    >>> 0 < found.reserve < 100_000  # the basis "gains" stays below the pot
     True
     """
     pay = check_choice("pay", pay, ("estimate", "lower"))
