@@ -47,7 +47,7 @@ class NewTask(Strict):
     metric: Literal["cosine", "euclidean"] = "euclidean"
     radius: Annotated[float, Field(gt=0)] | None = None
     pay: Literal["estimate", "lower"] = "estimate"
-    basis: Literal["total", "gains"] = "total"
+    basis: Literal["total", "gains"] = "gains"
     most_rows: Annotated[int, Field(ge=1, le=10**7)] = 100_000
 
 

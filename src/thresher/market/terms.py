@@ -51,7 +51,7 @@ class Terms:
     metric: str = "euclidean"
     radius: float | None = None
     pay: str = "estimate"
-    basis: str = "total"
+    basis: str = "gains"
     most_rows: int = 100_000
 
     def __post_init__(self) -> None:
