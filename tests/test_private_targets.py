@@ -104,7 +104,7 @@ def holds(dot, slack, depth=0):
 
 
 def test_the_smallest_cosine_by_exact_arithmetic():
-    """T12: for u = -a, v = b, either L(u).L(v) >= 0 or its square is at most c^2 |L|^2 |L|^2."""
+    """T13: for u = -a, v = b, either L(u).L(v) >= 0 or its square is at most c^2 |L|^2 |L|^2."""
     dot, square = (np.full((5, 5), Fraction(0), object) for _ in range(2))
     dot[0, 0], dot[2, 0], dot[0, 2] = Fraction(1), Fraction(-1), Fraction(-1)
     dot[1, 1], dot[2, 2] = Fraction(-1, 2), Fraction(3, 2)

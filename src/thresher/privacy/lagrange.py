@@ -7,7 +7,7 @@ G at the upper one. A point adds L(u) = (u (u - 1) / 2, 1 - u^2, u (u + 1) / 2),
 
 and the sums of these three tell how many points are near, the sum of their u and of their u^2. In
 units of 1 / (2 G^2) all three are whole numbers, so that nothing is rounded afterwards. No two sums
-of such vectors have a smaller cosine than -`OPPOSED` (T12 of docs/privacy.md).
+of such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
 """
 
 from __future__ import annotations

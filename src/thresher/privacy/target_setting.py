@@ -34,7 +34,7 @@ class TargetSetting(Setting):
     one: ClassVar[int] = ONE
     opposed: ClassVar[float] = OPPOSED
     moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = {
-        ("point", "point"): {"add-remove": 1, "replace-one": TWO},  # T12
+        ("point", "point"): {"add-remove": 1, "replace-one": TWO},  # T13
         ("owner", "owner"): {"add-remove": 1, "replace-one": TWO},
         ("owner", "point"): {"add-remove": TWO, "replace-one": 4 * TWO},
     }
