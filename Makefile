@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup demo test lint bench faults package lock clean help
+.PHONY: setup demo test lint docs bench faults package lock clean help
 
 help:  ## show what there is to run
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -29,6 +29,9 @@ lint: $(READY)  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(READY)  ## build the site into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+
 bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/audit.py
@@ -49,8 +52,10 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/forest_speed.py
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
+	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
+	$(BIN)/python benchmarks/told_errors.py
 
 faults: $(READY)  ## kill servers and workers of a market 200 times on each database
 	$(BIN)/python tests/market_faults.py 200
@@ -59,10 +64,10 @@ package: $(READY)  ## build wheel and sdist, and try them with every extra on th
 	$(BIN)/python packaging/check.py
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
-	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal \
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs --universal \
 	  --python-version 3.11 --generate-hashes --no-annotate --no-emit-package thresher --upgrade \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 clean:  ## remove the environment and everything that can be made again
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build docs/api docs/gallery docs/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,10 @@
-"""Put the tables of folders that `thresher reproduce` made into docs/reproduction.md.
+"""Put the tables of folders that `thresher reproduce` made into docs/reproduction.
 
     .venv/bin/thresher reproduce all --out reproduction
     .venv/bin/python benchmarks/reproduction.py reproduction [more folders]
 
-Everything below the line "## Tables" is replaced; what stands above is written by hand.
+Each experiment gets a page of its own, docs/reproduction/NAME.md. The list of these pages replaces
+everything below the line "## Tables" of docs/reproduction.md; what stands above is written by hand.
 """
 
 from __future__ import annotations
@@ -13,24 +14,35 @@ import sys
 from pathlib import Path
 
 from thresher.paper import EXPERIMENTS
-from thresher.paper.pages import LEGEND
 
-PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
-
-
-def tables(path):
-    """A page of an experiment, one level deeper, without figures and legend."""
-    text = path.read_text().replace(f"{LEGEND}\n", "")
-    text = re.sub(r"!\[.*?\]\(.*?\)\n+", "", text)
-    return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE).strip()
+DOCS = Path(__file__).parent.parent / "docs"
+TABLES = "\n## Tables\n"
 
 
-def main():
-    files = [Path(folder) / f"{name}.md" for folder in sys.argv[1:] for name in EXPERIMENTS]
-    kept = PAGE.read_text().split("\n## Tables\n")[0]
-    parts = [tables(file) for file in files if file.is_file()]
-    PAGE.write_text(f"{kept}\n## Tables\n\n{LEGEND}\n\n" + "\n\n".join(parts) + "\n")
+def without_figures(text):
+    """A page of an experiment without its figures, which are not kept in the repository."""
+    return re.sub(r"!\[.*?\]\(.*?\)\n+", "", text).strip() + "\n"
+
+
+def contents(docs):
+    """What stands below "## Tables": a link to the page of each experiment, in their order."""
+    pages = {name: docs / "reproduction" / f"{name}.md" for name in EXPERIMENTS}
+    titles = {n: p.read_text().split("\n")[0][2:] for n, p in pages.items() if p.is_file()}
+    links = [f"- [{title}](reproduction/{name}.md)" for name, title in titles.items()]
+    tree = ["```{toctree}", ":hidden:", "", *(f"reproduction/{name}" for name in titles), "```"]
+    return "\n".join(["`thresher reproduce` wrote each of these pages.", "", *links, "", *tree, ""])
+
+
+def write_tables(folders, docs):
+    """Copy the pages of experiments into `docs`, and list them on the page about the paper."""
+    (docs / "reproduction").mkdir(exist_ok=True)
+    for file in (Path(folder) / f"{name}.md" for folder in folders for name in EXPERIMENTS):
+        if file.is_file():
+            (docs / "reproduction" / file.name).write_text(without_figures(file.read_text()))
+    story = docs / "reproduction.md"
+    kept = story.read_text().split(TABLES)[0]
+    story.write_text(f"{kept}{TABLES}\n{contents(docs)}")
 
 
 if __name__ == "__main__":
-    main()
+    write_tables(sys.argv[1:], DOCS)

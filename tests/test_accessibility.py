@@ -51,6 +51,10 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("axe")
     for name, make in PAGES.items():
         write_report(folder / f"{name}.html", make())
+    X, y, X_val, y_val, _ = blobs(60, 30)
+    owners = [f"owner {i % 4}" for i in range(60)]
+    found = th.owner_shapley(X, y, X_val, y_val, owners=owners, radius=1.8, metric="euclidean")
+    found.report(folder / "owners.html")
     return folder
 
 
@@ -67,7 +71,7 @@ def faults(browser):
     ]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, "owners"])
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_axe_finds_no_serious_fault(browser, folder, name, width, scheme):
     visit(browser, (folder / f"{name}.html").as_uri())

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -54,6 +55,11 @@ def test_the_page_of_kernels_has_what_they_find():
         for kind in ("tables", "embeddings"):
             cells = re.search(rf"\| mean of the {kind} \| (.*) \|", body)[1].split(" | ")[:5]
             assert f"| {task}, {protocol}, {kind} | {' | '.join(cells)} |" in text
+
+
+def test_the_table_of_replaced_targets_is_the_one_that_was_measured():
+    page = (ROOT / "docs" / "regression.md").read_text()
+    assert (RESULTS / "regression.md").read_text().split("\n\n")[1].strip() in page
 
 
 def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
@@ -170,3 +176,27 @@ def test_the_readme_shows_what_the_demonstration_prints(capsys):
         for text in (re.sub("^ {4}", "", shown[1], flags=re.MULTILINE), capsys.readouterr().out)
     )
     assert quoted.splitlines() == printed.splitlines()
+
+
+def test_the_paper_has_a_page_that_tells_and_pages_of_tables(tmp_path):
+    reproduction = run_path(str(ROOT / "benchmarks" / "reproduction.py"))
+    story = ROOT / "docs" / "reproduction.md"
+    assert len(story.read_text().splitlines()) < 200
+    assert story.read_text().endswith(reproduction["contents"](ROOT / "docs"))
+    (tmp_path / "reproduction.md").write_text("# Ours\n\nA story.\n\n## Tables\n\nold tables\n")
+    (tmp_path / "noisy.md").write_text("# Noise\n\n![noisy](noisy.svg)\n\n## AUROC\n")
+    reproduction["write_tables"]([tmp_path], tmp_path)
+    assert (tmp_path / "reproduction" / "noisy.md").read_text() == "# Noise\n\n## AUROC\n"
+    text = (tmp_path / "reproduction.md").read_text()
+    assert text.startswith("# Ours\n\nA story.\n\n## Tables\n\n")
+    assert "- [Noise](reproduction/noisy.md)" in text
+    assert "old tables" not in text
+
+
+def test_figures_are_drawn_from_the_stored_results(tmp_path):
+    """`python docs/figures.py` again gives the bytes that are kept."""
+    drawing = run_path(str(ROOT / "docs" / "figures.py"))
+    for name in ("speed", "growth", "privacy"):
+        drawing["save"](drawing["FIGURES"][name](), tmp_path / f"{name}.svg")
+        kept = (ROOT / "docs" / "_static" / f"{name}.svg").read_bytes()
+        assert (tmp_path / f"{name}.svg").read_bytes() == kept, f"run python docs/figures.py {name}"

@@ -69,7 +69,8 @@ def test_the_command_does_what_the_findings_suggest(points):
     assert summary == {
         "out": "b.csv", "log": "c.csv", "rows": 5, "kept": 3, "dropped": 2, "relabeled": 1,
         "input": ["a.csv"], "input_digest": hashlib.sha256(Path("a.csv").read_bytes()).hexdigest(),
-        "decisions": None, "values": "v.parquet", "drop": "drop,outlier", "relabel": "relabel", "label": "y",
+        "decisions": None, "values": "v.parquet", "drop": "drop,outlier", "relabel": "relabel",
+        "correct": None, "label": "y",
         "id": "id", "thresher": th.__version__,
     }  # fmt: skip
 
@@ -140,7 +141,7 @@ V = ("--values", "v.parquet")
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [
-        ({}, (), ["nothing to do", "--drop or --relabel"]),
+        ({}, (), ["nothing to do", "--drop, --relabel or --correct"]),
         ({}, ("--drop", "drop"), ["needs findings"]),
         ({}, (*V, "--drop", "drops"), ["no suggestion 'drops': did you mean drop?", "outlier"]),
         ({}, (*V, "--drop", ","), ["--drop is empty"]),

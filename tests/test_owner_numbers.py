@@ -178,7 +178,7 @@ def test_rings_equal_enumeration(semivalue, neighbors):
 @pytest.mark.parametrize("semivalue", ["shapley", "leave-one-out"])
 def test_numbers_in_leaves_equal_enumeration(judges, semivalue):
     (X, y, X_val, y_val), owners = table()
-    forest = th.grow_forest(X, y > 0, trees=4)
+    forest = th.grow_forest(X, y, trees=4, task="regression")
     data = (X_val, y_val) if judges == "validation" else (None, None)
     rows = forest.rows(forest.encode("X", X))
     theirs = forest.rows(forest.encode("X", X_val), everywhere=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import semivalues
+from oracles import coalition_weight, semivalues
 from sklearn.datasets import make_friedman1
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 
 import thresher as th
 from thresher.games.moments import moments
 from thresher.games.targets import Grid, quadratics
+from thresher.passes import checkpoint as resume
 from thresher.passes.memory import Account
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -221,13 +224,42 @@ def test_parts_and_dask_give_the_same_bits(monkeypatch):
     assert counts.price_list().values(X, y).tolist() == wanted.values.tolist()
 
 
+def test_a_broken_run_of_numbers_goes_on(tmp_path, monkeypatch, small_parts):
+    rng = np.random.default_rng(6)
+    X, V = rng.normal(size=(2000, 3)), rng.normal(size=(20, 3))
+    y, y_val = rng.normal(size=2000), rng.normal(size=20)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r"), y, V, y_val
+    about = {"metric": "euclidean", "radius": 1.0, "task": "regression", "bounds": (-9, 9)}
+    run, save, saved = tmp_path / "run", resume._save, []
+
+    def break_off(file, piece, entry, chunks):
+        save(file, piece, entry, chunks)
+        saved.append(piece)
+        if len(saved) == 11:  # of 8 parts counted, and 3 valued
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resume, "_save", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            th.tknn_shapley(*mapped, checkpoint=run, **about)
+    assert run.is_file()
+    with pytest.raises(th.InputError, match="run"):
+        th.tknn_shapley(*mapped, checkpoint=run, empty=2.0, **about)
+    assert th.tknn_shapley(*mapped, checkpoint=run, **about) == th.tknn_shapley(
+        X, y, V, y_val, **about
+    )
+    assert not run.exists()
+
+
 # Nearest neighbors
 
 
+@pytest.mark.parametrize("semivalue", EVERY, ids=str)
 @pytest.mark.parametrize("utility", ["mean", "jia2019"])
 @given(seed=st.integers(0, 2**16), points=st.integers(1, 6), k=st.integers(1, 8))
-@settings(max_examples=20, deadline=None)
-def test_nearest_values_equal_enumeration_of_all_coalitions(utility, seed, points, k):
+@settings(max_examples=6, deadline=None)
+def test_nearest_values_equal_enumeration_of_all_coalitions(utility, semivalue, seed, points, k):
     X, y, V, y_val = problem(seed, points, 3)
     wanted = np.zeros(len(X))
     for v, t in zip(V, y_val):
@@ -239,19 +271,63 @@ def test_nearest_values_equal_enumeration_of_all_coalitions(utility, seed, point
                 return -((EMPTY - t) ** 2) if utility == "mean" else 0.0
             return -((sum(few) / (len(few) if utility == "mean" else k) - t) ** 2)
 
-        wanted += semivalues(worth, len(X))
+        wanted += semivalues(worth, len(X), semivalue)
     about = {"metric": "euclidean", "task": "regression", "utility": utility, "k": k}
+    about["semivalue"] = named(semivalue)
     about |= {"empty": EMPTY} if utility == "mean" else {}
     found = th.knn_shapley(X, y, V, y_val, **about)
     assert_close(found.values, wanted)
-    assert abs(found.efficiency_gap()) < 1e-11
+    assert semivalue != "shapley" or abs(found.efficiency_gap()) < 1e-11
 
 
-def test_all_neighbors_are_a_radius_that_takes_in_everybody():
+@pytest.mark.parametrize("semivalue", EVERY, ids=str)
+def test_all_neighbors_are_a_radius_that_takes_in_everybody(semivalue):
     X, y, V, y_val = problem(points=40, validation=9)
-    about = {"metric": "euclidean", "task": "regression"}
+    about = {"metric": "euclidean", "task": "regression", "semivalue": named(semivalue)}
     near = th.knn_shapley(X, y, V, y_val, k=100, **about)
     assert_close(near.values, th.tknn_shapley(X, y, V, y_val, radius=np.inf, **about).values)
+
+
+def nearest_by_sizes(y, t, k, empty, semivalue):
+    """The values of 60 points by all sizes of coalitions, from the chance of each K-th nearest."""
+    n, z = len(y), y - t
+    weights = [float(coalition_weight(semivalue, n, size)) for size in range(n)]
+    found = np.zeros(n)
+    for i in range(n):
+        others = [z[j] for j in range(n) if j != i]
+        one, two = sum(others), sum(x * x for x in others)
+        for s in range(min(k, n)):
+            count = comb(n - 1, s) * weights[s]
+            if not s:
+                found[i] += count * ((empty - t) ** 2 - z[i] ** 2)
+                continue
+            m, q = one / (n - 1), two / (n - 1)
+            p = (one**2 - two) / ((n - 1) * (n - 2))
+            after = (s * q + s * (s - 1) * p + 2 * s * z[i] * m + z[i] ** 2) / (s + 1) ** 2
+            found[i] += count * ((q + (s - 1) * p) / s - after)
+        for last in range(max(i + 1, k), n):  # the place of the K-th nearest, from 0
+            before = sum(z[:last]) - z[i]
+            ways = sum(comb(last - 1, k - 1) * comb(n - 1 - last, r) * weights[k + r]
+                       for r in range(n - last))  # fmt: skip
+            mean = before * (k - 1) / max(last - 1, 1)
+            found[i] -= ways * (z[i] - z[last]) * (2 * mean + z[i] + z[last]) / k**2
+    return found
+
+
+@pytest.mark.parametrize("semivalue", EVERY, ids=str)
+def test_sixty_points_have_the_values_of_all_sizes(semivalue):
+    rng = np.random.default_rng(4)
+    X, y = np.arange(1.0, 61)[:, None], rng.normal(size=60)
+    about = {"metric": "euclidean", "task": "regression", "k": 7, "empty": EMPTY}
+    found = th.knn_shapley(X, y, [[0.0]], [0.25], semivalue=named(semivalue), **about)
+    np.testing.assert_allclose(
+        found.values, nearest_by_sizes(y, 0.25, 7, EMPTY, semivalue), rtol=1e-9, atol=1e-13
+    )
+
+
+def test_classes_have_the_shapley_values_of_the_nearest_only():
+    with pytest.raises(th.InputError, match="tknn_shapley has all of them"):
+        th.knn_shapley([[0.0]], ["a"], [[0.0]], ["a"], semivalue="banzhaf")
 
 
 # Leaves

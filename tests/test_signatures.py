@@ -30,6 +30,7 @@ DIFFERENT = {
     "mechanism": {"audit_mechanism"},
     "owners": {"dp_tknn_shapley", "owner_shapley"},
     "points": {"plan_release"},
+    "task": {"suggest_radius"},
     "points_per_owner": {"plan_release"},
     "seed": {
         "add_feature_noise", "dp_tknn_shapley", "flip_labels", "forest_shapley",

@@ -162,7 +162,10 @@ def test_standard_input_that_is_closed_is_refused():
 
 
 def test_the_version_is_told():
-    assert run("--version") == (0, f"thresher {th.__version__}\n".encode(), "")
+    code, told, words = run("--version")
+    assert (code, words) == (0, "")
+    assert told.decode().splitlines()[0] == f"thresher {th.__version__}"
+    assert f"numpy {np.__version__}" in told.decode().splitlines()
 
 
 @pytest.mark.parametrize("verb", ["value", "clean", "appraise", "embed", "reproduce"])

@@ -425,7 +425,7 @@ def test_labels_that_differ_in_kind_are_told():
 @pytest.mark.parametrize(
     ("labels", "words"),
     [(["cat", "Cat", "dog"], "different classes: 'cat', 'Cat'"), (["NA", "cat"], "'NA'"),
-     (["cat", "cat"], "one class only"), (["cat", "dog"], "")],
+     (["cat", "cat"], "only one class"), (["cat", "dog"], "")],
 )  # fmt: skip
 def test_odd_labels_are_pointed_out(labels, words):
     hints = label_hints(labels, labels)

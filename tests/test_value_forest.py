@@ -164,7 +164,7 @@ def test_options_that_a_forest_would_pass_over_are_refused():
 def test_texts_that_all_differ_are_no_categories_unless_that_is_said():
     lines = [f"name {i},{i % 7},{'ab'[i % 2]}" for i in range(60)]
     put("points.csv", "\n".join(["name,x,y", *lines]))
-    check_run("column 'name' has cells that are no numbers", "--categorical name")
+    check_run("column 'name' has cells that are not numbers", "--categorical name")
     for way_out in ({"categorical": ("name",)}, {"id": "name"}, {"ignore": ("name",)}):
         assert len(value_files(Settings("points.csv", trees=4, **way_out)).valuation) == 60
 

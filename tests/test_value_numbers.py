@@ -189,6 +189,13 @@ def test_empty_goes_with_regression():
         Settings("points.parquet", empty=1.0)
 
 
+def test_retraining_values_numbers_too(data):
+    run = value_files(settings(method="leave-one-out", validation="val.parquet"))
+    assert run.findings is None
+    wanted = th.leave_one_out(*data[:4], task="regression")
+    np.testing.assert_allclose(run.valuation.values, wanted.values, atol=1e-12)
+
+
 # In Python
 
 

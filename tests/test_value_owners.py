@@ -87,6 +87,27 @@ def test_a_forest_values_owners_too():
     assert sum(found["owners"].values()) == pytest.approx(gain)
 
 
+def test_a_kernel_and_numbers_are_heeded(data):
+    """Read in memory; the same as from Python."""
+    from thresher.runs.owner_run import value_owners
+    from thresher.runs.settings import Settings
+
+    common = {
+        "file": "points.parquet", "validation": "val.parquet", "owner": "clinic",
+        "players": "owners", "radius": 1.5, "metric": "euclidean",
+    }  # fmt: skip
+    box = value_owners(Settings(method="tknn", **common)).valuation
+    rings = value_owners(Settings(method="tknn", kernel="gaussian", **common)).valuation
+    assert rings.params["kernel"] == "gaussian"
+    assert not np.allclose(box.values, rings.values)
+    numbers = common | {"label": "x0", "ignore": ("y",), "task": "regression"}
+    leaves = {k: entry for k, entry in numbers.items() if k not in {"radius", "metric"}}
+    for some in (numbers | {"method": "tknn"}, leaves | {"method": "forest", "trees": 4}):
+        found = value_owners(Settings(**some)).valuation
+        assert found.params["task"] == "regression"
+        assert abs(found.efficiency_gap()) < 1e-9
+
+
 def test_a_table_of_text_goes_to_standard_output():
     done = value("points.parquet")
     assert done.stdout.splitlines()[0].replace('"', "") == "owner,rank,points,value"

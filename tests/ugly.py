@@ -147,7 +147,7 @@ UGLY = {
     "words for missing numbers": Ugly("a.csv", column(lambda row: "N/A" if row % 5 == 1 else str(row / 3)), kinds=NUMBERS),
     "question marks": Ugly("a.csv", column(lambda row: "?" if row == 9 else f"{row / 3:.3f}"), ("'?' in row 9",), "--na '?'", NUMBERS),
     "a stray word": Ugly("a.csv", column(lambda row: "unknown" if row == 9 else f"{row / 3:.3f}"), ("'unknown' in row 9",), "--na unknown", NUMBERS),
-    "mixed types": Ugly("a.csv", column(lambda row: f"{row} kg" if row % 2 else f"{row / 3:.3f}"), ("no numbers",), "--ignore own"),
+    "mixed types": Ugly("a.csv", column(lambda row: f"{row} kg" if row % 2 else f"{row / 3:.3f}"), ("not numbers",), "--ignore own"),
     "infinity": Ugly("a.csv", column(lambda row: "inf" if row == 3 else str(row / 3)), ("infinite numbers in row 3",), "--ignore own"),
     "huge integers": Ugly("a.csv", column(lambda row: str(2**60 + row * 7919)), ("beyond 2**53",), "own"),
     # dates

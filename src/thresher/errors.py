@@ -145,11 +145,31 @@ class _OneLine(Exception):  # noqa: N818
 
 
 class ThresherError(_OneLine):
-    """The root of every exception this library raises on purpose."""
+    """The root of every exception this library raises on purpose.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> try:
+    ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
+    ... except th.ThresherError as error:
+    ...     print(error)
+    X has 1 features but X_val has 2
+    """
 
 
 class InputError(ThresherError, ValueError):
-    """An argument cannot be used; the message says which, why, and the way out."""
+    """An argument cannot be used; the message says which, why, and the way out.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> try:
+    ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
+    ... except th.InputError as error:
+    ...     print(error)
+    X has 1 features but X_val has 2
+    """
 
 
 class UndecidedError(InputError):
@@ -157,35 +177,120 @@ class UndecidedError(InputError):
 
 
 class BudgetError(ThresherError):
-    """A private release does not fit what is left of its budget."""
+    """A private release does not fit what is left of its budget.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import thresher as th
+    >>> ledger = th.Ledger.create(tempfile.mkdtemp() + "/ledger.db", epsilon=1, delta=1e-5)
+    >>> try:
+    ...     th.dp_tknn_shapley(
+    ...         [[0.0]], ["cat"], [[0.1], [0.9]], ["cat", "dog"], radius=0.3, metric="euclidean",
+    ...         epsilon=2, delta=1e-5, ledger=ledger)
+    ... except th.BudgetError as error:
+    ...     print(str(error)[:9])
+    a release
+    >>> ledger.close()
+    """
 
 
 class ExtraError(ThresherError, ImportError):
-    """A feature needs a package that is not installed."""
+    """A feature needs a package that is not installed.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> issubclass(th.ExtraError, ImportError)
+    True
+    >>> raise th.ExtraError("the report needs Jinja2: pip install 'thresher[report]'")
+    Traceback (most recent call last):
+    thresher.errors.ExtraError: the report needs Jinja2: pip install 'thresher[report]'
+    """
 
 
 class ThresherWarning(_OneLine, UserWarning):
-    """The root of every warning: the numbers are right, but maybe not what was meant."""
+    """The root of every warning: the numbers are right, but maybe not what was meant.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> issubclass(th.TwinWarning, th.ThresherWarning), issubclass(th.ThresherWarning, UserWarning)
+    (True, True)
+    """
 
 
 class FitWarning(ThresherWarning):
-    """Some of the models that were trained failed, or had something to say."""
+    """Some of the models that were trained failed, or had something to say.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import thresher as th
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = th.leave_one_out(X, y, [[0.5], [8.5]], [0, 1], model=LogisticRegression(max_iter=1))
+    >>> {each.category.__name__ for each in told}
+    {'FitWarning'}
+    """
 
 
 class LabelWarning(ThresherWarning):
-    """The points and the validation set have no label in common, or write some differently."""
+    """The points and the validation set have no label in common, or write some differently.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import thresher as th
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = th.knn_shapley([[0.0], [1.0]], ["a", "b"], [[3.0]], ["c"], metric="euclidean")
+    >>> [each.category.__name__ for each in told]
+    ['LabelWarning']
+    """
 
 
 class ReachWarning(ThresherWarning):
-    """No point is within the radius of any validation point, so every value is zero."""
+    """No point is within the radius of any validation point, so every value is zero.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import thresher as th
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = th.tknn_shapley([[0.0], [1.0]], [0, 1], [[9.0]], [0], radius=1, metric="euclidean")
+    >>> [each.category.__name__ for each in told]
+    ['ReachWarning']
+    """
 
 
 class ScaleWarning(ThresherWarning):
-    """Values may have the right order but the wrong size: do not pay by them."""
+    """Values may have the right order but the wrong size: do not pay by them.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> issubclass(th.ScaleWarning, th.ThresherWarning)
+    True
+    """
 
 
 class TwinWarning(ThresherWarning):
-    """Some validation rows are exact copies of training rows: a leak."""
+    """Some validation rows are exact copies of training rows: a leak.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import thresher as th
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = th.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0], [2.0]], [0, 1], metric="euclidean")
+    >>> [each.category.__name__ for each in told]
+    ['TwinWarning']
+    """
 
 
 @contextlib.contextmanager

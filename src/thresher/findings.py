@@ -76,6 +76,14 @@ class Findings:
         By a forest: its structure.
     words
         All suggestions that there may be.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
+    >>> data = X, y, [[0.05], [0.15], [20.0]], ["cat", "cat", "dog"]
+    >>> th.explain(th.tknn_shapley(*data, radius=1, metric="euclidean"), *data)
+    Findings(4 points: 2 keep, 1 inspect, 1 outlier)
     """
 
     labels: Coded

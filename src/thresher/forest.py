@@ -15,7 +15,6 @@ use, and are in, only the trees in which they are `unseen`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -25,9 +24,8 @@ from numpy.typing import NDArray
 from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.growth import check_growth, check_multiple, grown_from
+from thresher.growth import check_growth, grow_on_targets, grown_from
 from thresher.neighbors.forests import Forest
-from thresher.neighbors.growing import grow
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.regression import CLASSES, REGRESSION, Targets, check_task, leaf_regression
@@ -35,7 +33,6 @@ from thresher.valuation import Valuation
 from thresher.votes import Votes, leaf_votes
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
-REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
 
 Floats = NDArray[np.float64]
 
@@ -249,18 +246,8 @@ def target_votes(
     progress: bool,  # noqa: FBT001
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
     """Points and judges in the leaves of a forest for numbers, which is grown first."""
-    columns = TreeColumns.of("X", X)
     if not isinstance(forest, Forest):
-        if forest is None:
-            from sklearn.ensemble import RandomForestRegressor
-
-            forest = RandomForestRegressor(**REGRESSOR)
-        check_multiple(*settings[:2])
-        features = columns.encode("X", X)
-        if len(features) != len(targets.points):
-            raise InputError(f"X has {len(features)} rows but y has {len(targets.points)} targets")
-        grown = grow(features, targets.points, forest, *settings, progress=progress)
-        forest = replace(grown, columns=columns)
+        forest = grow_on_targets(X, targets.points, forest, settings, progress=progress)
     numbers = [np.zeros(len(each), np.int64) for each in (targets.points, targets.judges)]
     judges = None if X_val is None else numbers[1]
     known = {"trees": settings[0], "folds": settings[1], "seed": settings[2]}

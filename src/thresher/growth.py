@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.labels import Classes, Codes, check_labels, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import grow
 from thresher.neighbors.tree_columns import Features, TreeColumns
+from thresher.regression import CLASSES, check_targets, is_regression
+
+REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
 
 
 def grow_forest(
     X: Any, y: Any, *, forest: Any = None, trees: int = 200, folds: int = 2, seed: int = 0,
-    classes: Any = None, progress: bool = False,
+    classes: Any = None, progress: bool = False, task: str = CLASSES,
 ) -> Forest:  # fmt: skip
     """The structure of a random forest, for `forest_shapley`, `NeighborCounts` and `LiveCounts`.
 
@@ -29,6 +35,9 @@ def grow_forest(
         All classes; without it, those of `y`.
     progress
         Show a progress bar on standard error.
+    task
+        As in `tknn_shapley`: for regression `y` are numbers, and the forest is that of
+        `forest_shapley` with this task.
 
     Returns
     -------
@@ -48,9 +57,29 @@ def grow_forest(
     settings = check_growth(trees, folds, seed)
     if isinstance(forest, Forest):
         raise InputError("forest is grown already: pass it on as it is")
+    if is_regression(task, None, None, classes, None):
+        return grow_on_targets(X, check_targets("y", y), forest, settings, progress=progress)
     columns = TreeColumns.of("X", X)
     features = columns.encode("X", X)
     return grown_from(features, columns, y, forest, settings, classes, progress=progress)
+
+
+def grow_on_targets(
+    X: Any, targets: NDArray[np.float64], forest: Any, settings: tuple[int, int, int], *,
+    progress: bool = False,
+) -> Forest:  # fmt: skip
+    """The structure grown from rows with targets."""
+    columns = TreeColumns.of("X", X)
+    if forest is None:
+        from sklearn.ensemble import RandomForestRegressor
+
+        forest = RandomForestRegressor(**REGRESSOR)
+    check_multiple(*settings[:2])
+    features = columns.encode("X", X)
+    if len(features) != len(targets):
+        raise InputError(f"X has {len(features)} rows but y has {len(targets)} targets")
+    grown = grow(features, targets, forest, *settings, progress=progress)
+    return replace(grown, columns=columns)
 
 
 def grown_from(

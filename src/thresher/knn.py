@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
+from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.games.truncation import Truncation, error_bound, neighbors_kept
 from thresher.inputs import Points, Validation, check_pair
 from thresher.kernels.order import move_to_front
@@ -46,11 +47,22 @@ FULL_SORT = 32  # where more than one of so many points is kept, all are as soon
 PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a thread is switched
 
 
+def _check_for_classes(empty: Any, semivalue: Any) -> None:
+    """Refuse what is for numbers."""
+    if empty is not None:
+        raise InputError("empty goes with task='regression'")
+    if semivalue != "shapley":
+        raise InputError(
+            "semivalue goes with task='regression': for classes knn_shapley is Shapley's, and "
+            "tknn_shapley has all of them"
+        )
+
+
 def knn_shapley(
     X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, k: int = 5, metric: str = "cosine",
     utility: Utility = "soft-label", classes: Any = None, owners: Any = None, mean: bool = False,
     progress: bool = False, precision: Precision = "float64", error: float = 0.0,
-    task: str = CLASSES, empty: float | None = None,
+    task: str = CLASSES, empty: float | None = None, semivalue: Semivalue = "shapley",
 ) -> Valuation:  # fmt: skip
     """The Shapley value of each point for the k-nearest-neighbor classifier, exact by default.
 
@@ -61,7 +73,7 @@ def knn_shapley(
     k
         Neighbors consulted; may exceed the number of points.
     utility
-        "soft-label" (Wang and Jia 2023): the share of the label among the min(k, |S|) nearest of
+        "soft-label" (Wang and Jia 2023): the share of the label among the `min(k, |S|)` nearest of
         the coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0
         for the empty one.
     precision
@@ -75,8 +87,10 @@ def knn_shapley(
         sorted, which is as fast, and values are exact.
     task, empty
         As in `tknn_shapley`. For regression `utility` is "mean", the default: minus the squared
-        error of the mean of the min(k, |S|) nearest; or "jia2019": of their sum over k, and 0 for
+        error of the mean of the `min(k, |S|)` nearest; or "jia2019": of their sum over k, and 0 for
         the empty coalition, which is the largest utility there is.
+    semivalue
+        For regression, as in `tknn_shapley`; for classes "shapley".
 
     Returns
     -------
@@ -121,10 +135,9 @@ def knn_shapley(
             raise InputError("precision, error and classes go without task='regression'")
         return knn_regression(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
-            progress=progress, empty=empty,
+            progress=progress, empty=empty, semivalue=check_semivalue(semivalue),
         )  # fmt: skip
-    if empty is not None:
-        raise InputError("empty goes with task='regression'")
+    _check_for_classes(empty, semivalue)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))

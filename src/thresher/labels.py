@@ -79,6 +79,21 @@ class Classes:
             codes = np.array([self._codes.get(label, -1) for label in _as_list(raw)], np.int32)
         return codes
 
+    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The labels with these codes."""
+        found: NDArray[Any] = label_array(self.labels)[codes]
+        return found
+
+    @property
+    def code_range(self) -> tuple[int, int]:
+        """The lowest and the highest code."""
+        return 0, len(self.labels) - 1
+
+    @property
+    def code_dtype(self) -> Any:
+        """What codes are kept in."""
+        return np.int32
+
     def code(self, name: str, label: object) -> int:
         """The code of one label."""
         return int(self.encode(name, check_labels(name, [label]))[0])

@@ -39,6 +39,15 @@ class RadiusSuggestion(float):
     detection
         How well wrong labels of validation points would be found at each, as AUROC. None in
         suggestions that earlier versions pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X_val = np.random.default_rng(0).normal(size=(200, 2))
+    >>> radius = th.suggest_radius(X_val, X_val[:, 0] > 0)
+    >>> isinstance(radius, float), len(radius.radii) == len(radius.accuracy)
+    (True, True)
     """
 
     radii: Floats

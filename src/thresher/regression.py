@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.checks import MAX_INTEGER, check_choice
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
-from thresher.games.nearest_targets import nearest_values
+from thresher.games.nearest_targets import Chances, nearest_values
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.games.targets import Grid, TargetGame
 from thresher.inputs import Points, Validation, check_pair
@@ -223,7 +223,7 @@ def radius_regression(
 
 def knn_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
-    mean: bool, progress: bool, empty: Any,
+    mean: bool, progress: bool, empty: Any, semivalue: Semivalue = "shapley",
 ) -> Valuation:  # fmt: skip
     """`knn_shapley` with numbers as targets."""
     if utility == "jia2019" and empty is not None:
@@ -233,10 +233,11 @@ def knn_regression(
     known_owners = check_owners(owners, len(points))
     prediction = None if utility == "jia2019" else targets.empty
     values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
+    chances = Chances.of(semivalue, len(points) - validation.mutual, k)
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
         for v, order in enumerate(_orders(points, validation)):
             own, t = targets.points[order], float(targets.judges[v])
-            values[order] += nearest_values(own, t, k, prediction)
+            values[order] += nearest_values(own, t, k, prediction, chances)
             few = own[:k]
             guess = few.sum() / k if prediction is None else few.mean()
             everybody -= float((guess - t) ** 2)
@@ -248,6 +249,7 @@ def knn_regression(
         "k": k,
         "metric": validation.metric,
         "utility": utility,
+        "semivalue": semivalue_name(semivalue),
         **(targets.record() | ({"empty": None} if prediction is None else {})),
         **validation.record(),
         "mean": mean,

@@ -69,6 +69,19 @@ class TargetFindings(Findings):
         What the point would be worth with the expected target, all else equal, where that is known.
     suggestion
         What to do: one of `TARGET_SUGGESTIONS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> y = 10 * X[:, 0]
+    >>> y[7] = 99.0  # a wrong target
+    >>> data = X, y, X + 0.01, 10 * X[:, 0]
+    >>> about = {"radius": 0.1, "metric": "euclidean", "task": "regression"}
+    >>> found = th.explain(th.tknn_shapley(*data, **about), *data)
+    >>> int(found.score.argmin())
+    7
     """
 
     words: Sequence[str] = TARGET_SUGGESTIONS

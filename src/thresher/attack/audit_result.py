@@ -34,6 +34,13 @@ class Audit:
 
     The bounds share the false-alarm rate: if the claim is true, `passed` is False
     with probability at most 1 - confidence.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> audit = th.audit_runs(range(100, 200), range(100), epsilon=0.1, delta=0)
+    >>> audit.passed, audit.epsilon
+    (False, 0.1)
     """
 
     mechanism: str

@@ -133,6 +133,18 @@ def membership_attack(
     points of another label, a hair to either side of the candidate, differ in value only if
     somebody stands between them, and do if that is beyond rank k for some validation point of one
     of the two labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(250, 3))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> attack = th.membership_attack(
+    ...     X[:200], y[:200], X[200:], y[200:],
+    ...     members=40, nonmembers=40, shadow=100, shadow_sets=8)
+    >>> sorted(attack.rocs), attack.rocs["strong"].auroc > attack.rocs["paper"].auroc
+    (['paper', 'strong'], True)
     """
     sizes = {"members": members, "nonmembers": nonmembers, "shadow": shadow}
     members, nonmembers, shadow, shadow_sets = (

@@ -14,7 +14,6 @@ from typing import Annotated
 
 import typer
 
-import thresher
 from thresher.cli.appraise import appraise
 from thresher.cli.attack import attack, audit
 from thresher.cli.clean import clean
@@ -33,6 +32,7 @@ from thresher.cli.serve import serve, work
 from thresher.cli.value import value
 from thresher.cli.words import flushed, in_words, say, say_warning, say_whole
 from thresher.errors import BudgetError, ThresherError, UndecidedError, in_options
+from thresher.version import versions
 
 HELP = """What each training point is worth: exactly, fast, and privately.
 
@@ -69,14 +69,20 @@ INTERRUPTED, TERMINATED = 130, 143
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
-        sys.stdout.write(f"thresher {thresher.__version__}\n")
+        sys.stdout.write(f"{versions()}\n")
         raise typer.Exit
 
 
 @app.callback(help=HELP)
 def options(
     _version: Annotated[
-        bool, given("Print the version.", "--version", callback=_show_version, is_eager=True)
+        bool,
+        given(
+            "Print versions of all that matters.",
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """What goes without a verb."""

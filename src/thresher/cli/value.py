@@ -169,7 +169,7 @@ def value(
     ] = None,
     players: Annotated[
         Literal["points", "owners"],
-        _method("owners: one value for each owner, by the game among owners; needs --owner."),
+        _method("owners: one value for each owner, by the game among owners."),
     ] = "points",
     mean: Annotated[bool, _method("Means over the validation set, not sums.", "--mean")] = False,
     memory: Annotated[

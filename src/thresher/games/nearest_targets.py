@@ -1,85 +1,135 @@
-"""Shapley values of k-nearest-neighbor regression for one judge, from far to near.
+"""Values of k-nearest-neighbor regression for one judge, by every semivalue.
 
-Let y_1, ..., y_N be targets in the order of distance to a judge with target t, and K = min(k, N).
+Let y_1, ..., y_n be targets in the order of distance to a judge with target t, and K = min(k, n).
 Utilities of a coalition S, with D the divisor of a full neighborhood:
 
     "mean"     minus the squared error of the mean of the min(k, |S|) nearest, z0^2 if S is empty
     "jia2019"  minus the squared error of their sum over k; 0 if S is empty (Jia et al. 2019)
 
-The farthest point changes a coalition only if fewer than K others are in it, and what it adds on
-average follows from the mean m, mean square q and mean product of pairs p of the others. Two
-neighbors in the order, u = y_i and w = y_{i+1}, differ in value by the mean, over coalitions of the
-others, of what exchanging them changes. That happens where fewer than K of the i - 1 nearer points
-are in S, with chance min(K, i)/i; the other members of the neighborhood enter by their sum:
+A semivalue says how likely a coalition of the others is by its size, and all of one size are as
+likely. A point i enters a coalition S of s others in one of two ways.
 
-    value_i - value_{i+1} = (w - u) [ (2 lin + (u + w) min(K, i)/i) / D^2 - 2 t min(K, i)/(i D) ]
+Fewer than K: it joins all of them. What it adds on average follows from the mean m, the mean square
+q and the mean product of pairs p of all others, as in `targets`.
 
-where lin is the mean sum of the others among the K - 1 first of S. A nearer point j < i is among
-them, while fewer than K of the nearer ones are present, with chance a (a + 1) / (2 (i - 1) i),
-a = min(K - 1, i - 1); a farther one, j > i + 1, with chance a (a + 1) / (2 (j - 2) (j - 1)),
-a = min(K - 1, j - 2). For "mean" coalitions smaller than K - 1 divide by |S| + 1 and not by D,
-which adds (w - u) [2 mm sum s e_s + (u + w) sum e_s] / (N - 1), e_s = 1/(s + 1)^2 - 1/D^2, with mm
-the mean of all others.
+At least K: it takes the place of the K-th nearest l of S, if it is nearer. With z = y - t for
+"mean", the K - 1 others before l are as likely any of the l - 2 points before l but i. With h_l the
+chance that l is the K-th nearest of S, P_l the sum of z_1, ..., z_l, and c = (K - 1) / (l - 2), the
+point adds on average, summed over l > max(i, K),
+
+    - h_l (z_i - z_l) (2 c (P_{l-1} - z_i) + z_i + z_l) / D^2
+
+which is a quadratic in z_i, so that sums from behind value all points in O(n). For "jia2019" z is
+y, and 2 t h_l (y_i - y_l) / D is added.
+
+If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf's x is 1/2,
+leave-one-out's 1; Shapley's x is uniform and that of Beta(a, b) is distributed as Beta(b, a), so
+that h_{K+1} is the product of (b + j) / (a + b + j) over j < K, and
+h_{l+1} / h_l = (l - 1) (a + l - 1 - K) / ((l - K) (a + b + l - 1)).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+
+from thresher.errors import InputError
+from thresher.games.semivalues import Beta, Semivalue, coalition_sizes
 
 Floats = NDArray[np.float64]
 
 
-def nearest_values(y: Floats, t: float, k: int, empty: float | None) -> Floats:
+@dataclass(frozen=True)
+class Chances:
+    """How likely coalitions of the others are, for n points and K neighbors.
+
+    Parameters
+    ----------
+    sizes
+        The chances of s = 0, ..., K - 1 others.
+    last
+        The chance that the point at each place is the K-th nearest; 0 up to place K.
+    """
+
+    sizes: Floats
+    last: Floats
+
+    @classmethod
+    def of(cls, semivalue: Semivalue, points: int, k: int) -> Chances:
+        """Those of a semivalue."""
+        K = min(k, points)
+        if semivalue == "leave-one-out":
+            sizes = (np.arange(K) == points - 1).astype(np.float64)
+            return cls(sizes, (np.arange(points) == K).astype(np.float64))
+        place = np.arange(K + 1.0, points)  # l, from that after the first
+        steps = (place - 1) / (place - K)
+        if semivalue == "banzhaf":
+            s = np.arange(1.0, K)
+            sizes = np.concatenate([[0.0], np.cumsum(np.log2((points - s) / s))]) - (points - 1)
+            return cls(np.exp2(sizes), _placed(0.5**K, steps / 2, K, points))
+        if semivalue != "shapley" and not isinstance(semivalue, Beta):
+            raise InputError(f"semivalue {semivalue!r} is for classes: regression has none of it")
+        kind = semivalue if isinstance(semivalue, Beta) else Beta(1, 1)
+        a, b, j = kind.a, kind.b, np.arange(K)
+        first = float(np.prod((b + j) / (a + b + j)))
+        steps = steps * (a + place - 1 - K) / (a + b + place - 1)
+        return cls(coalition_sizes(kind, points)[:K], _placed(first, steps, K, points))
+
+
+def _placed(first: float, steps: Floats, K: int, points: int) -> Floats:
+    if points == K:
+        return np.zeros(points)
+    return np.concatenate([np.zeros(K), [first], first * np.cumprod(steps)])[:points]
+
+
+def nearest_values(y: Floats, t: float, k: int, empty: float | None, chances: Chances) -> Floats:
     """The value of each point, `y` nearest first; "mean" with a prediction for none, or "jia2019".
 
     Examples
     --------
-    >>> nearest_values(np.array([1.0, 3.0]), 1.0, 1, 0.0).tolist()
+    >>> shapley = Chances.of("shapley", 2, 1)
+    >>> nearest_values(np.array([1.0, 3.0]), 1.0, 1, 0.0, shapley).tolist()
     [2.5, -1.5]
     """
+    K = min(k, len(y))
     if empty is None:
-        return _values(y, t, k, None)
-    return _values(y - t, 0.0, k, empty - t)
+        return _joining_sum(y, t, k, chances) + _replacing(y, t, K, k, chances.last)
+    z = y - t
+    return _joining_mean(z, empty - t, chances) + _replacing(z, 0.0, K, K, chances.last)
 
 
-def _values(y: Floats, t: float, k: int, z0: float | None) -> Floats:
-    n = len(y)
-    K = min(k, n)
-    D = k if z0 is None else K
-    last = _farthest(y, t, K, D, z0) / n
-    if n == 1:
-        return np.array([last])
-    rank = np.arange(1.0, n + 1)
-    inside = np.minimum(K, rank) / rank
-    a = np.minimum(K - 1, rank - 1)
-    nearer = a * (a + 1) / (2 * np.maximum(rank - 1, 1) * rank)
-    a = np.maximum(np.minimum(K - 1, rank - 2), 0)
-    farther = a * (a + 1) / (2 * np.maximum((rank - 2) * (rank - 1), 1))
-    before = np.concatenate([[0.0], np.cumsum(y)])[: n - 1]
-    behind = np.concatenate([np.cumsum((farther * y)[::-1])[::-1], [0.0]])[2:]
-    sums = nearer[:-1] * before + behind
-    u, w = y[:-1], y[1:]
-    steps = (2 * sums + (u + w) * inside[:-1]) / D**2 - 2 * t * inside[:-1] / D
-    if z0 is not None:
-        s = np.arange(0.0, min(K - 1, n - 1))
-        less = 1 / (s + 1) ** 2 - 1 / D**2
-        others = (y.sum() - u - w) / max(n - 2, 1)
-        steps += (2 * others * (s * less).sum() + (u + w) * less.sum()) / (n - 1)
-    found = np.full(n, last)
-    found[:-1] += np.cumsum(((w - u) * steps)[::-1])[::-1]
-    return found
+def _joining_mean(z: Floats, z0: float, chances: Chances) -> Floats:
+    """What points add to coalitions of fewer than K others: the squared error of the mean."""
+    n, s, weight = len(z), np.arange(1.0, len(chances.sizes)), chances.sizes[1:]
+    one, two = z.sum() - z, (z**2).sum() - z**2
+    m, q = one / max(n - 1, 1), two / max(n - 1, 1)
+    p = (one**2 - two) / max((n - 1) * (n - 2), 1)
+    after = weight / (s + 1) ** 2
+    squares, pairs = weight / s - s * after, (s - 1) * (weight / s - s * after)
+    found = q * squares.sum() + p * pairs.sum() - 2 * z * m * (s * after).sum() - z**2 * after.sum()
+    return np.asarray(found + chances.sizes[0] * (z0**2 - z**2))
 
 
-def _farthest(y: Floats, t: float, K: int, D: int, z0: float | None) -> float:
-    """What the farthest point adds, summed over the sizes of coalitions that it changes."""
-    own, rest = float(y[-1]), y[:-1]
-    n = len(rest)
-    m = float(rest.mean()) if n else 0.0
-    if z0 is None:
-        return -(own / D) * (K * (K - 1) * m / D + K * (own / D - 2 * t)) - t * t
-    q = float((rest**2).mean()) if n else 0.0
-    p = float((rest.sum() ** 2 - (rest**2).sum()) / (n * (n - 1))) if n > 1 else 0.0
-    j = np.arange(1.0, K)
-    after = (j * q + j * (j - 1) * p + 2 * j * own * m + own**2) / (j + 1) ** 2
-    return z0**2 - own**2 + float((p + (q - p) / j - after).sum())
+def _joining_sum(y: Floats, t: float, k: int, chances: Chances) -> Floats:
+    """The same of the sum over k."""
+    s, weight = np.arange(1.0, len(chances.sizes)), chances.sizes[1:]
+    m, own = (y.sum() - y) / max(len(y) - 1, 1) / k, y / k
+    found = -own * (2 * m * (weight * s).sum() + (own - 2 * t) * weight.sum())
+    return np.asarray(found - chances.sizes[0] * (own - t) ** 2)
+
+
+def _replacing(z: Floats, t: float, K: int, divisor: int, last: Floats) -> Floats:
+    """What points add where they take the place of the K-th nearest."""
+    sums = np.cumsum(z)
+    c = (K - 1) / np.maximum(np.arange(1.0, len(z) + 1) - 2, 1)
+    square, linear = last * (1 - 2 * c), 2 * last * c * sums
+    fixed = last * z * (2 * c * (sums - z) + z)
+    A, B, C, H, Y = (_behind(each) for each in (square, linear, fixed, last, last * z))
+    return (C - z * (A * z + B)) / divisor**2 + 2 * t * (z * H - Y) / divisor
+
+
+def _behind(terms: Floats) -> Floats:
+    """The sum over all places behind each."""
+    return np.concatenate([np.cumsum(terms[::-1])[::-1][1:], [0.0]])

@@ -29,11 +29,17 @@ from thresher.files import (
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
 from thresher.sides.stored import stored_kind, stored_side
+from thresher.sides.targets import TARGETS
 
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
 KIND = "thresher.live/2"
-FORMATS = {"ball": KIND, "rings": "thresher.ring-live/1", "forest": "thresher.forest-live/1"}
+FORMATS = {
+    "ball": KIND,
+    "rings": "thresher.ring-live/1",
+    "forest": "thresher.forest-live/1",
+    TARGETS: "thresher.target-live/1",
+}
 SCHEMA = """
 CREATE TABLE about (text TEXT NOT NULL, features BLOB NOT NULL, labels BLOB NOT NULL);
 CREATE TABLE total (points INTEGER NOT NULL, checksums INTEGER NOT NULL, store TEXT NOT NULL);
@@ -55,7 +61,7 @@ class StoreFile:
         """All points, and counts without any; an error where the file is damaged."""
         try:
             store, counts, points = self._read_about()
-            self._read_points(store, points, len(counts.classes))
+            self._read_points(store, points, counts.side.classes.code_range)
         except BROKEN as broken:
             name = f"store {self._keeper.path}"
             if str(broken).startswith(name):
@@ -104,7 +110,8 @@ class StoreFile:
         text, *parts = self._keeper.row("SELECT text, features, labels FROM about")
         about: Any = json.loads(text)
         kind = stored_kind(about, FORMATS, *parts)
-        arrays, start = {"labels": np.frombuffer(parts[1], np.int32)}, 0
+        codes = np.int64 if kind == TARGETS else np.int32
+        arrays, start = {"labels": np.frombuffer(parts[1], codes)}, 0
         shapes = {"features": about["features"], **about.get("arrays", {})}
         for name, (dtype, *shape) in shapes.items():
             found = np.frombuffer(parts[0], dtype, math.prod(shape), start)
@@ -112,7 +119,7 @@ class StoreFile:
             start += found.nbytes
         return about["store"], *empty_store(kind, about, arrays)
 
-    def _read_points(self, store: str, points: PointTable, classes: int) -> None:
+    def _read_points(self, store: str, points: PointTable, classes: tuple[int, int]) -> None:
         rows = self._keeper.rows(
             "SELECT place, id, code, features, checksum FROM point ORDER BY place"
         )
@@ -121,7 +128,8 @@ class StoreFile:
             places, names, codes, features, checksums = zip(*some, strict=True)
             wanted = tuple(map(checksum, places, names, codes, features))
             rising = all(a < b for a, b in pairwise((last, *places)))
-            if wanted != checksums or not rising or not 0 <= min(codes) <= max(codes) < classes:
+            low, high = classes
+            if wanted != checksums or not rising or not low <= min(codes) <= max(codes) <= high:
                 raise InputError("a point was changed after it was written")
             numbers = np.frombuffer(b"".join(features), points.dtype)
             points.load(names, numbers.reshape(len(some), -1), codes, places, checksums)
@@ -137,7 +145,8 @@ def empty_store(
     """A store as a file describes it, without its points."""
     side = stored_side(kind, about, arrays)
     check_choice("dtype", about["dtype"], ("float32", "float64"))
-    return NeighborCounts.over(side), PointTable(side.width, about["dtype"])
+    table = PointTable(side.width, about["dtype"], side.classes.code_dtype)
+    return NeighborCounts.over(side), table
 
 
 def _shape(array: NDArray[Any]) -> list[Any]:

@@ -47,11 +47,11 @@ class PointTable:
     None for one that is gone. `checksums` is the sum over the points that the file has to have.
     """
 
-    def __init__(self, width: int, dtype: Any) -> None:
+    def __init__(self, width: int, dtype: Any, code_dtype: Any = np.int32) -> None:
         self.changed: dict[int, Id | None] = {}
         self.checksums = 0
         self._rows = np.empty((FIRST_ROOM, width), dtype)
-        self._codes = np.empty(FIRST_ROOM, np.int32)
+        self._codes = np.empty(FIRST_ROOM, code_dtype)
         self._places = np.empty(FIRST_ROOM, np.int64)
         self._checksums = np.zeros(FIRST_ROOM, np.int64)  # 0 while the file has none
         self._slots: dict[Id, int] = {}  # where in these arrays; in order of arrival, both

@@ -18,7 +18,7 @@ from thresher.counts import NeighborCounts
 from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
-from thresher.labels import label_array, raw_labels
+from thresher.labels import raw_labels
 from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
 from thresher.live.owner_sums import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
@@ -29,7 +29,9 @@ from thresher.neighbors.kernel import BOX
 from thresher.neighbors.panels import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
+from thresher.regression import CLASSES
 from thresher.sides.protocol import SidePoints
+from thresher.sides.targets import TARGETS
 from thresher.valuation import Valuation
 
 WAITING = 10_000  # changes that wait in memory before they are written
@@ -97,6 +99,9 @@ class LiveCounts:
         forest: Forest | None = None,
         kernel: object = BOX,
         rings: int = 16,
+        task: str = CLASSES,
+        empty: float | None = None,
+        bounds: tuple[float, float] | None = None,
     ) -> Self:
         """A new store without points.
 
@@ -110,6 +115,9 @@ class LiveCounts:
             "float64" holds the features of every table. "float32" takes half the space, and
             refuses points that it would have to round. With a forest the store keeps the numbers
             that trees split, which are float32 anyway, and categories by their numbers.
+        task, empty, bounds
+            As in `NeighborCounts`: for regression labels are targets within the bounds, and the
+            store keeps them in steps of its grid.
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
         check_choice("dtype", dtype, ("float32", "float64"))
@@ -117,9 +125,10 @@ class LiveCounts:
             raise InputError("radius is missing: name a distance, or pass forest=")
         more: Any = {"kernel": kernel, "rings": rings}
         more |= {} if radius is None else {"radius": radius}
+        more |= {"task": task, "empty": empty, "bounds": bounds}
         counts = NeighborCounts(X_val, y_val, metric=metric, classes=classes, forest=forest, **more)
         dtype = dtype if forest is None else "float32"
-        points = PointTable(counts.side.width, dtype)
+        points = PointTable(counts.side.width, dtype, counts.side.classes.code_dtype)
         place = make_folder(folder)
         create_file(place, counts, points)
         return cls(place)
@@ -189,7 +198,7 @@ class LiveCounts:
         with self._lock:
             self._check_whole()
             rows, codes = self._points.table()
-            return rows.copy(), label_array(self._counts.side.classes.labels)[codes]
+            return rows.copy(), self._counts.side.classes.decode(codes)
 
     def add(self, id: Id, x: Any, label: Hashable) -> None:  # noqa: A002
         """Add a point: its id, its features as one row, its label."""
@@ -235,7 +244,7 @@ class LiveCounts:
             name = self._known(id)
             row, code = self._points.get(name)
             with _Undivided(self):
-                self._move(row, code, NOBODY)
+                self._move(row, code, None)
                 self._owners.leave(name, row, code)
                 self._points.remove(name)
             self._note()
@@ -343,6 +352,8 @@ class LiveCounts:
 
     def _code(self, label: Any) -> int:
         classes = self._counts.side.classes
+        if self._counts.side.kind == TARGETS:
+            return classes.code("label", label)
         code = classes.find(label)
         try:
             return code if code >= 0 else classes.code("label", label)
@@ -371,9 +382,18 @@ class LiveCounts:
         self._counts.warn_of_twins(points, stacklevel=4)
         self._counts.move(enter=points)
 
-    def _move(self, row: NDArray[np.float64], leave: int, enter: int) -> None:
-        if not self._counts.move_row(row, leave, enter, twins=False):
+    def _move(self, row: NDArray[np.float64], leave: int, enter: int | None) -> None:
+        if self._counts.side.kind == TARGETS:  # single rows are counted as tables
+            new = None if enter is None else self._one(row, enter)
+            self._counts.move(leave=self._one(row, leave), enter=new)
+            return
+        code = NOBODY if enter is None else enter
+        if not self._counts.move_row(row, leave, code, twins=False):
             raise RuntimeError(f"the counts of {self._folder} lack a point that the store has")
+
+    def _one(self, row: NDArray[np.float64], code: int) -> SidePoints:
+        side = self._counts.side
+        return side.stored_points(row[None], np.array([code], side.classes.code_dtype))
 
     def _known(self, id: object) -> Id:  # noqa: A002
         name = check_id(id)

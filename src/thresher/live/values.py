@@ -26,7 +26,7 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     counts are there.
     """
     side, semivalue = counts.side, check_semivalue(semivalue)
-    values, utility = np.zeros(0), side.judges(0) / len(side.classes)
+    values, utility = np.zeros(0), side.utility_none(side.judges(0))
     if len(points):
         values = counts.price_list(semivalue).pay(side.stored_points(*points.table()))
         utility = counts.utility()

@@ -28,6 +28,18 @@ class DaskValuation:
         One number a point, in input order, not computed yet.
     method, params, utility_all, utility_none, owners
         As in `Valuation`, and known already.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = da.from_array(np.arange(6.0)[:, None], chunks=3)
+    >>> spread = th.tknn_shapley(X, [0, 0, 0, 1, 1, 1], [[0.5], [4.5]], [0, 1], metric="euclidean")
+    >>> spread
+    DaskValuation(tknn-shapley, 6 points in 2 partitions)
+    >>> spread.compute().values.round(2)
+    array([0.25, 0.25, 0.  , 0.  , 0.25, 0.25])
     """
 
     values: Any

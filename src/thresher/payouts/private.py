@@ -84,6 +84,18 @@ class PrivatePayout:
         The record of the release.
     lines
         One for each owner, in order of first appearance: private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> release = th.dp_tknn_shapley(X[:300], y[:300], X[300:], y[300:], epsilon=8, delta=1e-5,
+    ...     owners=np.arange(300) // 3, points_per_owner=3, seed=0)  # never in production
+    >>> paid = th.private_payout(release, pot=1_000_000)
+    >>> len(paid.lines), "rate" in paid.public(), "lines" in paid.public()
+    (100, True, False)
     """
 
     pot: int

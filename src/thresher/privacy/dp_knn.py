@@ -96,11 +96,30 @@ class _NoisyValues:
 
 
 class KNNRelease(_NoisyValues, Release):
-    """Private KNN-Shapley values; `price_list` is None, for there are no prices."""
+    """Private KNN-Shapley values; `price_list` is None, for there are no prices.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> rows, labels = [[0.0], [1.0], [2.0]], ["cat", "cat", "dog"]
+    >>> release = th.dp_knn_shapley(rows, labels, rows, labels, epsilon=1, delta=1e-5, k=1,
+    ...     metric="euclidean")
+    >>> release.values.shape, release.price_list
+    ((3,), None)
+    """
 
 
 class SeededKNNRelease(_NoisyValues, SeededRelease):
-    """What a seed repeats, for tests and experiments."""
+    """What a seed repeats, for tests and experiments.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> rows, labels = [[0.0], [1.0], [2.0]], ["cat", "cat", "dog"]
+    >>> th.dp_knn_shapley(rows, labels, rows, labels, epsilon=1, delta=1e-5, k=1,
+    ...     metric="euclidean", seed=0)
+    SeededKNNRelease(knn, epsilon=1, delta=1e-05, add-remove, point)
+    """
 
 
 def dp_knn_shapley(

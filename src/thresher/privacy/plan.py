@@ -57,6 +57,15 @@ class Plan:
     mu_squared
         What a ledger with the Gaussian filter is charged; None for a mechanism that it does not
         take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X_val = np.random.default_rng(0).normal(size=(50, 3))
+    >>> y_val = X_val[:, 0] > 0
+    >>> th.plan_release(X_val, y_val, points=1000, epsilon=1, delta=1e-5)[0].mechanism
+    'table'
     """
 
     mechanism: str

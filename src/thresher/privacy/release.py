@@ -217,11 +217,30 @@ class Release(_Outcome):
     unusable
         The rows that counted for nothing, and why. It is as private as the points: never publish
         it, nor how many they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> th.dp_tknn_shapley(X[:300], y[:300], X[300:], y[300:], epsilon=1, delta=1e-5)
+    Release(table, epsilon=1, delta=1e-05, add-remove, point)
     """
 
 
 class SeededRelease(_Outcome):
-    """What a seed repeats, for tests and experiments: it protects nobody, no ledger takes it."""
+    """What a seed repeats, for tests and experiments: it protects nobody, no ledger takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> th.dp_tknn_shapley(X[:300], y[:300], X[300:], y[300:], epsilon=1, delta=1e-5, seed=0)
+    SeededRelease(table, epsilon=1, delta=1e-05, add-remove, point)
+    """
 
 
 def is_noise(record: Mapping[str, Any], table: NDArray[np.int64]) -> bool:

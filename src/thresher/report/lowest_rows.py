@@ -110,17 +110,17 @@ class LowestRows:
         if not self.marked:
             lowest = "scores" if self.scored else "values"
             return f"No row is marked. These {shown} of {total} have the lowest {lowest}."
-        first = "copies with different labels come first, then what is called wrong, then doubts"
+        first = "Copies with different labels come first, then rows whose labels are probably wrong"
         if "target" in self.columns:
-            first = "what is called wrong comes first, then doubts"
+            first = "Rows whose targets are probably wrong come first"
         rest = ""
         if self.marked > len(self.rows):
             rest = (
                 f" {short(self.marked - len(self.rows))} more are marked in the table of results."
             )
         return (
-            f"{shown} of {total} rows are listed, the most worthwhile first: {first}, each by "
-            f"{'score' if self.scored else 'value'}.{rest}"
+            f"{shown} of {total} rows are listed. {first}, then doubtful ones. Within each group, "
+            f"the lowest {'score' if self.scored else 'value'} comes first.{rest}"
         )
 
     def place_of_best(self) -> int | None:

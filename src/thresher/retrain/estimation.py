@@ -6,7 +6,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from thresher.checks import check_count, check_flag, check_number
 from thresher.errors import FitWarning, InputError
-from thresher.inputs import Points, Validation
+from thresher.inputs import check_pair
 from thresher.labels import check_owners, label_array
 from thresher.metrics import Rows
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar
+from thresher.regression import REGRESSION, check_task, checked_points
 from thresher.retrain.engine import Journal, run
 from thresher.retrain.newton import Newton
+from thresher.retrain.number_game import NumberGame
 from thresher.retrain.plans import Limit, Plan, Start
 from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
 from thresher.threads import thread_count
@@ -32,17 +34,19 @@ BLOCK_SECONDS = 1.0
 
 
 def estimate(
-    method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan],
-    pair: tuple[Points, Validation], *, owners: object, model: object, accelerate: object,
-    mean: object, seed: object, workers: object, checkpoint: str | Path | None, progress: object,
+    method: str, about: dict[str, Any], make_plan: Callable[[Start], Plan], problem: Problem, *,
+    owners: object, model: object, accelerate: object, mean: object, seed: object, workers: object,
+    checkpoint: str | Path | None, progress: object,
 ) -> Valuation:  # fmt: skip
     """Train until the plan is done, and return what it says."""
-    points, validation = pair
-    seed = check_count("seed", seed, least=0)
-    known_owners, model = check_owners(owners, len(points)), check_model(model, seed)
+    seed, game = check_count("seed", seed, least=0), problem.game
+    known_owners = check_owners(owners, game.points)
+    model = check_model(model, seed, numbers=problem.numbers)
     accelerate, mean = check_flag("accelerate", accelerate), check_flag("mean", mean)
+    if accelerate and problem.numbers:
+        raise InputError("accelerate is for classes: leave it out with task='regression'")
     threads = _check_workers(workers)
-    game, progress = _game(points, validation), check_flag("progress", progress)
+    progress = check_flag("progress", progress)
     utility = Newton.of(game, model) if accelerate else Refit(game, model)
     full, seconds = _everybody(utility)
     utility = replace(utility, checked=True)
@@ -63,16 +67,16 @@ def estimate(
                 utility, plan, journal, workers=threads, processes=not accelerate, pace=seconds,
                 advance=advance,
             )  # fmt: skip
-    _warn(told, plan)
+    _warn(told, plan, "mean target" if problem.numbers else "most frequent class")
     values, errors = plan.result()
     params = {
         **about, "model": repr(model), "accelerate": accelerate, "evaluations": plan.spent,
-        "seed": seed, "failed_fits": plan.failed, "classes": list(validation.classes.labels),
-        "validation_points": len(validation), "mean": mean,
+        "seed": seed, "failed_fits": plan.failed, **problem.about,
+        "validation_points": len(game.V), "mean": mean,
     }  # fmt: skip
     if plan.stability is not None:
         params["stability"] = plan.stability
-    scale = 1 if mean else len(validation)
+    scale = 1 if mean else len(game.V)
     ends = scale * full, scale * game.none
     return Valuation(values * scale, method, params, *ends, known_owners, errors * scale)
 
@@ -102,18 +106,44 @@ def check_limit(evaluations: object, stability: object) -> Limit:
     return Limit(most, wanted)
 
 
-def _game(points: Points, validation: Validation) -> Game:
-    assert isinstance(points.rows, Rows)  # noqa: S101 - the metric is not "precomputed"
-    assert validation.rows is not None  # noqa: S101
-    labels = label_array(validation.classes.labels)
-    if labels.dtype.kind == "O":
-        labels = np.arange(len(labels))
-    ours, theirs = (each.codes.astype(np.int64) for each in (points, validation))
-    return Game(_read_only(points.rows), ours, _read_only(validation.rows), theirs, labels)
+@dataclass(frozen=True)
+class Problem:
+    """What a model is trained on, and judged by."""
+
+    game: Any
+    about: dict[str, Any]  # for the record
+    numbers: bool = False
+
+    @classmethod
+    def check(
+        cls, X: Any, y: Any, X_val: Any, y_val: Any, *, classes: Any, task: str, empty: Any
+    ) -> Problem:
+        """Points and validation set, with classes or with numbers."""
+        if check_task(task) == REGRESSION:
+            if classes is not None:
+                raise InputError("classes goes without task='regression', which has targets")
+            if y_val is None:
+                raise InputError("y_val is None: a retrained model is judged by a validation set")
+            points, validation, targets = checked_points(
+                X, y, X_val, y_val, metric="euclidean", empty=empty
+            )
+            sides = (_rows(points.rows), targets.points, _rows(validation.rows), targets.judges)
+            about = {**targets.record(), "utility": "minus the mean squared error"}
+            return cls(NumberGame(*sides, targets.empty), about, numbers=True)
+        if empty is not None:
+            raise InputError("empty goes with task='regression'")
+        points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
+        labels = label_array(validation.classes.labels)
+        if labels.dtype.kind == "O":
+            labels = np.arange(len(labels))
+        ours, theirs = (each.codes.astype(np.int64) for each in (points, validation))
+        game = Game(_rows(points.rows), ours, _rows(validation.rows), theirs, labels)
+        return cls(game, {"classes": list(validation.classes.labels)})
 
 
-def _read_only(rows: Rows) -> NDArray[Any]:
+def _rows(rows: Any) -> NDArray[Any]:
     """Models that work on their input in place have to make a copy."""
+    assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
     view = rows.array.view()
     view.flags.writeable = False
     return view
@@ -135,9 +165,9 @@ def _everybody(utility: Refit) -> tuple[float, float]:
     return outcome.utilities[0], max(1e-6, seconds[-1])
 
 
-def _digest(game: Game) -> str:
+def _digest(game: Any) -> str:
     state = hashlib.sha256()
-    for array in (game.X, game.codes, game.V, game.val_codes, game.labels):
+    for array in game.arrays():
         state.update(repr((array.shape, array.dtype.str)).encode())
         state.update(np.ascontiguousarray(array).tobytes())
     return state.hexdigest()
@@ -150,11 +180,11 @@ def _versions() -> list[str]:
     return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]
 
 
-def _warn(told: Outcome, plan: Plan) -> None:
+def _warn(told: Outcome, plan: Plan, instead: str) -> None:
     words = [
         f"{count} of {plan.spent} fits {what}"
         for count, what in (
-            (plan.failed, "failed, and count as the most frequent class of their points"),
+            (plan.failed, f"failed, and count as the {instead} of their points"),
             (told.warned, "warned"),
         )
         if count

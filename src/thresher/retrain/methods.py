@@ -1,5 +1,5 @@
 """The methods that retrain a model for every coalition: leave-one-out, Data Shapley, Beta Shapley,
-Data Banzhaf. They take any scikit-learn classifier, and thousands of fits.
+Data Banzhaf. They take any scikit-learn classifier or regressor, and thousands of fits.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, coalition_sizes
-from thresher.inputs import check_pair
-from thresher.retrain.estimation import check_limit, estimate
+from thresher.regression import CLASSES
+from thresher.retrain.estimation import Problem, check_limit, estimate
 from thresher.retrain.plans import LeaveOneOut, RandomSubsets, Walks
 from thresher.valuation import Valuation
 
@@ -21,6 +21,7 @@ def leave_one_out(
     X: Any, y: Any, X_val: Any, y_val: Any, *, model: Any = None, accelerate: bool = False,
     classes: Any = None, owners: Any = None, mean: bool = True, seed: int = 0,
     workers: int | None = None, checkpoint: str | Path | None = None, progress: bool = False,
+    task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
     """The accuracy that is lost when a point is left out of the training data.
 
@@ -36,7 +37,7 @@ def leave_one_out(
     """
     return estimate(
         "leave-one-out", {}, LeaveOneOut,
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
+        Problem.check(X, y, X_val, y_val, classes=classes, task=task, empty=empty), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
@@ -47,6 +48,7 @@ def data_shapley(
     stability: float | None = None, truncation: float = 0.0, accelerate: bool = False,
     classes: Any = None, owners: Any = None, mean: bool = True, seed: int = 0,
     workers: int | None = None, checkpoint: str | Path | None = None, progress: bool = False,
+    task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
     """Shapley values of the accuracy of a retrained model, estimated by permutation sampling.
 
@@ -67,6 +69,7 @@ def data_shapley(
     truncation
         Leave the rest of a permutation out where utility is less than this far from that of all
         points; they share what is missing evenly. Saves fits, and biases single values; 0 is never.
+        For regression it is a share of what all points gain over none.
     accelerate
         Train `LogisticRegression` by a kernel of our own, some 20 times faster for up to about 25
         features. It goes to the optimum, where scikit-learn stops a little before (`tol=1e-4`).
@@ -83,6 +86,11 @@ def data_shapley(
         The path of a file that keeps what is done. A run that was broken off, however hard, goes
         on from it when it is called again with the same arguments. It stays when the run is
         through, so that more `evaluations` prolong the run.
+    task, empty
+        As in `tknn_shapley`. For regression the model is a scikit-learn regressor, `Ridge()` if not
+        given, and utility is minus its mean squared error on the validation set (minus the sum of
+        squares with `mean=False`). A coalition without points predicts `empty`, one of a single
+        target that, and where a model fails the mean target of the coalition.
 
     Returns
     -------
@@ -113,8 +121,10 @@ def data_shapley(
     limit = check_limit(evaluations, stability)
     return estimate(
         "data-shapley", {"truncation": truncation},
-        lambda start: Walks(start, np.full(start.points, 1 / start.points), limit, truncation),
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
+        lambda start: Walks(
+            start, np.full(start.points, 1 / start.points), limit, truncation * _range(start, task)
+        ),
+        Problem.check(X, y, X_val, y_val, classes=classes, task=task, empty=empty), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
@@ -125,7 +135,7 @@ def beta_shapley(
     model: Any = None, evaluations: int | None = None, stability: float | None = None,
     accelerate: bool = False, classes: Any = None, owners: Any = None, mean: bool = True,
     seed: int = 0, workers: int | None = None, checkpoint: str | Path | None = None,
-    progress: bool = False,
+    progress: bool = False, task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
     """Beta Shapley values of the accuracy of a retrained model, estimated by permutation sampling.
 
@@ -150,7 +160,7 @@ def beta_shapley(
     return estimate(
         "beta-shapley", {"alpha": a, "beta": b},
         lambda start: Walks(start, coalition_sizes(Beta(a, b), start.points), limit),
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
+        Problem.check(X, y, X_val, y_val, classes=classes, task=task, empty=empty), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
@@ -161,6 +171,7 @@ def data_banzhaf(
     stability: float | None = None, accelerate: bool = False, classes: Any = None,
     owners: Any = None, mean: bool = True, seed: int = 0, workers: int | None = None,
     checkpoint: str | Path | None = None, progress: bool = False,
+    task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
     """Banzhaf values of the accuracy of a retrained model, by maximum sample reuse.
 
@@ -178,7 +189,12 @@ def data_banzhaf(
     limit = check_limit(evaluations, stability)
     return estimate(
         "data-banzhaf", {}, lambda start: RandomSubsets(start, limit),
-        check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes), owners=owners,
+        Problem.check(X, y, X_val, y_val, classes=classes, task=task, empty=empty), owners=owners,
         model=model, accelerate=accelerate, mean=mean, seed=seed, workers=workers,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
+
+
+def _range(start: Any, task: str) -> float:
+    """What a truncation is a share of: accuracies are from 0 to 1, squared errors are not."""
+    return 1.0 if task == CLASSES else abs(start.full - start.none)

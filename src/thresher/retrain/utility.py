@@ -92,22 +92,46 @@ class Game:
         """The accuracy of always predicting one class."""
         return float(np.mean(self.val_codes == code))
 
+    def without_fit(self, mask: Mask) -> float | None:
+        """The utility of a coalition, where none has to be trained."""
+        return self.trivial(self.class_counts(mask))
+
+    def fallback(self, mask: Mask) -> float:
+        """The accuracy of the most frequent class, where a fit failed."""
+        return self.constant(int(self.class_counts(mask).argmax()))
+
+    def shown(self, mask: Mask) -> NDArray[Any]:
+        """The labels of a coalition, as a model is shown them."""
+        found: NDArray[Any] = self.labels[self.codes[mask]]
+        return found
+
+    def score(self, found: NDArray[Any], *, checked: bool) -> float:
+        """The accuracy of predictions, or an error where they are no labels."""
+        if not checked and not set(found.tolist()) & set(self.labels.tolist()):
+            one, other = found.tolist()[0], self.labels.tolist()[0]
+            raise ValueError(f"predict returned {one!r}, labels are like {other!r}")
+        return float(np.mean(found == self.labels[self.val_codes]))
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Everything that utilities depend on."""
+        return self.X, self.codes, self.V, self.val_codes, self.labels
+
 
 @dataclass(frozen=True)
 class Refit:
-    """The accuracy of a scikit-learn classifier, fitted anew for every coalition.
+    """The utility of a scikit-learn model, fitted anew for every coalition.
 
     Once the model was `checked` on all points scikit-learn need not check its settings again.
     """
 
-    game: Game
+    game: Any  # classes, or numbers
     model: Any
     checked: bool = False
 
     @property
     def points(self) -> int:
         """How many points there are."""
-        return self.game.points
+        return int(self.game.points)
 
     def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
@@ -128,32 +152,28 @@ class Refit:
         return outcome
 
     def _add(self, mask: Mask, outcome: Outcome) -> None:
-        counts = self.game.class_counts(mask)
-        trivial = self.game.trivial(counts)
-        if trivial is not None:
-            outcome.add(trivial)
+        known = self.game.without_fit(mask)
+        if known is not None:
+            outcome.add(known)
             return
         try:
             outcome.add(self.fitted(mask))
         except Exception as failure:  # noqa: BLE001 - whatever a model raises, the game goes on
-            outcome.add(self.game.constant(int(counts.argmax())), failed=True)
+            outcome.add(self.game.fallback(mask), failed=True)
             outcome.complain(failure)
 
     def fitted(self, mask: Mask) -> float:
-        """The accuracy of the model fitted on these points, or whatever it raises."""
+        """The utility of the model fitted on these points, or whatever it raises."""
         from sklearn.base import clone
 
         game = self.game
-        model = clone(self.model).fit(game.X[mask], game.labels[game.codes[mask]])
+        model = clone(self.model).fit(game.X[mask], game.shown(mask))
         found = np.asarray(model.predict(game.V))
         if found.shape == (len(game.V), 1):
             found = found[:, 0]
         if found.shape != (len(game.V),):
             raise ValueError(f"predict returned shape {found.shape} for {len(game.V)} rows")
-        if not self.checked and not set(found.tolist()) & set(game.labels.tolist()):
-            one, other = found.tolist()[0], game.labels.tolist()[0]
-            raise ValueError(f"predict returned {one!r}, labels are like {other!r}")
-        return float(np.mean(found == game.labels[game.val_codes]))
+        return float(game.score(found, checked=self.checked))
 
 
 @contextlib.contextmanager
@@ -170,22 +190,25 @@ def _alone() -> Iterator[list[Any]]:
         yield heard
 
 
-def check_model(model: object, seed: int) -> Any:
+def check_model(model: object, seed: int, *, numbers: bool = False) -> Any:
     """A copy of the classifier, `LogisticRegression()` if None, that gives the same fit every time.
 
-    Wherever it would draw a random state of its own it gets the seed (below 2**32, as models do).
+    For `numbers` it is a regressor, `Ridge()` if None. Wherever it would draw a random state of its
+    own it gets the seed (below 2**32, as models do).
     """
-    from sklearn.base import clone, is_classifier
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.base import clone, is_classifier, is_regressor
+    from sklearn.linear_model import LogisticRegression, Ridge
 
     if model is None:
-        return LogisticRegression()
-    wanted = "model must be a scikit-learn classifier, such as LogisticRegression()"
+        return Ridge() if numbers else LogisticRegression()
+    kind = "regressor, such as Ridge()" if numbers else "classifier, such as LogisticRegression()"
+    wanted = f"model must be a scikit-learn {kind}"
+    fits = is_regressor if numbers else is_classifier
     if isinstance(model, type):
         raise InputError(f"{wanted}, got the class {model.__name__}: add the parentheses")
     try:
         copy: Any = clone(model)
-        usable = is_classifier(copy) and hasattr(copy, "predict")
+        usable = fits(copy) and hasattr(copy, "predict")
     except (AttributeError, RuntimeError, TypeError, ValueError):
         usable = False
     if not usable:

@@ -74,7 +74,7 @@ def label_hints(
         if lacking:
             found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
     if len({**ours, **theirs}) == 1:
-        found.append("there is one class only, so that no label can be wrong and no value tells")
+        found.append("there is only one class, so no label can be wrong and the values say nothing")
     return found
 
 

@@ -98,7 +98,9 @@ def _finite(table: Any) -> Any:
 
 def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
     if settings.method in RETRAINING:
-        return _retrain(settings, data, owners=owners, progress=progress)
+        from thresher.runs.target_methods import retrained
+
+        return retrained(settings, data, owners=owners, progress=progress)
     common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
     if settings.method == "knn":
         from thresher.knn import knn_shapley
@@ -112,11 +114,3 @@ def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> V
         settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
     )
     return zero_budget_score(*data, radius=radius, **common)
-
-
-def _retrain(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
-    from thresher.retrain import methods
-
-    function = getattr(methods, settings.method.replace("-", "_"))
-    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
-    return function(*data, owners=owners, seed=settings.seed, progress=progress, **sampled)

@@ -29,9 +29,10 @@ from thresher.runs.methods import Data
 from thresher.runs.point_files import open_points
 from thresher.runs.radii import radius_of
 from thresher.runs.results import about_cells, write_columns
-from thresher.runs.settings import Settings
+from thresher.runs.settings import REGRESSION, Settings
 from thresher.runs.sources import read_sources
 from thresher.runs.table_folder import cluster, file_partitions
+from thresher.runs.target_methods import target_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +109,18 @@ def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> O
         "owners": owners, "semivalue": check_semivalue(settings.semivalue), "mean": settings.mean,
         "progress": progress,
     }  # fmt: skip
+    task: dict[str, Any] = {"task": REGRESSION} if settings.numbers else {}
+    if settings.numbers:
+        data, common["empty"] = target_data(settings, data)
+    X, y, X_val, y_val = data
     if settings.method == "forest":
-        growth = {name: getattr(settings, name) for name in ("trees", "folds", "seed")}
-        return owner_shapley(*data, forest=grow_forest(*data[:2], **growth), **common)
-    radius = radius_of(
-        settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
-    )
-    return owner_shapley(*data, radius=radius, metric=settings.metric, **common)
+        growth: dict[str, Any] = {
+            name: getattr(settings, name) for name in ("trees", "folds", "seed")
+        }
+        forest = grow_forest(X, y, **growth, **task)
+        return owner_shapley(X, y, X_val, y_val, forest=forest, **task, **common)
+    kernel: dict[str, Any] = {"kernel": settings.kernel, "rings": settings.rings}
+    near: dict[str, Any] = {"metric": settings.metric, **kernel, **task}
+    judged = 0 if y_val is None else len(y_val)
+    radius = radius_of(settings, judged, lambda: suggest_radius(X_val, y_val, **near))
+    return owner_shapley(X, y, X_val, y_val, radius=radius, **near, **common)

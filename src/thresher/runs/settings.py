@@ -29,8 +29,8 @@ ENGINES = ("local", "dask")
 PLAYERS = ("points", "owners")
 REGRESSION = "regression"
 TASKS = ("classification", REGRESSION)
-NUMBER_METHODS = (AUTO, "forest", "tknn", "knn")
-CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine", "players")
+NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
+CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine")
 UNLABELED = ("skip",)
 MAX_TARGET = 1e150
 
@@ -261,7 +261,7 @@ class Settings:
             "radius": ("tknn", "zero-budget"),
             "kernel": ("tknn",),
             "rings": ("tknn",),
-            "semivalue": ("forest", "tknn"),
+            "semivalue": ("forest", "tknn", *(("knn",) if self.numbers else ())),
             "players": ("forest", "tknn"),
             "metric": ("tknn", "knn", "zero-budget"),
             "k": ("knn",),

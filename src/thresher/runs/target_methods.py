@@ -9,7 +9,7 @@ import numpy as np
 from thresher.games.semivalues import check_semivalue
 from thresher.radius import suggest_radius
 from thresher.runs.radii import radius_of
-from thresher.runs.settings import REGRESSION, Settings
+from thresher.runs.settings import REGRESSION, RETRAINING, Settings
 from thresher.target_findings import (
     TargetFindings,
     forest_target_findings,
@@ -19,19 +19,31 @@ from thresher.target_findings import (
 from thresher.valuation import Valuation
 
 
-def value_targets(
-    settings: Settings, data: tuple[Any, Any, Any, Any], *, owners: Any = None,
-    progress: bool = False,
-) -> tuple[Valuation, TargetFindings]:  # fmt: skip
-    """The values of the points, and what is found about them."""
+def target_data(
+    settings: Settings, data: tuple[Any, Any, Any, Any]
+) -> tuple[tuple[Any, Any, Any, Any], float]:
+    """The same with targets as floats, and the prediction where nobody is near."""
     X, y, X_val, y_val = data
     targets = np.array(list(y), np.float64)
     judges = None if y_val is None else np.array(list(y_val), np.float64)
     empty = settings.empty
     if empty is None:
         empty = float((targets if judges is None else judges).mean())
+    return (X, targets, X_val, judges), empty
+
+
+def value_targets(
+    settings: Settings, data: tuple[Any, Any, Any, Any], *, owners: Any = None,
+    progress: bool = False,
+) -> tuple[Valuation, TargetFindings | None]:  # fmt: skip
+    """The values of the points, and what is found about them; nothing by retraining."""
+    (X, targets, X_val, judges), empty = target_data(settings, data)
     common: dict[str, Any] = {"owners": owners, "mean": settings.mean, "progress": progress}
     common["empty"] = empty
+    if settings.method in RETRAINING:
+        del common["mean"]
+        numbers = X, targets, X_val, judges
+        return retrained(settings, numbers, task=REGRESSION, **common), None
     if settings.method == "forest":
         return forest_target_findings(
             X, targets, X_val, judges, trees=settings.trees, folds=settings.folds,
@@ -40,6 +52,7 @@ def value_targets(
     if settings.method == "knn":
         utility = "jia2019" if settings.utility == "jia2019" else "mean"
         common["empty"] = None if utility == "jia2019" else empty
+        common["semivalue"] = check_semivalue(settings.semivalue)
         return nearest_target_findings(
             X, targets, X_val, judges, k=settings.k, metric=settings.metric, utility=utility,
             **common,
@@ -53,3 +66,13 @@ def value_targets(
         X, targets, X_val, judges, radius=radius, metric=settings.metric,
         semivalue=check_semivalue(settings.semivalue), **common,
     )  # fmt: skip
+
+
+def retrained(settings: Settings, data: tuple[Any, ...], **more: Any) -> Valuation:
+    """The values by a method that trains a model for every coalition."""
+    from thresher.retrain import methods
+
+    function = getattr(methods, settings.method.replace("-", "_"))
+    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
+    found: Valuation = function(*data, seed=settings.seed, **sampled, **more)
+    return found

@@ -50,6 +50,25 @@ class TargetClasses(Classes):
         """The steps of every target."""
         return self.encode("y", raw)
 
+    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The targets with these steps, as the grid has them."""
+        return np.asarray(self.grid.center + self.grid.step * codes.astype(np.float64))
+
+    @property
+    def code_range(self) -> tuple[int, int]:
+        """The lowest and the highest step."""
+        low, high = self.grid.steps(np.array(self.bounds)).tolist()
+        return int(low), int(high)
+
+    @property
+    def code_dtype(self) -> Any:
+        """What steps are kept in."""
+        return np.int64
+
+    def code(self, name: str, label: object) -> int:
+        """The steps of one target."""
+        return int(self.encode(name, [label])[0])
+
     def find(self, label: Any) -> int:
         """Not for single targets, which are counted as tables."""
         del label

@@ -221,7 +221,7 @@ def _no_numbers(
     if odd and all(is_date(cell) for _, cell in odd) and name not in columns.cells.dates:
         said = f"holds dates or times: {shown}{more}"
         return refused_column(columns, name, said, _date_advice(name))
-    said = f"has cells that are {what or 'no numbers'}: {shown}{more}"
+    said = f"has cells that are {what or 'not numbers'}: {shown}{more}"
     return refused_column(columns, name, said, _number_advice(columns, name))
 
 

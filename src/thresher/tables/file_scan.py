@@ -32,7 +32,7 @@ class Scan:
     ----------
     path
         A .csv, .tsv, .parquet, .arrow or .feather file (text may be .gz), a folder of files of one
-        kind, or a pattern such as "parts/*.parquet". Rows come in the order of the files' names.
+        kind, or a pattern such as `parts/*.parquet`. Rows come in the order of the files' names.
     label
         The column of labels. Labels of text are integers if all are plainly written as such.
     features

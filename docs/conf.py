@@ -1,0 +1,77 @@
+"""How Sphinx builds the site: `make docs` writes it to docs/_build/html."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for extensions of our own
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+import thresher
+
+project = "Thresher"
+author = "The Thresher developers"
+project_copyright = author
+version = release = thresher.__version__
+
+templates_path = ["_templates"]
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "measured_pages",
+    "site_checks",
+]
+exclude_patterns = ["_build", "examples", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+suppress_warnings = ["ref.python"]  # `values` of several results
+default_role = "code"  # docstrings write `names` as Markdown does
+
+myst_heading_anchors = 4  # [text](page.md#heading), as on GitHub
+myst_enable_extensions = ["colon_fence", "fieldlist"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the signature has them
+autodoc_default_options = {
+    "members": True,
+    "exclude-members": "set_score_request, set_fit_request, set_predict_request",  # scikit-learn's
+}
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "min_reported_time": 10,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "capture_repr": (),  # figures and printed lines, not what a call returns
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Thresher"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+}
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+html_copy_source = False

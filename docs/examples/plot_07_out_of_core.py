@@ -1,0 +1,43 @@
+"""
+Points that do not fit in memory
+================================
+
+With ``memory=`` points are read in parts. The values are the same to the last bit.
+"""
+
+# %%
+# Write 200,000 points to a file and map it, as you would with a file of 200 GB.
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import thresher as th
+
+rng = np.random.default_rng(0)
+folder = Path(tempfile.mkdtemp())
+X = rng.standard_normal((200_000, 16), dtype=np.float32)
+y = (X[:, 0] + X[:, 1] > 0).astype(int)
+np.save(folder / "points.npy", X)
+mapped = np.load(folder / "points.npy", mmap_mode="r")
+X_val = rng.standard_normal((200, 16), dtype=np.float32)
+y_val = (X_val[:, 0] + X_val[:, 1] > 0).astype(int)
+
+# %%
+# A first pass counts the near points of each validation point. A second pass pays the prices that
+# follow from the counts.
+
+parts = th.tknn_shapley(mapped, y, X_val, y_val, radius=0.4, memory="2GB")
+whole = th.tknn_shapley(X, y, X_val, y_val, radius=0.4)
+print("equal to the last bit:", parts.values.tobytes() == whole.values.tobytes())
+
+# %%
+# Most points are near no validation point, and are worth exactly nothing. The others are worth
+# more the farther they lie from the border between the classes.
+
+sample = rng.choice(np.flatnonzero(parts.values), 5000, replace=False)
+figure, axis = plt.subplots(figsize=(6, 3.5))
+axis.scatter((X[sample, 0] + X[sample, 1]), parts.values[sample], s=3, c=y[sample], cmap="coolwarm")
+axis.set(xlabel="distance from the border of the classes", ylabel="value")

@@ -1,0 +1,40 @@
+"""
+Tune the classifier behind the values
+=====================================
+
+``TKNNClassifier`` is a scikit-learn classifier, so ``GridSearchCV`` can choose its radius.
+"""
+
+# %%
+# Threshold KNN-Shapley explains this classifier: it votes among all points within the radius.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import thresher as th
+
+X, y = load_digits(return_X_y=True)
+model = make_pipeline(StandardScaler(with_std=False), th.TKNNClassifier())
+radii = np.round(np.arange(0.1, 0.95, 0.1), 2)
+search = GridSearchCV(model, {"tknnclassifier__radius": radii}, cv=5).fit(X[:1000], y[:1000])
+print("best:", search.best_params_, f"accuracy {search.best_score_:.3f}")
+
+# %%
+# ``suggest_radius`` looks for the same thing without cross-validation of a pipeline, and also
+# counts how many points have a neighbor at all.
+
+centered = X[:1000] - X[:1000].mean(axis=0)
+suggestion = th.suggest_radius(centered, y[:1000])
+print(suggestion)
+
+figure, axis = plt.subplots(figsize=(6, 3.5))
+axis.plot(radii, search.cv_results_["mean_test_score"], marker="o", label="grid search")
+axis.plot(suggestion.radii, suggestion.accuracy, label="suggest_radius: accuracy")
+axis.plot(suggestion.radii, suggestion.coverage, ":", label="suggest_radius: coverage")
+axis.axvline(float(suggestion), color="black", linewidth=0.8)
+axis.set(xlabel="radius", ylabel="share of digits", xlim=(0, 1))
+axis.legend()

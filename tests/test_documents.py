@@ -1,0 +1,151 @@
+"""Whatever a document names is there: commands, options, extras, files, make targets, names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from functools import cache, reduce
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import thresher as th
+from thresher.cli import app
+
+ROOT = Path(__file__).parent.parent
+MADE = {"_build", "api", "gallery", "results"}  # by `make docs`
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(path.parts)),
+]
+COMMAND = typer.main.get_command(app)
+CODE = re.compile(r"```.*?\n(.*?)```|((?:^ {4}[^\n]*\n)+)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+OTHERS = {  # options of other programs, and of our own scripts
+    "--data", "--extras", "--fit", "--force-reinstall", "--pythons", "--sections",
+}  # fmt: skip
+
+
+@cache
+def code(path):
+    """What a document sets in code: blocks and spans, continued lines joined."""
+    found = ["".join(each) for each in CODE.findall(path.read_text(encoding="utf-8"))]
+    return [text.replace("\\\n", " ") for text in found]
+
+
+@cache
+def command_lines(path):
+    """Every command line of a document as (the words of the verb, its options)."""
+    lines = []
+    for text in code(path):
+        for line in re.findall(r"(?:^|[\s$;])thresher (?!as )([a-z][a-z-]*.*)", text):
+            words = re.split(r"  +|#|\|", line)[0].split()
+            verb = words[:1] if not hasattr(verbs().get(words[0]), "commands") else words[:2]
+            verb = [word for word in verb if not word.startswith("-")]
+            lines.append((tuple(verb), re.findall(r"(?<!\S)--[a-z][a-z-]*", " ".join(words))))
+    return lines
+
+
+def verbs():
+    return COMMAND.commands
+
+
+def verb_options(verb):
+    """The options of a verb, or None if there is no such verb."""
+    found = reduce(lambda group, word: getattr(group, "commands", {}).get(word), verb, COMMAND)
+    if found is None:
+        return None
+    return {
+        "--help",
+        *(name for each in found.params for name in (*each.opts, *each.secondary_opts)),
+    }
+
+
+def all_options(group=COMMAND):
+    own = {name for each in group.params for name in (*each.opts, *each.secondary_opts)}
+    return own.union(*(all_options(each) for each in getattr(group, "commands", {}).values()))
+
+
+def unknown_in_command_lines(lines):
+    """Verbs and options of command lines that the command does not have."""
+    wrong = []
+    for verb, options in lines:
+        known = verb_options(verb)
+        if known is None:
+            wrong.append("thresher " + " ".join(verb))
+        else:
+            wrong += [f"thresher {' '.join(verb)} {name}" for name in options if name not in known]
+    return wrong
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_and_options_exist(path):
+    assert not unknown_in_command_lines(command_lines(path))
+    alone = {word for text in code(path) for word in re.findall(r"^--[a-z][a-z-]*", text)}
+    assert alone <= all_options() | OTHERS
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_links_exist(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(
+        r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    ):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+    for name in re.findall(r"(?<![\w/.])((?:\w+/)+\w+\.(?:py|md|svg|lock|toml))\b", text):
+        assert ends_a_path(name), name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_extras_targets_and_names_exist(path):
+    text = path.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for extras in re.findall(r"(?:thresher|\.)\[([a-z, ]+)\]", text):
+        assert set(extras.replace(" ", "").split(",")) <= set(project["optional-dependencies"])
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for each in code(path):
+        assert set(re.findall(r"^ *make ([a-z]+)\b", each, re.MULTILINE)) <= targets
+        for name in re.findall(r"\bth\.([A-Za-z_]\w*)", each):
+            assert hasattr(th, name), f"th.{name}"
+        for name in re.findall(r"\bthresher((?:\.[a-z_]\w*)+)\(", each):
+            assert resolves(name.strip(".").split(".")), f"thresher{name}"
+
+
+@cache
+def files():
+    return [
+        "/" + str(path.relative_to(ROOT))
+        for folder in ("src", "tests", "docs", "benchmarks", "packaging")
+        for path in (ROOT / folder).rglob("*")
+    ]
+
+
+def ends_a_path(name):
+    """Whether a file of the project is called that, or lies so in some folder of it."""
+    return any(each.endswith("/" + name) for each in files()) or (ROOT / name).exists()
+
+
+def resolves(names):
+    """Whether a dotted name below `thresher` can be reached by imports and attributes."""
+    found = th
+    for depth, name in enumerate(names, 1):
+        if not hasattr(found, name):
+            try:
+                importlib.import_module(".".join(("thresher", *names[:depth])))
+            except ImportError:
+                return False
+        found = getattr(found, name)
+    return True
+
+
+def test_what_does_not_exist_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "    $ thresher value a.csv --labels y\n\n`thresher valeu`, `thresher ledger shew`\n"
+    )
+    wrong = ["thresher value --labels", "thresher valeu", "thresher ledger shew"]
+    assert unknown_in_command_lines(command_lines(page)) == wrong
+    assert not ends_a_path("docs/nothing.md")
+    assert not resolves(["paper", "nothing"])
