@@ -53,9 +53,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/owners.py
 	$(BIN)/python benchmarks/regression.py
-	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/federate.py
-	$(BIN)/python benchmarks/told_errors.py
 
 faults: $(READY)  ## kill servers and workers of a market 200 times on each database
 	$(BIN)/python tests/market_faults.py 200
