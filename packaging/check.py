@@ -57,6 +57,14 @@ assert read_table(path).data.to_pydict() == {"x": [1.5], "y": ["cat"]}
     "private": "assert th.dp_tknn_shapley(X, y, V, y_val, epsilon=1, delta=1e-5).values.shape == (60,)",
     "dask": "import dask.array as da; assert (th.tknn_shapley(da.from_array(X, chunks=(20, 3)), y, V, y_val).compute().values == valuation.values).all()",
     "report": "import tempfile; valuation.report(tempfile.mkdtemp() + '/report.html', X, y, V, y_val)",
+    "federate": "from thresher.federate import Key; assert Key.create()",
+    "serve": """
+import tempfile
+from thresher.market.app import create_app
+from thresher.market.market import Market
+market = Market.open(tempfile.mkdtemp())
+assert create_app(market) and market.first_operator()
+""",
     "paper": "from thresher.paper import EXPERIMENTS; assert EXPERIMENTS",
     "all": "import dask, jinja2, matplotlib, opendp, openpyxl, pandas, polars",
 }
