@@ -97,7 +97,7 @@ def market(request, tmp_path):
     url = None
     if request.param == "postgresql":
         url = request.getfixturevalue("cluster")
-    opened = Market.open(tmp_path / "market", url)
+    opened = Market.open(tmp_path / "market", url, epsilon=100.0)
     if url is not None:
         clear(opened)
     yield opened

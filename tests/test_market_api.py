@@ -31,7 +31,7 @@ def bearer(token):
 
 def new_task(**changed):
     given = {
-        "title": "Sick or well?", "label": "diagnosis", "pot_cents": 100_000, "epsilon": 8.0,
+        "title": "Sick or well?", "label": "diagnosis", "pot_cents": 100_000, "epsilon": 30.0,
         "delta": 1e-6, "rows_per_owner": 8, "owners": 60, "radius": 0.6,
         "opens": (now() - timedelta(hours=1)).isoformat(),
         "closes": (now() + timedelta(hours=1)).isoformat(),

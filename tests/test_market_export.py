@@ -20,8 +20,8 @@ from thresher.market.workers import work_once
 @pytest.fixture(scope="module")
 def paid(tmp_path_factory):
     """The export of a market that has paid, the owners' ids and lines, and the market's folder."""
-    market = Market.open(tmp_path_factory.mktemp("market"))
-    given = {"epsilon": 8.0, "owners": 60, "rows_per_owner": 8, "radius": 0.6}
+    market = Market.open(tmp_path_factory.mktemp("market"), epsilon=100.0)
+    given = {"epsilon": 30.0, "owners": 60, "rows_per_owner": 8, "radius": 0.6}
     buyer, task = open_task(market, **given)
     owners = join_owners(market, buyer, task, 60)
     for number, owner in enumerate(owners):

@@ -20,7 +20,7 @@ MANY = Limits(rate=1e6, burst=10**6)
 
 @pytest.fixture(scope="module")
 def market(tmp_path_factory):
-    opened = Market.open(tmp_path_factory.mktemp("market"), epsilon=20)
+    opened = Market.open(tmp_path_factory.mktemp("market"), epsilon=100)
     yield opened
     opened.close()
 
@@ -56,7 +56,7 @@ def log_in(market, token):
 
 def task_form(**changed):
     given = {
-        "title": "Sick or well?", "label": "diagnosis", "pot": "1000", "epsilon": "8",
+        "title": "Sick or well?", "label": "diagnosis", "pot": "1000", "epsilon": "30",
         "delta": "1e-6", "rows_per_owner": "8", "owners": "60",
         "closes": f"{now() + timedelta(hours=1):%Y-%m-%dT%H:%M}",
     }  # fmt: skip

@@ -26,7 +26,7 @@ from thresher.kernels.masks import visit_words
 from thresher.kernels.pairs import distance, settle_visits, similarity
 from thresher.metrics import measure
 from thresher.neighbors import ball as neighbors
-from thresher.neighbors import costs, tree
+from thresher.neighbors import costs, tree, visits
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space, bent
@@ -44,10 +44,10 @@ def small_leaves():
     """Leaves and blocks so small that little data has many of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree, "LEAF", 32)
-        patch.setattr(tree, "FIRST_BLOCK", 128)
+        patch.setattr(visits, "FIRST_BLOCK", 128)
         patch.setattr(tree, "VISITS", 700)
         patch.setattr(tree, "ROOM", 4)
-        patch.setattr(tree, "JOB_VISITS", 50)
+        patch.setattr(visits, "JOB_VISITS", 50)
         yield patch
 
 
@@ -282,7 +282,9 @@ def test_the_same_bits_for_any_threads_leaves_and_blocks(rng, small_leaves):
     want = values("all")
     for name, number in [("LEAF", 256), ("LEAF", 96), ("VISITS", 1), ("FIRST_BLOCK", 64), ("QUERIES", 1),
                          ("JOB_VISITS", 1), ("JOB_LEAVES", 1), ("MOST_BLOCK", 64)]:  # fmt: skip
-        small_leaves.setattr(tree, name, number)
+        for module in (tree, visits):
+            if hasattr(module, name):
+                small_leaves.setattr(module, name, number)
         assert values() == want, name
     small_leaves.setenv("THRESHER_THREADS", "3")
     assert values() == want
@@ -480,8 +482,8 @@ def test_visit_kernels_equal_the_words_of_all_pairs(rng):
                 ("count_visits", count),
                 ("add_visits", add),
             ]:
-                patch.setattr(tree, name, kernel)
-            patch.setattr(tree, "FIRST_BLOCK", 192)
+                patch.setattr(visits, name, kernel)
+            patch.setattr(visits, "FIRST_BLOCK", 192)
             whole = Tree.of(points, Space.of(points, validation, "euclidean", 1.0))
             with warnings.catch_warnings():  # plain Python: integers that are meant to wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)

@@ -25,6 +25,7 @@ class Sealed:
     def __init__(self, found):
         self.record, self.price_list, self._drawn = found.record, found.price_list, found._drawn
         self.relative_error, self.table = found.relative_error, found.table
+        self._design = found._design  # made from public facts, before points are counted
 
 
 def test_the_page_of_a_release_follows_from_what_is_public():

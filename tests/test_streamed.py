@@ -258,7 +258,7 @@ def test_ranks_are_those_of_a_sort(values, more, sizes, tmp_path):
 
 
 COMMAND = ("value", "points", "--validation", "val.parquet", "--id", "name", "--owner", "from",
-           "--fill", "zero", "--categorical", "kind", "--memory", "1GB")  # fmt: skip
+           "--fill", "zero", "--categorical", "kind", "--memory", "9GB")  # fmt: skip
 
 
 @pytest.mark.parametrize(

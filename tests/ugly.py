@@ -171,7 +171,7 @@ UGLY = {
     "labels that are missing": Ugly("a.csv", column(str, label=lambda row: "" if row == 5 else label(row)), ("missing labels in row 5",), "--unlabeled skip"),
     "labels that say NA": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: "NA" if row % 8 == 5 else label(row))),
     "few numbers as labels": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: str(row % 2))),
-    "amounts as labels": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: f"{row / 3:.4f}").replace(b"kind", b"target"), ("--task",), "no", code=2),
+    "amounts as labels": Ugly("a.csv", column(lambda row: str(row % 5), label=lambda row: f"{row / 3:.4f}").replace(b"kind", b"target"), ("--task",), code=2),
     "no labels": Ugly("a.csv", column(lambda row: str(row / 3), label=lambda row: f"{row / 7:.3f}"), ("name it by --label",), "no"),
     "labels in the first column": Ugly("a.csv", "\n".join(["which,a,b", *(f"{label(r)},{x(r)},{r / 3}" for r in ROWS)]).encode()),
     "a label among 60 columns": Ugly("a.csv", wide("Class_Label", 31)),

@@ -83,7 +83,7 @@ def pooled_deviation(near: Floats, squares: Floats) -> Floats:
     Examples
     --------
     >>> pooled_deviation(np.array([2.0, 5.0]), np.array([2.0, 4.0])).round(2).tolist()
-    [1.22, 1.1]
+    [1.55, 1.22]
     """
     known = near >= 2
     own = np.divide(squares, near - 1, out=np.full(len(near), np.nan), where=known)

@@ -25,8 +25,8 @@ def estimated_quadratics(
     >>> found = [
     ...     estimated_quadratics(np.array([c]), *about, newcomer=True)[0, 0] for c in (1, 1.5, 2)
     ... ]
-    >>> [round(price, 4) for price in found]
-    [0.1875, 0.1944, 0.2014]
+    >>> [round(float(price), 4) for price in found]
+    [0.1875, 0.1794, 0.1713]
     """
     whole = np.floor(count)
     share, found = count - whole, []

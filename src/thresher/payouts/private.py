@@ -231,7 +231,7 @@ def private_payout(
     rate = pot / total
     names = [owner for owner in dict.fromkeys(owners) if owner is not None]
     values, draws, kept = paid_values(release, design, owners, names, players)
-    spread = np.sqrt(((draws - values) ** 2).mean(axis=0))
+    spread = _spreads(draws, values)
     low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
     if pay == "lower" and not design.tells_error:
         raise InputError("pay='lower' needs a release that tells its error: pass points_per_owner")
@@ -243,6 +243,12 @@ def private_payout(
     ceiling = rate * predicted_totals(release, design, "gains")[0]
     about = pay, basis, players, release.record
     return PrivatePayout(pot, rate, total, overshoot, ceiling, *about, lines, draws)
+
+
+def _spreads(draws: Floats, values: Floats) -> Floats:
+    """The root mean square of what draws are off, of each owner: no bit of it depends on others."""
+    squares = ((draws - values) ** 2).T.tolist()
+    return np.array([math.sqrt(math.fsum(own) / len(own)) for own in squares])
 
 
 def predicted_totals(
