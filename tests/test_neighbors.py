@@ -251,7 +251,7 @@ def test_a_block_ends_after_enough_visits_whatever_the_one_before_it_made(rng, s
 
 
 def test_many_classes_make_small_blocks(rng, small_leaves):
-    small_leaves.setattr(tree, "CELLS", 1 << 14)
+    small_leaves.setattr(visits, "CELLS", 1 << 14)
     X, V = rng.standard_normal((500, 2)), rng.standard_normal((600, 2))
     data = X, np.arange(500) % 100, V, np.arange(600) % 100
     rows = [measure("X", A, cosine=False) for A in (X, V)]
