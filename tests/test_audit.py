@@ -162,7 +162,7 @@ def rounded(how, sigma):
     """Noise of a float Gaussian turned into whole numbers, on a table of whole counts."""
     random = np.random.default_rng(0)
     return {
-        "scale": 1,
+        "parts": 1,  # and so the scale
         "sigma": sigma,
         "personal_epsilon": lambda self, contributions: None,
         "noise": lambda self, source: how(
