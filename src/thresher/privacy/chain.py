@@ -239,18 +239,19 @@ class Chain:
     def _check_free(self) -> None:
         if not self.path.parent.is_dir():
             raise InputError(f"cannot create {self.path}: the folder does not exist")
-        if self.path.exists():
+        journal = self.path.with_name(f"{self.path.name}-journal")
+        beside = (self.witness.path, journal, *self.witness.steps())
+        left = next((file for file in beside if file.exists()), None)
+        if self.path.exists():  # asked last: a ledger comes before all that is beside it
             raise InputError(
                 f"{self.path} exists already, and a cap is fixed forever: use {OPENED}, or another "
                 "path for other data"
             )
-        journal = self.path.with_name(f"{self.path.name}-journal")
-        for left in (self.witness.path, journal, *self.witness.steps()):
-            if left.exists():
-                raise InputError(
-                    f"cannot create {self.path}: {left.name} says that there was a ledger here; "
-                    f"put it back and use {OPENED}, or choose another path for other data"
-                )
+        if left is not None:
+            raise InputError(
+                f"cannot create {self.path}: {left.name} says that there was a ledger here; "
+                f"put it back and use {OPENED}, or choose another path for other data"
+            )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
