@@ -11,22 +11,20 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.games.owner_targets import (
-    OwnerTargets,
     leaf_target_games,
     mutual_target_games,
-    target_codes,
 )
 from thresher.games.owner_values import OwnerGames
-from thresher.games.targets import ENTRIES, Grid
-from thresher.labels import Classes, Codes
+from thresher.games.targets import Grid
+from thresher.labels import Classes
 from thresher.neighbors.forests import Forest
 from thresher.regression import Targets, leaf_judges
 from thresher.sides.forest import ForestPoints, ForestSide
-from thresher.sides.targets import TARGETS
+from thresher.sides.targets import TARGETS, OwnedTargets
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetForestSide(ForestSide):
+class TargetForestSide(OwnedTargets, ForestSide):
     """A forest, and judges with targets: a validation set, or the points themselves.
 
     Parameters
@@ -40,24 +38,6 @@ class TargetForestSide(ForestSide):
     judged: NDArray[np.int64]
     grid: Grid
     empty: float
-
-    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and its target."""
-        return target_codes(owners, codes)
-
-    @property
-    def owner_tables(self) -> int:
-        """One for each sum."""
-        return ENTRIES
-
-    @property
-    def owner_numbers(self) -> int:
-        """Four sums, and what is made of them."""
-        return 3 * ENTRIES
-
-    def owner_counting(self, owners: int) -> OwnerTargets:
-        """A point is one more of its owner, with its target."""
-        return OwnerTargets(owners)
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
         """One game for each leaf of a tree, or several where points judge each other."""

@@ -75,8 +75,30 @@ class TargetClasses(Classes):
         return -1
 
 
+class OwnedTargets:
+    """What a side counts of each owner where targets are numbers."""
+
+    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+        """Codes that say whose a point is, and its target."""
+        return target_codes(owners, codes)
+
+    @property
+    def owner_tables(self) -> int:
+        """One for each sum."""
+        return ENTRIES
+
+    @property
+    def owner_numbers(self) -> int:
+        """Four sums, and what is made of them."""
+        return 3 * ENTRIES
+
+    def owner_counting(self, owners: int) -> OwnerTargets:
+        """A point is one more of its owner, with its target."""
+        return OwnerTargets(owners)
+
+
 @dataclass(frozen=True)
-class TargetSide(BallSide):
+class TargetSide(OwnedTargets, BallSide):
     """A validation set with targets, a radius, and the prediction where nobody is near.
 
     Each validation point keeps the number of near points, the sum of their targets and that of
@@ -114,24 +136,6 @@ class TargetSide(BallSide):
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
         return TargetGame(self.codes.astype(np.int64), self.empty_steps, semivalue)
-
-    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and its target."""
-        return target_codes(owners, codes)
-
-    @property
-    def owner_tables(self) -> int:
-        """One for each sum."""
-        return ENTRIES
-
-    @property
-    def owner_numbers(self) -> int:
-        """Four sums, and what is made of them."""
-        return 3 * ENTRIES
-
-    def owner_counting(self, owners: int) -> OwnerTargets:
-        """A point is one more of its owner, with its target."""
-        return OwnerTargets(owners)
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
         """One game for each validation point."""

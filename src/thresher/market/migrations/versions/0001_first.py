@@ -1,4 +1,4 @@
-"""The first form of all tables."""
+"""The first form of all tables; nothing is before it to go back to."""
 
 from __future__ import annotations
 
@@ -162,8 +162,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_uploads_of", "uploads", ["task", "owner", "number"], unique=True)
-
-
-def downgrade() -> None:
-    """Nothing is before the first form."""
-    raise NotImplementedError
