@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_refused():
         th.tknn_shapley(cut, y[:-1], X_val, y_val)
     with pytest.raises(th.InputError, match="y has 299 labels but X has 300 rows"):
         th.tknn_shapley(cut, da.from_array(y[:-1], chunks=100), X_val, y_val)
-    for more in ({"memory": "1GB"}, {"checkpoint": "run"}):
+    for more in ({"memory": "64GB"}, {"checkpoint": "run"}):
         with pytest.raises(th.InputError, match="memory and checkpoint go without Dask"):
             th.tknn_shapley(cut, y, X_val, y_val, **more)
     broken = X.copy()
@@ -412,7 +412,7 @@ def test_progress_is_told_partition_by_partition(where, request, monkeypatch):
     [(["--out", "v"], "needs --validation"),
      (["--validation", "val.parquet"], "needs --out"),
      (["--validation", "val.parquet", "--out", "v.parquet"], "must be a folder"),
-     (["--validation", "val.parquet", "--out", "v", "--memory", "2GB"], "workers have their own"),
+     (["--validation", "val.parquet", "--out", "v", "--memory", "64GB"], "workers have their own"),
      (["--validation", "val.parquet", "--out", "v", "--scheduler", ""], "--scheduler is empty"),
      (["--validation", "val.parquet", "--out", "v", "--scheduler", "tcp://127.0.0.1:9"],
       "does not answer")],

@@ -195,7 +195,7 @@ def test_the_next_run_with_memory_removes_the_folder_of_a_killed_one():
     Path("p.csv").write_text("a,b,y\n" + "".join(rows))
     Path("v.csv").write_text("a,b,y\n" + "".join(rows[:4]))
     command = ["value", "p.csv", "--validation", "v.csv", "--radius", "1", "--metric", "euclidean",
-               "--memory", "2GB", "--out", "o.csv"]  # fmt: skip
+               "--memory", "64GB", "--out", "o.csv"]  # fmt: skip
 
     def run(how):
         words = [sys.executable, "-c", RUN, how, *command]

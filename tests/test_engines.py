@@ -82,7 +82,7 @@ def test_distances_come_in_parts_too(tmp_path, small_parts):
     got = th.tknn_shapley(mapped, y, None, y_val, metric="precomputed", radius=0.2, memory="64GB")
     assert got == wanted
     D[700, 3] = np.nan
-    refused = {"metric": "precomputed", "memory": "1GB"}
+    refused = {"metric": "precomputed", "memory": "64GB"}
     check_refused(lambda: th.tknn_shapley(D, y, None, y_val, **refused), "row 700, column 3")
     columns = iter([D])
     check_refused(lambda: th.tknn_shapley(columns, y, None, y_val, **refused), "one array")
@@ -117,7 +117,7 @@ def test_labels_that_come_last_count(small_parts):
 def test_given_classes_refuse_others_by_their_row(small_parts):
     X, y, X_val, y_val = problem(1500)
     y[1111] = 9
-    about = {"classes": [0, 1, 2], "memory": "1GB"}
+    about = {"classes": [0, 1, 2], "memory": "64GB"}
     check_refused(lambda: th.tknn_shapley(X, y, X_val, y_val, **about), "row 1111", "is 9")
     y[1111] = 0
     wanted = th.tknn_shapley(X, y, X_val, y_val, classes=range(7))

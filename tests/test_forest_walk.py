@@ -150,10 +150,10 @@ def test_label_values_are_those_after_a_change(judges, kind):
 @pytest.mark.parametrize("mean", [False, True])
 def test_parts_have_the_same_bits(judges, small_parts, mean):
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, mean=mean, owners=y)
-    found = th.forest_shapley(X, y, *judges, trees=TREES, mean=mean, owners=y, memory="2GB")
+    found = th.forest_shapley(X, y, *judges, trees=TREES, mean=mean, owners=y, memory="64GB")
     check_same(found, wanted)
     assert found.by_owner() == wanted.by_owner()
-    check_same(th.forest_shapley(X, y, *judges, forest=FOREST, mean=mean, memory="2GB"), wanted)
+    check_same(th.forest_shapley(X, y, *judges, forest=FOREST, mean=mean, memory="64GB"), wanted)
 
 
 @pytest.mark.parametrize("library", [None, "dask", "parts"])
@@ -200,12 +200,12 @@ def test_labels_that_nobody_expected_are_counted_again(tmp_path, judges, small_p
     rows, labels = np.nan_to_num(X), np.where(np.arange(len(y)) % 7 == 0, y + 5, y)
     wanted = th.forest_shapley(rows, labels, *judges, forest=FOREST)
     assert len(wanted.params["classes"]) > 4
-    check_same(th.forest_shapley(rows, labels, *judges, forest=FOREST, memory="2GB"), wanted)
+    check_same(th.forest_shapley(rows, labels, *judges, forest=FOREST, memory="64GB"), wanted)
     scan = th.Scan(write_parts(tmp_path / "points", "csv", rows, labels), label="y")
     check_same(th.forest_shapley(scan, None, *judges, forest=FOREST), wanted)
     words = np.array(["a", "b", "c", "d"] * 5)[labels].tolist()
     wanted = th.forest_shapley(rows, words, forest=FOREST)
-    check_same(th.forest_shapley(rows, words, forest=FOREST, memory="2GB"), wanted)
+    check_same(th.forest_shapley(rows, words, forest=FOREST, memory="64GB"), wanted)
 
 
 def test_a_broken_run_goes_on_with_the_forest_it_has_grown(tmp_path, judges, small_parts, monkeypatch):  # fmt: skip
@@ -247,7 +247,7 @@ def test_frames_of_dask_may_have_categories(judges):
     wanted = th.forest_shapley(frame, y, V, judges[1], trees=TREES)
     found = th.forest_shapley(dd.from_pandas(frame, npartitions=4), y, V, judges[1], trees=TREES)
     check_same(found.compute(), wanted)
-    check_same(th.forest_shapley(frame, y, V, judges[1], trees=TREES, memory="2GB"), wanted)
+    check_same(th.forest_shapley(frame, y, V, judges[1], trees=TREES, memory="64GB"), wanted)
 
 
 def test_the_sample_that_decides_the_structure_does_not_depend_on_parts(monkeypatch):

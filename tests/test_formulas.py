@@ -121,7 +121,7 @@ def test_values_in_parts_are_the_same_text(tables):
         "--out",
     )
     assert thresher(*options, "whole.csv").returncode == 0
-    done = thresher(*options, "parts.csv", "--memory", "2GB")
+    done = thresher(*options, "parts.csv", "--memory", "64GB")
     assert done.returncode == 0, done.stderr
     assert Path("parts.csv").read_bytes() == Path("whole.csv").read_bytes()
 

@@ -100,7 +100,7 @@ def test_where_ids_leave_nobody_near_the_command_and_the_report_say_why():
     assert "Column 'visit' looks like an id" in cautions
     better = thresher(*run, "--id", "visit", "--out", "better.csv")
     assert " 0 outlier" in better.stderr
-    parts = thresher(*run, "--memory", "2GB", "--out", "parts.csv")
+    parts = thresher(*run, "--memory", "64GB", "--out", "parts.csv")
     assert "column 'visit' looks like an id" in parts.stderr
 
 
@@ -140,7 +140,7 @@ def test_missing_labels_are_told_by_every_way_of_running_and_in_the_report():
     write("p.csv", labels=("cat", "dog"))
     write("v.csv", labels=("cat", "dog", "NULL"), seed=1)  # of validation points alone
     run = ("value", "p.csv", "--validation", "v.csv", "--out")
-    for options in (("o.csv", "--report", "r.html"), ("parts.csv", "--memory", "2GB")):
+    for options in (("o.csv", "--report", "r.html"), ("parts.csv", "--memory", "64GB")):
         done = thresher(*run, *options)
         assert done.returncode == 0, done.stderr
         assert "a class is made of each of these labels: 'NULL'" in done.stderr

@@ -246,7 +246,7 @@ def test_integers_that_no_float_holds_are_refused_wherever_they_stand(rows):
         lambda: th.tknn_shapley(rows, Y, None, YV, metric="precomputed"),
         lambda: th.tknn_shapley(Blocks(rows), Y, None, YV, metric="precomputed"),
         lambda: th.knn_shapley(Blocks(X[:, :1], rows), Y, None, [0, 1, 1], metric="precomputed"),
-        lambda: th.tknn_shapley(rows, Y, V, YV, memory="1GB"),
+        lambda: th.tknn_shapley(rows, Y, V, YV, memory="64GB"),
         lambda: th.forest_shapley(rows, Y, trees=2),
     ):
         with pytest.raises(th.InputError, match=r"X.* has integers beyond 2\*\*53"):
@@ -260,8 +260,8 @@ def test_so_they_are_on_disk_on_a_cluster_and_by_the_classifier(kind, tmp_path):
     known = th.TKNNClassifier().fit(X, Y)
     for call in (
         lambda: th.tknn_shapley(mapped, Y, V, YV),
-        lambda: th.tknn_shapley(mapped, Y, V, YV, memory="1GB"),
-        lambda: th.tknn_shapley(mapped, Y, None, YV, metric="precomputed", memory="1GB"),
+        lambda: th.tknn_shapley(mapped, Y, V, YV, memory="64GB"),
+        lambda: th.tknn_shapley(mapped, Y, None, YV, metric="precomputed", memory="64GB"),
         lambda: th.tknn_shapley(da.from_array(np.array(mapped), chunks=(2, 2)), Y, V, YV),
         lambda: th.TKNNClassifier().fit(mapped, Y),
         lambda: known.predict(pd.DataFrame(mapped).assign(b=0.5)[[0, "b"]].to_numpy(object)),

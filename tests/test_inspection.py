@@ -132,7 +132,7 @@ def test_rows_without_a_label_get_one_and_no_value(method):
     ]
     in_parts = Settings("a.csv", label="kind", unlabeled="skip")
     check_refused(
-        lambda: Settings(**{**vars(in_parts), "memory": "1GB", "validation": "v.csv"}),
+        lambda: Settings(**{**vars(in_parts), "memory": "64GB", "validation": "v.csv"}),
         "--unlabeled",
     )
 
@@ -143,7 +143,7 @@ def test_formats_of_cells_are_the_same_in_parts():
     put("v.csv", body.replace(b",", b",1"))
     how = {"delimiter": ";", "decimal": ",", "na": ("?",), "guess": ROLES, "metric": "euclidean"}
     whole = value_files(Settings("a.csv", validation="v.csv", **how))
-    value_to_file(Settings("a.csv", validation="v.csv", memory="2GB", **how), Path("o.parquet"))
+    value_to_file(Settings("a.csv", validation="v.csv", memory="64GB", **how), Path("o.parquet"))
     values = parquet.read_table("o.parquet").column("value").to_numpy()
     np.testing.assert_array_equal(values, whole.valuation.values)
 
@@ -163,7 +163,7 @@ def test_workbooks_and_json_lines_are_read_in_parts(kind, monkeypatch):
         put(f"{name}.{kind}", body)
     how = {"label": "kind", "metric": "euclidean", "radius": 4.0}
     whole = value_files(Settings(f"a.{kind}", validation=f"v.{kind}", **how))
-    parts = Settings(f"a.{kind}", validation=f"v.{kind}", memory="2GB", **how)
+    parts = Settings(f"a.{kind}", validation=f"v.{kind}", memory="64GB", **how)
     done = value_to_file(parts, Path("o.parquet"))
     values = parquet.read_table("o.parquet").column("value").to_numpy()
     np.testing.assert_array_equal(values, whole.valuation.values)
@@ -173,7 +173,7 @@ def test_workbooks_and_json_lines_are_read_in_parts(kind, monkeypatch):
 def test_what_is_refused_in_parts_has_a_line_that_solves_it():
     put("a.csv", german)
     put("v.csv", german.replace(b",5;", b",6;"))
-    words = ["value", "a.csv", "--validation", "v.csv", "--memory", "2GB", "--out"]
+    words = ["value", "a.csv", "--validation", "v.csv", "--memory", "64GB", "--out"]
     refused = command(*words, "my values.csv").exception
     line = refused.__notes__[-1].removeprefix("this line solves them: ")
     assert line.endswith("--validation v.csv --memory 2GB --out 'my values.csv'")

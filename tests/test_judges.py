@@ -262,7 +262,7 @@ NEEDED = "X_val is None: a validation set is needed here, X_val and y_val. Only 
         (lambda: th.knn_shapley(X, Y[:2]), "y has 2 labels"),
         (lambda: th.tknn_shapley(X, Y, metric="precomputed"), r"to 3 points \(columns\).*\(3, 1\): pass y_val if"),
         (lambda: th.tknn_shapley([np.eye(3)[:, :2]], Y, metric="precomputed"), "X has 2 columns of distances but y has 3"),
-        (lambda: th.tknn_shapley(X, Y, memory="2GB"), "X_val and y_val are needed with memory"),
+        (lambda: th.tknn_shapley(X, Y, memory="64GB"), "X_val and y_val are needed with memory"),
         (lambda: th.tknn_shapley(X, Y, checkpoint="file"), "X_val and y_val are needed with memory, checkpoint"),
         (lambda: th.tknn_shapley(np.eye(3), Y, metric="precomputed", neighbors="tree"), "needs features"),
     ],

@@ -63,7 +63,7 @@ def write_csv(path, X, y):
     return path
 
 
-@pytest.mark.parametrize("more", [[], ["--memory", "2GB"]])
+@pytest.mark.parametrize("more", [[], ["--memory", "64GB"]])
 def test_the_command_values_by_a_kernel(tmp_path, more):
     X, y, V, y_val = problem()
     train, val = write_csv(tmp_path / "t.csv", X, y), write_csv(tmp_path / "v.csv", V, y_val)

@@ -219,7 +219,7 @@ def test_columns_that_cannot_be_kept_between_passes_are_refused_at_the_start(
     write("t.parquet", KINDS["str"], name=entries)
     write("v.parquet", KINDS["str"], name=entries)
     check_refused(
-        lambda: value(f"--{role}", "name", "--memory", "4GB", "-o", "o.csv"),
+        lambda: value(f"--{role}", "name", "--memory", "64GB", "-o", "o.csv"),
         "column 'name'", "cannot be saved", words,
         *(["leave out --memory"] if role == "label" else []),
     )  # fmt: skip

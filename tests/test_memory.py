@@ -149,7 +149,7 @@ def test_the_least_memory_that_is_told_holds_for_both_passes(tmp_path):
 
 def test_owners_that_do_not_fit_are_refused_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(ArrayParts, "read", None)
-    check_refused(lambda: th.tknn_shapley(*problem(600), owners=["a"], memory="2GB"), "owners")
+    check_refused(lambda: th.tknn_shapley(*problem(600), owners=["a"], memory="64GB"), "owners")
 
 
 GROWTH = """

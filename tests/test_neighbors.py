@@ -359,7 +359,7 @@ def everywhere(X, y, V, y_val, folder):
     findings = explain(valuation, *data)
     classifier = th.TKNNClassifier(**kept).fit(X, y)
     found = {
-        "parts": th.tknn_shapley(*data, memory="4GB", **kept).values,
+        "parts": th.tknn_shapley(*data, memory="64GB", **kept).values,
         "dask": lazy.compute().values,
         "live": present.values,
         "live utility": np.array(present.utility_all),

@@ -227,7 +227,7 @@ def test_the_same_bits_in_parts_and_on_dask(kind):
     if kind == "rings":
         y, y_val, about = y > 0, y_val > 0, {"kernel": RINGS, "metric": "euclidean"}
     whole = th.owner_shapley(X, y, X_val, y_val, owners=owners, **about)
-    assert th.owner_shapley(X, y, X_val, y_val, owners=owners, memory="3GB", **about) == whole
+    assert th.owner_shapley(X, y, X_val, y_val, owners=owners, memory="64GB", **about) == whole
     cut = [da.from_array(each, chunks=(60, *each.shape[1:])) for each in (X, y)]
     assert th.owner_shapley(*cut, X_val, y_val, owners=owners, **about) == whole
 

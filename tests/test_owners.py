@@ -162,7 +162,7 @@ def test_a_run_that_was_broken_off_goes_on(small_parts, tmp_path, monkeypatch, s
 def test_points_in_parts_give_the_same_bits(small_parts):
     data, owners = table(judges=130)
     whole = th.owner_shapley(*data, owners=owners, **EUCLIDEAN)
-    assert th.owner_shapley(*data, owners=owners, memory="3GB", **EUCLIDEAN) == whole
+    assert th.owner_shapley(*data, owners=owners, memory="64GB", **EUCLIDEAN) == whole
 
 
 def test_points_of_a_file_give_the_same_bits(tmp_path, small_parts):
@@ -190,7 +190,7 @@ def test_points_that_change_between_the_passes_are_refused(small_parts, monkeypa
 
     monkeypatch.setattr(Problem, "settle", settle)
     with pytest.raises(th.InputError, match="the points changed while they were valued"):
-        th.owner_shapley(*data, owners=owners, memory="3GB", **EUCLIDEAN)
+        th.owner_shapley(*data, owners=owners, memory="64GB", **EUCLIDEAN)
     assert passes
 
 
@@ -199,7 +199,7 @@ def test_leaves_in_parts_give_the_same_bits(small_parts):
     forest = th.grow_forest(*data[:2], trees=4)
     for some in (data, data[:2]):
         whole = th.owner_shapley(*some, owners=owners, forest=forest)
-        assert th.owner_shapley(*some, owners=owners, forest=forest, memory="3GB") == whole
+        assert th.owner_shapley(*some, owners=owners, forest=forest, memory="64GB") == whole
 
 
 def test_dask_gives_the_same_bits():

@@ -387,7 +387,7 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes goes without task='regression'"),
         ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' goes with kernel='box'"),
         ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside of the bounds 0 to 2"),
-        ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "1GB"}, "outside of the bounds 0 to 2"),
+        ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "64GB"}, "outside of the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "regression has none of it"),
     ],
 )  # fmt: skip

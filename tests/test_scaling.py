@@ -179,7 +179,7 @@ def test_the_command_takes_a_scaling_and_says_which(messy, kind):
     run = ("value", "p.csv", "--validation", "v.csv", "--categorical", "city", "--standardize")
     here = thresher(*run, "--scaling", kind, "--out", "here.csv")
     assert here.returncode == 0, here.stderr
-    parts = thresher(*run, "--scaling", kind, "--memory", "2GB", "--out", "parts.csv")
+    parts = thresher(*run, "--scaling", kind, "--memory", "64GB", "--out", "parts.csv")
     assert parts.returncode == 0, parts.stderr
     assert Path("here.csv").read_text() == Path("parts.csv").read_text()
     record = json.loads(Path("here.csv.record.json").read_text())

@@ -84,7 +84,7 @@ def both(out="v.parquet", **about):
     wanted = Settings(**about)
     valued = value_files(wanted)
     write_results(Path(f"memory-{out}"), valued)
-    done = value_to_file(Settings(**about, memory="2GB"), Path(f"parts-{out}"))
+    done = value_to_file(Settings(**about, memory="64GB"), Path(f"parts-{out}"))
     return f"memory-{out}", f"parts-{out}", valued, done
 
 
@@ -129,7 +129,7 @@ def test_the_table_is_that_of_the_run_in_memory(about):
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "tsv"])
 def test_files_are_the_same_bytes_however_pieces_are_cut(suffix, monkeypatch):
-    settings = Settings("points", validation="val.parquet", **ALL, memory="2GB")
+    settings = Settings("points", validation="val.parquet", **ALL, memory="64GB")
     found = []
     for chunk, rows in ((1 << 22, 1), (999, 10**6), (1, 99_999)):
         monkeypatch.setattr(table_file, "CHUNK", chunk)
@@ -166,7 +166,7 @@ def test_arrays_are_mapped():
     np.save("x-labels.npy", np.zeros(3))
     about["label"] = "x-labels.npy"
     check_refused(
-        lambda: value_to_file(Settings(**about, memory="2GB"), Path("o.csv")), "1500 rows"
+        lambda: value_to_file(Settings(**about, memory="64GB"), Path("o.csv")), "1500 rows"
     )
 
 
@@ -210,7 +210,7 @@ def test_ids_that_are_not_distinct_are_told():
     names[1400] = names[1401] = names[7]
     table = table.set_column(table.column_names.index("name"), "name", pa.array(names))
     pq.write_table(table, "twice.parquet")
-    about = {"validation": "val.parquet", "memory": "2GB", **ALL}
+    about = {"validation": "val.parquet", "memory": "64GB", **ALL}
     done = value_to_file(Settings("twice.parquet", **about), Path("o.parquet"))
     told = [hint for hint in done.hints if "distinct" in hint]
     assert told == [
@@ -272,7 +272,7 @@ COMMAND = ("value", "points", "--validation", "val.parquet", "--id", "name", "--
     ],
 )
 def test_what_needs_the_whole_table_is_refused(about, words):
-    given = {"file": "points", "validation": "val.parquet", "memory": "1GB"} | about
+    given = {"file": "points", "validation": "val.parquet", "memory": "64GB"} | about
     check_refused(lambda: Settings(**given), *words)
 
 
@@ -298,7 +298,7 @@ def test_missing_ids_and_labels_without_a_partner_are_refused():
     names = [None if row == 555 else f"p{row}" for row in range(600)]
     spoiled = table.set_column(table.column_names.index("name"), "name", pa.array(names))
     pq.write_table(spoiled, "bad.parquet")
-    about = {"validation": "val.parquet", "memory": "2GB", **ALL}
+    about = {"validation": "val.parquet", "memory": "64GB", **ALL}
     check_refused(
         lambda: value_to_file(Settings("bad.parquet", **about), Path("o.csv")),
         "bad.parquet has missing ids in row 555",

