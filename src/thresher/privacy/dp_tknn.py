@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_flag, check_text
+from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_text
 from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, semivalue_name
@@ -136,7 +136,7 @@ def dp_tknn_shapley(
         Game(X_val, y_val, radius, metric, classes, task, bounds, empty), budget,
         check_adjacency(adjacency), "point" if owners is None else "owner", semivalue,
         check_points_per_owner(points_per_owner, owners=owners is not None),
-        None if points is None else check_count(option("points"), points),
+        None if points is None else check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
     validation, design = setting.validation, design_release(mechanism, setting)
     _check_foretold(design, anyway=anyway)

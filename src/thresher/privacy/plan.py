@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count
+from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation
 from thresher.privacy.accountants import Budget, check_adjacency
@@ -120,7 +120,7 @@ def plan_release(
         Game(X_val, y_val, radius, metric, classes, task, bounds, empty), Budget(epsilon, delta),
         check_adjacency(adjacency), "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
-        points=check_count(option("points"), points),
+        points=check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
     _check_rows("a plan", setting.validation)
     public = setting.public()

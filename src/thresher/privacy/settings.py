@@ -43,7 +43,7 @@ def release_setting(
     }  # fmt: skip
     if check_task(game.task) == REGRESSION:
         return _of_targets(game, rest)
-    if (game.bounds, game.empty) != (None, None):
+    if game.bounds is not None or game.empty is not None:
         raise InputError("bounds and empty go with task='regression'")
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
