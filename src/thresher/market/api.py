@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from thresher.market import members, planning, schemas, tasks, uploads
+from thresher.market.callers import Actor, Closed, InMarket, MaybeActor, Operator
 from thresher.market.export import export
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
@@ -26,46 +25,7 @@ from thresher.market.terms import Terms
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ErrorOut} for status in (401, 403, 404, 409, 413, 422, 429)
 }
-router = APIRouter(prefix="/api", responses=ERRORS)
-
-
-def market_of(request: Request) -> Market:
-    """The market that this server serves."""
-    market: Market = request.app.state.market
-    return market
-
-
-InMarket = Annotated[Market, Depends(market_of)]
-
-
-def token_of(request: Request) -> str | None:
-    """The token in the header of a request."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind.lower() == "bearer" else None
-
-
-def actor_of(request: Request, market: InMarket) -> Member:
-    """The member who asks."""
-    with market.database.reading() as session:
-        return members.authenticate(session, token_of(request))
-
-
-def maybe_actor_of(request: Request, market: InMarket) -> Member | None:
-    """The member who asks, if it says so."""
-    return actor_of(request, market) if token_of(request) else None
-
-
-Actor = Annotated[Member, Depends(actor_of)]
-MaybeActor = Annotated[Member | None, Depends(maybe_actor_of)]
-
-
-def operator_of(actor: Actor) -> Member:
-    """The member who asks, an operator."""
-    members.require_role(actor, "operator")
-    return actor
-
-
-Operator = Annotated[Member, Depends(operator_of)]
+router = APIRouter(prefix="/api", responses=ERRORS, route_class=Closed)
 
 
 @router.get("/me")
@@ -224,15 +184,12 @@ async def add_upload(
     content, kind = await request.body(), kind_of(request)
 
     def take() -> schemas.UploadOut:
-        with market.database.reading() as session:
-            question = tasks.question_of(tasks.seen(session, actor, task))
-        with market.database.writing() as session:
-            return upload_out(
-                uploads.take(
-                    session, actor, task, content=content, kind=kind, salt=read_salt(salt),
-                    question=question, sign=market.sign, replaces=replaces,
-                )
-            )  # fmt: skip
+        return upload_out(
+            uploads.hand_in(
+                market, actor, task, content=content, kind=kind, salt=read_salt(salt),
+                replaces=replaces,
+            )
+        )  # fmt: skip
 
     return await run_in_threadpool(take)
 
@@ -324,14 +281,6 @@ def read_salt(text: str) -> bytes:
     if len(salt) != SALT_BYTES:
         raise unusable(f"X-Salt must be {SALT_BYTES} random bytes in base64")
     return salt
-
-
-def finite(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of JSON: None where a number is not finite."""
-    return {
-        name: None if isinstance(entry, float) and not math.isfinite(entry) else entry
-        for name, entry in document.items()
-    }
 
 
 def _outcome(market: Market, actor: Member, task: str) -> Outcome:

@@ -6,16 +6,16 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 from sqlalchemy import func, select, text
 
-from thresher.market import api
+from thresher.market.callers import Closed, InMarket, Operator
 from thresher.market.refusals import Refusal
 from thresher.market.tables import Job, Task
 from thresher.privacy.ledger import Ledger
 
-router = APIRouter()
+router = APIRouter(route_class=Closed)
 
 
 @router.get("/health")
-def health(market: api.InMarket) -> dict[str, str]:
+def health(market: InMarket) -> dict[str, str]:
     """Whether the database answers and the ledger is there."""
     with market.database.reading() as session:
         session.execute(text("select 1"))
@@ -25,7 +25,7 @@ def health(market: api.InMarket) -> dict[str, str]:
 
 
 @router.get("/metrics")
-def metrics(market: api.InMarket, _: api.Operator) -> PlainTextResponse:
+def metrics(market: InMarket, _: Operator) -> PlainTextResponse:
     """Tasks by state, jobs that wait, and what is left of the budget."""
     with market.database.reading() as session:
         states = session.execute(select(Task.state, func.count()).group_by(Task.state)).all()

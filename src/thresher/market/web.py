@@ -21,6 +21,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from thresher.market import api, members, planning, schemas, tasks, uploads
+from thresher.market.callers import InMarket
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
 from thresher.market.receipts import new_salt
@@ -48,7 +49,7 @@ def mark_of(token: str) -> str:
     return hmac.new(token.encode(), b"thresher.market form", hashlib.sha256).hexdigest()
 
 
-def reader_of(request: Request, market: api.InMarket) -> Member | None:
+def reader_of(request: Request, market: InMarket) -> Member | None:
     """The member whose cookie this is, if it is one."""
     token = request.cookies.get(COOKIE)
     if token is None:
@@ -87,7 +88,7 @@ def static(name: str) -> Response:
 
 
 @router.get("/")
-def home(request: Request, reader: Reader, market: api.InMarket) -> HTMLResponse:
+def home(request: Request, reader: Reader, market: InMarket) -> HTMLResponse:
     """The tasks, or how to log in."""
     if reader is None:
         return page(request, None, "login.html.jinja")
@@ -97,7 +98,7 @@ def home(request: Request, reader: Reader, market: api.InMarket) -> HTMLResponse
 
 @router.post("/login")
 def log_in(
-    request: Request, market: api.InMarket, token: Annotated[str, Form(max_length=200)]
+    request: Request, market: InMarket, token: Annotated[str, Form(max_length=200)]
 ) -> Response:
     """Remember the token in a cookie that no script can read."""
     token = token.strip()
@@ -120,7 +121,7 @@ def log_out(_: Writer) -> Response:
 
 @router.post("/join")
 def join(
-    request: Request, market: api.InMarket, reader: Reader,
+    request: Request, market: InMarket, reader: Reader,
     code: Annotated[str, Form(max_length=200)], name: Annotated[str, Form(max_length=100)] = "",
     mark: Annotated[str, Form(alias=MARK)] = "",
 ) -> Response:  # fmt: skip
@@ -155,7 +156,7 @@ def new(request: Request, reader: Reader) -> Response:
 
 @router.post("/new")
 def make(
-    request: Request, market: api.InMarket, writer: Writer, validation: UploadFile,
+    request: Request, market: InMarket, writer: Writer, validation: UploadFile,
     title: Annotated[str, Form()], label: Annotated[str, Form()], pot: Annotated[float, Form()],
     epsilon: Annotated[float, Form()], delta: Annotated[float, Form()],
     rows_per_owner: Annotated[int, Form()], owners: Annotated[int, Form()],
@@ -176,7 +177,7 @@ def make(
 
 
 @router.get("/tasks/{task}")
-def show(request: Request, task: str, reader: Reader, market: api.InMarket) -> Response:
+def show(request: Request, task: str, reader: Reader, market: InMarket) -> Response:
     """One task, with what its reader can do there."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -185,20 +186,16 @@ def show(request: Request, task: str, reader: Reader, market: api.InMarket) -> R
 
 @router.post("/tasks/{task}/uploads")
 def upload(
-    request: Request, task: str, writer: Writer, market: api.InMarket, rows: UploadFile
+    request: Request, task: str, writer: Writer, market: InMarket, rows: UploadFile
 ) -> Response:
     """Hand in rows; the receipt and its salt are shown once."""
     import json
 
     salt = new_salt()
     try:
-        with market.database.reading() as session:
-            question = tasks.question_of(tasks.seen(session, writer, task))
-        with market.database.writing() as session:
-            made = uploads.take(
-                session, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt,
-                question=question, sign=market.sign,
-            )  # fmt: skip
+        made = uploads.hand_in(
+            market, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt
+        )
     except Refusal as refused:
         return _task_page(request, market, writer, task, refused)
     receipt = json.dumps(made.receipt | {"salt": salt.hex()}, indent=1)
@@ -210,7 +207,7 @@ def upload(
 
 
 @router.post("/tasks/{task}/{action}")
-def act(request: Request, task: str, action: str, writer: Writer, market: api.InMarket) -> Response:
+def act(request: Request, task: str, action: str, writer: Writer, market: InMarket) -> Response:
     """Publish, close, or invite an owner."""
     known: dict[str, Callable[..., Any]] = {
         "publish": tasks.publish, "close": tasks.close, "invitations": tasks.invite,
@@ -233,7 +230,7 @@ def act(request: Request, task: str, action: str, writer: Writer, market: api.In
 
 @router.post("/tasks/{task}/uploads/{upload}/withdraw")
 def withdraw(
-    request: Request, task: str, upload: str, writer: Writer, market: api.InMarket
+    request: Request, task: str, upload: str, writer: Writer, market: InMarket
 ) -> Response:
     """Take rows back."""
     try:
@@ -245,7 +242,7 @@ def withdraw(
 
 
 @router.get("/tasks/{task}/{what}")
-def public_part(task: str, what: str, reader: Reader, market: api.InMarket) -> Response:
+def public_part(task: str, what: str, reader: Reader, market: InMarket) -> Response:
     """The report, the release or the validation set of a task."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -261,7 +258,7 @@ def public_part(task: str, what: str, reader: Reader, market: api.InMarket) -> R
 
 
 @router.get("/members")
-def list_members(request: Request, reader: Reader, market: api.InMarket) -> Response:
+def list_members(request: Request, reader: Reader, market: InMarket) -> Response:
     """All members, for the operator."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -271,7 +268,7 @@ def list_members(request: Request, reader: Reader, market: api.InMarket) -> Resp
 
 @router.post("/members")
 def add_member(
-    request: Request, writer: Writer, market: api.InMarket, role: Annotated[str, Form()],
+    request: Request, writer: Writer, market: InMarket, role: Annotated[str, Form()],
     name: Annotated[str, Form(max_length=100)],
 ) -> Response:  # fmt: skip
     """Add a member; the token is shown once."""
@@ -286,7 +283,7 @@ def add_member(
 
 @router.post("/members/{member}")
 def change_member(
-    member: str, writer: Writer, market: api.InMarket, suspended: Annotated[str, Form()]
+    member: str, writer: Writer, market: InMarket, suspended: Annotated[str, Form()]
 ) -> Response:
     """Suspend a member, or let it in again."""
     members.require_role(writer, "operator")
@@ -296,7 +293,7 @@ def change_member(
 
 
 @router.get("/audit")
-def audit(request: Request, reader: Reader, market: api.InMarket) -> Response:
+def audit(request: Request, reader: Reader, market: InMarket) -> Response:
     """The ledger, for auditors."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -310,7 +307,7 @@ def audit(request: Request, reader: Reader, market: api.InMarket) -> Response:
 
 
 @router.get("/export")
-def get_export(reader: Reader, market: api.InMarket) -> Any:
+def get_export(reader: Reader, market: InMarket) -> Any:
     """The public export, for auditors."""
     if reader is None:
         return RedirectResponse("/", 303)
