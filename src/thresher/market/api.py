@@ -324,5 +324,6 @@ def upload_out(upload: Upload) -> schemas.UploadOut:
     """What the owner sees of an upload."""
     return schemas.UploadOut(
         id=upload.id, time=upload.received, rows=upload.rows,
-        withdrawn=upload.withdrawn is not None, receipt=upload.receipt,
+        withdrawn=upload.withdrawn is not None, kept=upload.content is not None,
+        receipt=upload.receipt,
     )  # fmt: skip

@@ -128,6 +128,7 @@ class UploadOut(BaseModel):
     time: datetime
     rows: int
     withdrawn: bool
+    kept: bool
     receipt: dict[str, Any]
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from thresher.market.market import Market
+from thresher.market.members import require_role
 from thresher.market.receipts import commitment_of
 from thresher.market.refusals import Refusal, too_late, unknown
 from thresher.market.tables import Member, Task, Upload
@@ -109,6 +110,7 @@ def _withdraw(upload: Upload) -> None:
 def delete_rows(session: Session, owner: Member, task_id: str) -> int:
     """Delete the owner's rows of a task that has ended; what was paid stays as it is."""
     task = seen(session, owner, task_id, change=True)
+    require_role(owner, "owner")
     if task.state in {"open", "closing"}:
         raise too_late("rows are deleted after the task has ended; before, withdraw them")
     count = 0

@@ -16,12 +16,14 @@ from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
+from fastapi.routing import APIRoute
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from thresher.market import api, members, planning, schemas, tasks, uploads
-from thresher.market.callers import InMarket
+from thresher.market.callers import InMarket, market_of
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
 from thresher.market.receipts import new_salt
@@ -31,6 +33,7 @@ from thresher.market.terms import Terms
 from thresher.market.times import now
 from thresher.privacy.ledger import Ledger
 
+OPEN = frozenset({"/login", "/join"})  # forms for those who have no token yet
 COOKIE, MARK = "thresher_token", "csrf"
 STATES = {
     "draft": "A draft, which only its buyer sees", "open": "Open", "closing": "Being settled",
@@ -41,7 +44,6 @@ REPORT_POLICY = (  # the page of a release has a policy of its own, by digests
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 KEEP = "Keep it where others cannot read it: it is shown this once, and lets anyone act as you."
-router = APIRouter(include_in_schema=False)
 
 
 def mark_of(token: str) -> str:
@@ -62,6 +64,26 @@ def reader_of(request: Request, market: InMarket) -> Member | None:
 
 
 Reader = Annotated[Member | None, Depends(reader_of)]
+
+
+class Page(APIRoute):
+    """A route that reads a form only of those who are logged in, unless it is in `OPEN`."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """What answers a request."""
+        handle = super().get_route_handler()
+        if "POST" not in (self.methods or ()) or self.path in OPEN:
+            return handle
+
+        async def handle_member(request: Request) -> Any:
+            if await run_in_threadpool(reader_of, request, market_of(request)) is None:
+                raise Refusal(401, "no_token", "log in first")
+            return await handle(request)
+
+        return handle_member
+
+
+router = APIRouter(include_in_schema=False, route_class=Page)
 
 
 def writer_of(
@@ -163,6 +185,7 @@ def make(
     closes: Annotated[datetime, Form()],
 ) -> Response:  # fmt: skip
     """Make a draft of what the form says."""
+    members.require_role(writer, "buyer")
     try:
         terms = Terms(label, round(100 * pot), epsilon, delta, rows_per_owner, owners)
         utc = closes.replace(tzinfo=UTC) if closes.tzinfo is None else closes
@@ -208,9 +231,10 @@ def upload(
 
 @router.post("/tasks/{task}/{action}")
 def act(request: Request, task: str, action: str, writer: Writer, market: InMarket) -> Response:
-    """Publish, close, or invite an owner."""
+    """Publish, close, invite an owner, or delete the own rows."""
     known: dict[str, Callable[..., Any]] = {
         "publish": tasks.publish, "close": tasks.close, "invitations": tasks.invite,
+        "delete": uploads.delete_rows,
     }  # fmt: skip
     if action not in known:
         raise Refusal(404, "not_found", "there is no such page")
@@ -239,6 +263,17 @@ def withdraw(
     except Refusal as refused:
         return _task_page(request, market, writer, task, refused)
     return RedirectResponse(f"/tasks/{task}", 303)
+
+
+@router.get("/tasks/{task}/uploads/{upload}")
+def download(task: str, upload: str, reader: Reader, market: InMarket) -> Response:
+    """Rows as they were handed in."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    found = api.get_upload(task, upload, market, reader)
+    kind = KINDS[str(found.media_type)]
+    found.headers["Content-Disposition"] = f'attachment; filename="rows-{upload}.{kind}"'
+    return found
 
 
 @router.get("/tasks/{task}/{what}")
@@ -387,6 +422,7 @@ def _task_page(
         line=None if line is None else line.line, uploads=mine,
         plan=schemas.PlanOut(**planning.plan(tasks.question_of(task))) if planned else None,
         can_upload=joined and task.state == "open" and task.opens <= now() < task.closes,
+        can_delete=task.state in tasks.ENDED and any(upload.kept for upload in mine),
         has_release=outcome is not None, has_validation=task.validation is not None,
         problem=None if refused is None else refused.message,
         status=200 if refused is None else refused.status,
