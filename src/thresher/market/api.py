@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from thresher.market import members, planning, schemas, tasks, uploads
 from thresher.market.callers import Actor, Closed, InMarket, MaybeActor, Operator
+from thresher.market.examples import EXPORT, FILE_IN, FILES, PAYOUT, RELEASE, given
 from thresher.market.export import export
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
@@ -23,7 +24,8 @@ from thresher.market.tables import Line, Member, Outcome, Task, Upload
 from thresher.market.terms import Terms
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.ErrorOut} for status in (401, 403, 404, 409, 413, 422, 429)
+    status: {"model": schemas.ErrorOut}
+    for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
 }
 router = APIRouter(prefix="/api", responses=ERRORS, route_class=Closed)
 
@@ -35,9 +37,9 @@ def me(actor: Actor) -> schemas.MemberOut:
 
 
 @router.get("/key")
-def key(market: InMarket) -> dict[str, str]:
+def key(market: InMarket) -> schemas.KeyOut:
     """The public key that checks receipts."""
-    return {"key": market.key.public_key().public_bytes_raw().hex()}
+    return schemas.KeyOut(key=market.key.public_key().public_bytes_raw().hex())
 
 
 @router.post("/members", status_code=201)
@@ -107,7 +109,7 @@ def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
         return task_out(session, tasks.seen(session, actor, task))
 
 
-@router.put("/tasks/{task}/validation")
+@router.put("/tasks/{task}/validation", openapi_extra=FILE_IN)
 async def put_validation(
     task: str, request: Request, market: InMarket, actor: Actor
 ) -> schemas.TaskOut:
@@ -121,7 +123,9 @@ async def put_validation(
     return await run_in_threadpool(put)
 
 
-@router.get("/tasks/{task}/validation")
+@router.get(
+    "/tasks/{task}/validation", responses={200: {"content": FILES}}, response_class=Response
+)
 def get_validation(task: str, market: InMarket, actor: Actor) -> Response:
     """The validation set, which is public."""
     with market.database.reading() as session:
@@ -175,7 +179,7 @@ def list_uploads(task: str, market: InMarket, actor: Actor) -> list[schemas.Uplo
         return [upload_out(each) for each in uploads.listed(session, actor, task)]
 
 
-@router.post("/tasks/{task}/uploads", status_code=201)
+@router.post("/tasks/{task}/uploads", status_code=201, openapi_extra=FILE_IN)
 async def add_upload(
     task: str, request: Request, market: InMarket, actor: Actor,
     salt: Annotated[str, Header(alias="X-Salt")], replaces: str | None = None,
@@ -194,7 +198,9 @@ async def add_upload(
     return await run_in_threadpool(take)
 
 
-@router.get("/tasks/{task}/uploads/{upload}")
+@router.get(
+    "/tasks/{task}/uploads/{upload}", responses={200: {"content": FILES}}, response_class=Response
+)
 def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
     """Rows as I handed them in (owner)."""
     with market.database.reading() as session:
@@ -213,25 +219,28 @@ def withdraw(task: str, upload: str, market: InMarket, actor: Actor) -> Response
 
 
 @router.delete("/tasks/{task}/rows")
-def delete_rows(task: str, market: InMarket, actor: Actor) -> dict[str, int]:
+def delete_rows(task: str, market: InMarket, actor: Actor) -> schemas.DeletedOut:
     """Delete my rows of a task that has ended (owner)."""
     with market.database.writing() as session:
-        return {"deleted": uploads.delete_rows(session, actor, task)}
+        return schemas.DeletedOut(deleted=uploads.delete_rows(session, actor, task))
 
 
-@router.get("/tasks/{task}/release")
+@router.get("/tasks/{task}/release", responses=given(RELEASE), response_class=Response)
 def get_release(task: str, market: InMarket, actor: Actor) -> Response:
     """The release: noisy table, prices, record."""
     return Response(_outcome(market, actor, task).release, media_type="application/json")
 
 
-@router.get("/tasks/{task}/payout")
+@router.get("/tasks/{task}/payout", responses=given(PAYOUT))
 def get_payout(task: str, market: InMarket, actor: Actor) -> dict[str, Any]:
     """The public part of the pay."""
     return _outcome(market, actor, task).public
 
 
-@router.get("/tasks/{task}/report")
+@router.get(
+    "/tasks/{task}/report", response_class=HTMLResponse,
+    responses=given("<!doctype html>...", "text/html"),
+)  # fmt: skip
 def get_report(task: str, market: InMarket, actor: Actor) -> HTMLResponse:
     """A page that shows the release."""
     return HTMLResponse(_outcome(market, actor, task).page)
@@ -252,7 +261,7 @@ def get_statement_of(
     return _statement(market, actor, task, owner)
 
 
-@router.get("/export")
+@router.get("/export", responses=given(EXPORT))
 def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
     """Everything public about the market (auditor)."""
     members.require_role(actor, "auditor", "operator")
