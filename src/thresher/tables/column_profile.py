@@ -24,7 +24,7 @@ FEW = 20  # different texts are categories, however few rows there are
 LONG = 40  # characters: cells that are longer in the mean are prose
 PROSE = "sentences"
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
-PICTURED = "names of pictures: --image shows them in the report"
+PICTURED = "names of pictures, which the report can show"
 SPACED = 3  # words of a cell, in the mean: the same
 
 
