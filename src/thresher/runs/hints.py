@@ -13,7 +13,7 @@ from thresher.errors import option
 from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
-from thresher.tables.column_profile import profile
+from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.ids import why_ids
@@ -195,13 +195,18 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
     for each in encoder.features:
         if each.kind == "categorical" and each.name not in settings.categorical:
             seen = profile(each.name, points.features.column(each.name), points.cells)
-            options = " ".join(option(key, entry) for key, entry in seen.fix.items())
-            if options:
-                found.append(
-                    f"column {each.name!r} is used as categories, but looks like {seen.kind}s: "
-                    f"read it by {options}"
-                )
+            if seen.fix:
+                found.append(category_hint(seen))
     return found
+
+
+def category_hint(column: Profile) -> str:
+    """That a column of categories looks like numbers or dates, and the way out."""
+    options = " ".join(option(key, entry) for key, entry in column.fix.items())
+    return (
+        f"column {column.name!r} is used as categories, but looks like {column.kind}s: read it by "
+        f"{options}"
+    )
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:
