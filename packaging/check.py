@@ -95,23 +95,17 @@ def found_pythons():
 
 
 def run(*command, **options):
-    subprocess.run([str(word) for word in command], check=True, **options)
+    """Run a command; uv must not see the overrides that pyproject.toml has for tests."""
+    settings = {**os.environ, "UV_NO_CONFIG": "1"}
+    subprocess.run([str(word) for word in command], check=True, env=settings, **options)
 
 
 def build(folder):
     """The sdist and the wheel, made by `python -m build`, and uv."""
     tools = folder / "building" / "bin"
     run(sys.executable, "-m", "venv", tools.parent)
-    run(
-        tools / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "build",
-        "uv",
-    )
+    pip = [tools / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "build", "uv")
     dist = folder / "dist"
     run(tools / "python", "-m", "build", "--outdir", dist, ROOT, stdout=subprocess.DEVNULL)
     (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
@@ -123,7 +117,7 @@ def install(uv, python, package, extra, dependencies):
     needs = Path(python).parent.parent / "needs.txt"
     resolution = "lowest-direct" if dependencies == "oldest" else "highest"
     run(
-        uv, "--no-config", "pip", "compile", ROOT / "pyproject.toml", "--quiet", "--python", python, "--upgrade",
+        uv, "pip", "compile", ROOT / "pyproject.toml", "--quiet", "--python", python, "--upgrade",
         "--resolution", resolution, "--only-binary", ":all:", "--no-emit-package", "thresher",
         "--output-file", needs, *(["--extra", extra] if extra else []), stdout=subprocess.DEVNULL,
     )  # fmt: skip
