@@ -10,7 +10,7 @@ import contextlib
 import math
 import numbers
 from collections.abc import Iterable, Mapping, MappingView, Sequence, Set
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,12 @@ def check_ordered(name: str, entries: object) -> None:
         raise InputError(f"{name} must be a list or an array, got {kind}: use a list of entries")
     if isinstance(entries, Set):
         raise InputError(f"{name} must have an order, and a {kind} has none: use a list")
+
+
+class DaskCollection(Protocol):
+    """An array or a frame of Dask, for type checkers: what `is_dask` finds."""
+
+    def __dask_graph__(self) -> Any: ...
 
 
 def is_dask(table: Any) -> bool:

@@ -62,10 +62,10 @@ class Settings:
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, scaling, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
-    method, trees, folds, radius, metric, kernel, rings, semivalue, mean, k, utility, error,
-    evaluations
-        How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
-        "auto" is the one that `suggest_radius` suggests.
+    method, trees, folds, semivalue, mean, k, utility, error, evaluations
+        How points are valued. The method "auto" is what `thresher.runs.choice` chooses.
+    radius, metric, kernel, rings
+        What near means. The radius "auto" is the one that `suggest_radius` suggests.
     players
         "points", or "owners": then each owner has one value, by the game among owners.
     memory
