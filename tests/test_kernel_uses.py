@@ -98,3 +98,24 @@ def test_appraise_reads_a_price_list_with_rings(tmp_path):
     found = appraise_files(write_csv(tmp_path / "t.csv", X, y), tmp_path / "prices.json")
     np.testing.assert_allclose(found.values, prices.values(X, names), atol=1e-9)
     assert found.record["kernel"] == "epanechnikov"
+
+
+def test_the_command_releases_a_kernel_and_appraises_by_it(tmp_path):
+    X, y, V, y_val = problem(points=300)
+    points, val = write_csv(tmp_path / "p.csv", X, y), write_csv(tmp_path / "v.csv", V, y_val)
+    ledger, prices = tmp_path / "ledger.db", tmp_path / "prices.json"
+    th.Ledger.create(ledger, epsilon=2, delta=1e-5)
+    budget = ["--epsilon", 2, "--delta", 1e-5, "--ledger", ledger, "--out-prices", prices]
+    about = ["--kernel", "gaussian", "--rings", 3, "--metric", "euclidean", "--radius", "auto"]
+    done = thresher("release", points, "--validation", val, *budget, *about)
+    assert done.returncode == 0, done.stderr
+    listed = th.PriceList.load(prices)
+    reach = th.suggest_radius(
+        V, [f"c{each}" for each in y_val], metric="euclidean", kernel="gaussian", rings=3
+    )
+    assert (listed.kernel.name, len(listed.kernel.edges)) == ("gaussian", 3)
+    assert listed.radius == float(reach)
+    done = thresher("appraise", points, "--prices", prices, "--out", tmp_path / "worth.csv")
+    assert done.returncode == 0, done.stderr
+    found = np.loadtxt(tmp_path / "worth.csv", delimiter=",", skiprows=1, usecols=-1, dtype=str)
+    assert len(found) == 300
