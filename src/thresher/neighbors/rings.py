@@ -203,6 +203,12 @@ class RingBlock:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         self.codes[rows, np.arange(len(rows))] = 0
 
+    def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> RingBlock:
+        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        codes = np.empty_like(self.codes)
+        codes[rows] = self.codes
+        return replace(self, codes=codes)
+
     def some(self, lo: int, hi: int, points: int) -> Codes:
         """The codes of all points, and of some validation points of the block."""
         del points
