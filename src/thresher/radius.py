@@ -192,9 +192,8 @@ def judge_radius(
     table = _Distances(_thin(validation, most))
     radii = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
-    if kernel != BOX:
-        tried = tried[tried > 0]
-        radii = radii[radii > 0]
+    if kernel != BOX:  # rings have a width; where all rows are equal any will do
+        tried, radii = (each[each > 0] if each.any() else np.ones(1) for each in (tried, radii))
     if targets is None:
         accuracy, coverage, detection = _curves(table, tried, kernel, rings)
     else:
