@@ -168,9 +168,9 @@ def _values(subject: Subject, listed: Indices, pairs: NearPairs) -> Floats:
     data, about = subject.data, subject.valuation.params
     classes = Classes(tuple(range(len(subject.classes))))
     validation = Validation(data.rows_val, data.codes_val, classes, check_metric(subject.metric))
-    semivalue = check_semivalue(about.get("semivalue", "shapley"))
+    semivalue = check_semivalue(about.get("semivalue", "shapley"), calibrated=True)
     prices = PriceList.of_counts(
-        validation, subject.radius, (pairs.counts[0], pairs.counts[1]), semivalue
+        validation, subject.radius, pairs.counts, semivalue, subject.kernel
     )
     scale = len(validation) if about.get("mean") else 1
     return Worth.of(prices, Points(data.rows.some(listed), data.codes[listed])).values / scale
