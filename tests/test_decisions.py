@@ -116,7 +116,7 @@ def test_decisions_stand_alone(points, option):
 def test_without_a_decision_nothing_is_done(points):
     done = thresher("clean", "a.csv", "--out", "b.csv")
     assert (
-        "nothing to do: say which rows by --decisions, --drop, --relabel or --correct"
+        "nothing to do: say which rows with --decisions, --drop, --relabel or --correct"
         in done.stderr
     )
     assert not Path("b.csv").exists()

@@ -58,12 +58,12 @@ def _way_out(points: Columns, name: str, near: str) -> str:
     role = role_of(points, name)
     if role is not None:
         return (
-            f"it seems to hold {role}s, so name it by {option(role, name)}, or leave it out by "
+            f"it seems to hold {role}s, so name it with {option(role, name)}, or leave it out by "
             f"{option('ignore', [name])}"
         )
     if near:
-        return f"name both alike, or leave it out by {option('ignore', [name])}"
+        return f"name both alike, or leave it out with {option('ignore', [name])}"
     return (
-        f"leave it out by {option('ignore', [name])}, or name it by {option('id', name)} or "
+        f"leave it out with {option('ignore', [name])}, or name it with {option('id', name)} or "
         f"{option('owner', name)}"
     )

@@ -137,7 +137,7 @@ def choose_columns(
     chosen = [*names, *([] if text is None else [text])]
     if not chosen:
         raise InputError(
-            f"{table.name} has no columns left as features: name some by {option('features')}"
+            f"{table.name} has no columns left as features: name some with {option('features')}"
         )
     return Columns(
         labels=labels,
