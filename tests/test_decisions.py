@@ -154,6 +154,10 @@ def test_the_next_step_is_told_whatever_was_found():
     assert steps(report=None, inspect=1) == [
         "no label is clearly wrong, but 1 row is worth a look in v.csv"
     ]
+    assert steps(None, None, relabel=3) == [
+        "to keep this and review the rows: thresher value a.csv --label kind --out values.parquet "
+        "--report report.html"
+    ]
     assert steps(keep=5) == ["no label stands out as wrong: nothing needs to be changed"]
 
 
