@@ -153,7 +153,7 @@ def plan_design(design: Design, public: Public, n: int) -> Plan:
 
 def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
-    _check_rows(f"to judge a release with {option('points')}, it", design.setting.validation)
+    _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
     usual = _usual_table(design, points)
     if is_hidden(design.record, usual):
         share = math.sqrt(over_noise(design.record, usual))

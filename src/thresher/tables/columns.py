@@ -294,7 +294,7 @@ def _feature_names(
             place = table.data.column_names.index("") + 1
             raise InputError(
                 f"{table.name} has no name for column {place}, maybe an index that was written "
-                f"with it: name the {option('features')}, or leave it out by "
+                f"with it: name the {option('features')}, or leave it out with "
                 f"{option('ignore', [''])}"
             )
         return names

@@ -124,7 +124,7 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
         what, them = ("column", "it") if len(names) == 1 else ("columns", "them")
         listed, rest = ", ".join(map(repr, names[:5])), "" if len(names) <= 5 else ",..."
         raise InputError(
-            f"only the {where} the {what} {listed}{rest}: leave {them} out by "
+            f"only the {where} the {what} {listed}{rest}: leave {them} out with "
             f"{option('ignore', names[:5])}{rest}"
         )
     for name in X_val.column_names:
