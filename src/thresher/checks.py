@@ -52,11 +52,13 @@ def check_metric(metric: object) -> Metric:
     return check_choice("metric", metric, get_args(Metric))  # type: ignore[return-value]
 
 
-def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """`value` as an int, if it is a whole number of at least `least`."""
+def check_count(name: str, value: object, *, least: int = 1, most: int | None = None) -> int:
+    """`value` as an int, if it is a whole number of at least `least`, and at most `most`."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+    if most is not None and int(value) > most:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be an integer <= {most}, got {value!r}")
     return int(value)  # type: ignore[call-overload]
 
 

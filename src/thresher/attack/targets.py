@@ -19,6 +19,7 @@ from thresher.attack.oracles import (
     NoisyOracle,
     Oracle,
     RankOracle,
+    RingTables,
     TargetTables,
 )
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
@@ -26,11 +27,13 @@ from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import check_labels
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.ring_setting import RingSetting
+from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.regression import CLASSES
 
 
@@ -124,17 +127,23 @@ class DPTKNN:
     task: str = CLASSES
     bounds: tuple[float, float] | None = None
     empty: float | None = None
+    kernel: Any = BOX
+    rings: int = RINGS
 
     def oracle(self, data: Data, seed: int) -> Oracle:
         """The mechanism fitted to the validation set, which has all classes if none are given."""
         game = Game(
             data.X_val, data.y_val, self.radius, self.metric, data.classes, self.task,
-            self.bounds, self.empty,
+            self.bounds, self.empty, self.kernel, self.rings,
         )  # fmt: skip
         setting = release_setting(game, Budget(self.epsilon, self.delta), "add-remove")
         if self.task == CLASSES:
             points = check_points(data.X, data.y, setting.validation)
-            tables: Any = NearTables.of(points, setting.validation, setting.radius)
+            tables: Any = (
+                RingTables.of(points, setting.validation, setting.kernel)
+                if isinstance(setting, RingSetting) and setting.kernel
+                else NearTables.of(points, setting.validation, setting.radius)
+            )
         else:
             points = read_points(data.X, data.y, setting.validation).points
             tables = TargetTables.of(points, setting.validation, setting.radius)
