@@ -60,6 +60,16 @@ class Table:
         are near no more than that.
     prior
         Whether the public validation set serves as a prior for the counts.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> release = th.dp_tknn_shapley(
+    ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
+    ...     epsilon=1, delta=1e-5, mechanism=Table(bound="certified"), seed=0,
+    ... )
+    >>> release.record["mechanism"]
+    'table'
     """
 
     bound: int | Literal["usual", "certified"] = "usual"
