@@ -23,6 +23,7 @@ from tqdm import tqdm
 import thresher as th
 from thresher.inputs import check_validation
 from thresher.paper.datasets import TABULAR, Shelf
+from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.prior import Prior, Public
 
 HERE = Path(__file__).parent
@@ -48,7 +49,8 @@ def problem(X, y, seed):
 def public_prior(points, y, X_val, y_val):
     """Values at the counts that the validation set alone predicts for so many points."""
     validation = check_validation(X_val, y_val, metric="cosine", classes=[0, 1])
-    prior = Prior(Public.of(validation, 0.5), len(validation), 64)
+    unclipped = Clipping(len(validation), 64, EntryWeights.alike(len(validation)))
+    prior = Prior(Public.of(validation, 0.5), unclipped)
     same, other = np.split(prior.mean * len(points), 2)
     prices = th.PriceList.of_counts(validation, 0.5, (same, other), "shapley")
     return prices.values(points, y)

@@ -60,7 +60,8 @@ def test_the_own_contribution_left_in_the_prices_is_found():
 def test_prices_with_a_sigma_from_the_data_are_found():
     def estimates(self, release):
         posterior = self._prior.posterior(
-            release.ravel() / self.scale, self.sigma / self.scale * (1 + len(self.seen.points))
+            release.ravel() / self.scale,
+            np.tile(self.deviations, 2) / self.scale * (1 + len(self.seen.points)),
         )
         return posterior.mean, posterior.draws(32, np.random.default_rng(0))
 
@@ -88,7 +89,7 @@ def test_noise_with_a_sigma_from_the_data_is_found():
 
 def test_a_bound_from_the_data_is_found():
     def footprint(self, contributions):
-        squares = contributions.squares()
+        squares = self.squares(contributions)
         largest = max(1, int(squares.max(initial=1)))
         return contributions.counts(clipped_weights(squares, largest, self.scale))
 

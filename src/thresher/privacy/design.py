@@ -147,6 +147,11 @@ class Design(Protocol):
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
         """The epsilon of the release at its delta, where data sets differ in one such unit."""
 
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations of the noise: of all numbers, or of each in a row of them."""
+        return np.array(self.record["sigma"] * self.record["scale"])
+
     def noise(self, source: Noise) -> Integers:
         """The noise, drawn before anything is measured."""
 
