@@ -1,4 +1,4 @@
-"""Weights of validation points: what a unit can move (T14), the noise, and the audit."""
+"""Weights of validation points: what a unit can move (T15), the noise, and the audit."""
 
 from __future__ import annotations
 
@@ -99,5 +99,5 @@ def test_weights_that_are_no_exponent_are_refused(weights):
 def test_a_certified_bound_has_no_weights():
     with pytest.raises(InputError, match="weights goes without bound='certified'"):
         Table(bound="certified", weights=0.5)
-    assert EntryWeights.alike(3).record() == {"weights": "none"}
+    assert EntryWeights.alike(3).record()["weights"] == "none"
     assert release(mechanism=Table(bound="certified")).record["weights"] == "none"

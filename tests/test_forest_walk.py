@@ -167,7 +167,7 @@ def test_a_fitted_forest_is_taken_as_it_is(judges, library, small_parts):
         da = pytest.importorskip("dask.array")
         found = th.forest_shapley(da.from_array(rows, (40, 4)), y, *judges, forest=fitted).compute()
     else:
-        memory = None if library is None else "2GB"
+        memory = None if library is None else "64GB"
         found = th.forest_shapley(rows, y, *judges, forest=fitted, memory=memory)
     np.testing.assert_allclose(found.values, wanted.values, atol=1e-12)
     assert found.params["folds"] is None

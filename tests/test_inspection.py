@@ -176,7 +176,7 @@ def test_what_is_refused_in_parts_has_a_line_that_solves_it():
     words = ["value", "a.csv", "--validation", "v.csv", "--memory", "64GB", "--out"]
     refused = command(*words, "my values.csv").exception
     line = refused.__notes__[-1].removeprefix("this line solves them: ")
-    assert line.endswith("--validation v.csv --memory 2GB --out 'my values.csv'")
+    assert line.endswith("--validation v.csv --memory 64GB --out 'my values.csv'")
     assert command(*shlex.split(line)[1:]).exit_code == 0
     put("a.csv", column(str, label=lambda row: "" if row == 5 else label(row)))
     refused = command(*words, "o.csv", "--force").exception

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 
 import pytest
 from market_cases import cluster, join_owners, made_up, market, open_task, terms  # noqa: F401
@@ -17,18 +18,15 @@ from thresher.market.refusals import Refusal
 from thresher.market.settlement import compute, rows_by_owner
 from thresher.market.tables import Job, Line, Outcome, Task, Token, Upload
 from thresher.market.tasks import close, question_of
-from thresher.market.workers import work_once
+from thresher.market.workers import work, work_once
 
 SALT = b"s" * 32
 
 
 def hand_in(market, owner, task, content, **options):  # noqa: F811
-    with market.database.writing() as session:
-        question = question_of(session.get_one(Task, task.id))
-        return uploads.take(
-            session, owner, task.id, content=content, kind="csv", salt=SALT, question=question,
-            sign=market.sign, **options,
-        )  # fmt: skip
+    return uploads.hand_in(
+        market, owner, task.id, content=content, kind="csv", salt=SALT, **options
+    )
 
 
 def test_a_token_is_known_until_it_is_revoked_and_is_not_stored(market):  # noqa: F811
@@ -124,6 +122,22 @@ def test_a_task_closes_once_and_pays_what_the_library_pays(market, monkeypatch):
     assert again.release.table.tolist() == json.loads(outcome.release)["table"]
     with th.Ledger.open(market.ledger_path) as ledger:
         assert len(ledger) == 1
+
+
+def test_a_job_that_fails_does_not_end_the_worker(market, monkeypatch, caplog):  # noqa: F811
+    stop, tries = threading.Event(), []
+
+    def fail(*_):
+        tries.append(1)
+        if len(tries) == 2:
+            stop.set()
+        raise OSError("private row 17 did not fit on the disk")
+
+    monkeypatch.setattr("thresher.market.workers.work_once", fail)
+    work(market, stop, pause=0.001)
+    assert len(tries) == 2
+    assert "OSError" in caplog.text
+    assert "row 17" not in caplog.text
 
 
 def test_a_dead_workers_job_is_taken_up_and_costs_nothing_more(market):  # noqa: F811

@@ -39,6 +39,7 @@ DIFFERENT = {
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
+    "rings": {4: {"dp_tknn_shapley", "plan_release"}},  # each has noise of its own
     "X_val": {
         None: {
             "NeighborCounts",

@@ -134,9 +134,9 @@ def suggest_radius(
     >>> th.suggest_radius(rows, ["a", "a", "b", "b"], metric="euclidean")
     RadiusSuggestion(1, accuracy=1.000, coverage=1.000)
     """
-    if metric == "precomputed":
+    if isinstance(metric, str) and metric == "precomputed":
         raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
-    candidates = check_count("candidates", candidates, least=2)
+    candidates = check_count("candidates", candidates, least=2, most=1_000_000)
     most_points = check_count("most_points", most_points, least=2)
     if check_task(task) == REGRESSION:
         if classes is not None or kernel != BOX:
@@ -192,9 +192,8 @@ def judge_radius(
     table = _Distances(_thin(validation, most))
     radii = _candidates(table, candidates)
     tried = radii if radius is None else np.union1d(radii, [radius])
-    if kernel != BOX:
-        tried = tried[tried > 0]
-        radii = radii[radii > 0]
+    if kernel != BOX:  # rings have a width; where all rows are equal any will do
+        tried, radii = (each[each > 0] if each.any() else np.ones(1) for each in (tried, radii))
     if targets is None:
         accuracy, coverage, detection = _curves(table, tried, kernel, rings)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,7 +43,7 @@ def check_task(task: object) -> str:
 def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
     """Whether targets are numbers; what goes with the other task is refused."""
     if check_task(task) != REGRESSION:
-        if (empty, bounds) != (None, None):
+        if empty is not None or bounds is not None:
             raise InputError(
                 "empty goes with task='regression', and so do bounds: classes have 1/C where "
                 "nobody is near"
@@ -81,7 +82,9 @@ def _kind(y: Any) -> str:
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Two numbers, the lower first."""
-    found = np.asarray(bounds, np.float64) if np.ndim(bounds) == 1 else np.zeros(0)
+    found = np.zeros(0)
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        found = np.asarray(bounds, np.float64)
     if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
         raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
     return float(found[0]), float(found[1])

@@ -6,6 +6,8 @@ least is more than what was claimed, the proof, the code or the noise is wrong.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,6 +20,7 @@ from thresher.attack.subjects import knn_subject, subject_of
 from thresher.attack.trials import Buffered, run_trial
 from thresher.checks import check_count, check_flag
 from thresher.errors import InputError, option
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import noise_source
@@ -35,7 +38,7 @@ def audit_mechanism(
     adjacency: str = "add-remove", runs: int = 20000, canaries: int = 200,
     confidence: float = 0.999, near: int | None = None, k: int | None = None,
     subsample: float | None = None, seed: int | None = None, progress: bool = False,
-    task: str = CLASSES,
+    task: str = CLASSES, kernel: Any = BOX,
 ) -> Audit:  # fmt: skip
     """What many releases of this library's own mechanisms prove about their epsilon.
 
@@ -65,6 +68,8 @@ def audit_mechanism(
         Show a progress bar on standard error.
     task
         As in `dp_tknn_shapley`: "regression" goes with "table".
+    kernel
+        As in `dp_tknn_shapley`: other kernels than the box go with "table".
 
     Returns
     -------
@@ -94,8 +99,9 @@ def audit_mechanism(
     elif k is not None or subsample is not None:
         raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
-        subject = subject_of(mechanism, budget, known, near, canaries, check_task(task))
-    source, random = Buffered(noise_source(seed)), np.random.default_rng(seed)
+        subject = subject_of(mechanism, budget, known, near, canaries, check_task(task), kernel)
+    source = Buffered(noise_source(seed))
+    random = np.random.default_rng(None if seed is None else [seed, 1])  # no number of the noise
     replays = 0 if subject.replayed is None else runs // REPLAY_SHARE
     with progress_bar("audit", 2 * runs + replays, show=progress, unit="runs") as advance:
         found = run_trial(subject.trial, source, runs, random, advance)

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from thresher.attack.trials import Trial
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.cells_mechanism import Cells, CellsDesign
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Design, Setting
+from thresher.privacy.design import Design
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.dp_knn import value_steps as knn_sums
 from thresher.privacy.mechanisms import Mechanism, design_release
@@ -70,17 +71,20 @@ class Bait:
     @classmethod
     def of(
         cls, mechanism: Mechanism, budget: Budget, adjacency: Adjacency, neighborhoods: int,
-        size: int, task: str = CLASSES,
+        size: int, task: str = CLASSES, kernel: Any = BOX,
     ) -> Bait:  # fmt: skip
         """Neighborhoods of so many validation points each, and a canary in every one."""
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
         spots = SPACING * np.arange(neighborhoods)
         rows = (spots[:, None] + _places(size, uneven=_weighs(mechanism))).reshape(-1, 1)
-        setting, (yes, no) = Setting(_validation(rows), RADIUS, budget, adjacency, "point"), LABELS
-        if task != CLASSES:
+        if task == CLASSES:
+            yes, no = LABELS
+            about = Game(rows, [yes] * len(rows), RADIUS, "euclidean", [no, yes], kernel=kernel)
+        else:
             about = Game(rows, np.zeros(len(rows)), RADIUS, "euclidean", None, task, (-1.0, 1.0))
-            setting, (yes, no) = release_setting(about, budget, adjacency), OPPOSED_TARGETS
+            yes, no = OPPOSED_TARGETS
+        setting = release_setting(about, budget, adjacency)
         three = isinstance(mechanism, Paper) and mechanism.counts == "three"
         canaries: Places = [(float(spot), yes) for spot in spots]
         others: list[Places] = [[(NOWHERE if three else spot, no)] for spot, _ in canaries]

@@ -20,8 +20,9 @@ from thresher.inputs import Points, Validation
 from thresher.knn import Recursion
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball
+from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.tiles import pair_table
-from thresher.passes.walk import near_pairs
+from thresher.passes.walk import near_pairs, ring_pairs
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
@@ -89,6 +90,29 @@ class TargetTables:
 
 
 @dataclass(frozen=True)
+class RingTables:
+    """Which ring of each validation point a point is in, and whether it has the label."""
+
+    place: NDArray[np.uint8]  # one row a point, one column a validation point
+    match: NDArray[np.bool_]
+    rings: int
+
+    @classmethod
+    def of(cls, points: Points, validation: Validation, kernel: Kernel) -> RingTables:
+        """By the pair rule."""
+        rings = len(kernel.edges)
+        ball = Ball.around(validation, kernel.radius, "all", kernel.edges)
+        match = points.codes[:, None] == validation.codes
+        return cls(ring_pairs(points, ball, rings), match, rings)
+
+    def priced(self, rows: Rowset, gain: Floats, loss: Floats) -> Floats:
+        """What these points are worth at these prices, to each validation point."""
+        place, match = self.place[rows], self.match[rows]
+        at = np.minimum(place, self.rings - 1), np.arange(place.shape[1])
+        return np.where(place < self.rings, np.where(match, gain[at], loss[at]), 0.0)
+
+
+@dataclass(frozen=True)
 class CountOracle:
     """Prices of a newcomer beside held points; a twin adds one to the count that is the copy's."""
 
@@ -118,7 +142,7 @@ class NoisyOracle:
 
     points: Points
     design: Design
-    tables: NearTables | TargetTables
+    tables: NearTables | TargetTables | RingTables
     source: Seeded
     exact = False
 

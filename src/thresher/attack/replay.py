@@ -29,7 +29,6 @@ from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.release import SeededRelease
 from thresher.privacy.table_mechanism import Table, TableDesign
 from thresher.progress import Advance
-from thresher.regression import CLASSES
 
 Integers = NDArray[np.int64]
 
@@ -63,14 +62,14 @@ class Tape:
 
 
 def replay_bait(
-    mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int, task: str = CLASSES
+    mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int, *game: Any
 ) -> Bait:
     """One canary among validation points that are all near it."""
     if isinstance(mechanism, Table):
         if isinstance(mechanism.bound, str):
             mechanism = replace(mechanism, bound=BOUND, weights=mechanism.exponent)
         near = max(NEAR, 2 * int(mechanism.bound))
-    return Bait.of(mechanism, budget, adjacency, 1, near, task)
+    return Bait.of(mechanism, budget, adjacency, 1, near, *game)
 
 
 class Replay:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.table_mechanism import TableDesign
-from thresher.regression import CLASSES
 
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one
 TOGETHER = 16  # validation points, where canaries are many
@@ -47,14 +47,14 @@ class Subject:
 
 def subject_of(
     mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int,
-    task: str = CLASSES,
+    *game: Any,
 ) -> Subject:  # fmt: skip
     """Of a mechanism that releases a table, with so many canaries in the audit of one release."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     size, each, many = _crowd(mechanism, near)
-    bait = Bait.of(mechanism, budget, adjacency, many, size, task)
-    crowd = Bait.of(mechanism, budget, adjacency, canaries, each, task) if canaries else None
+    bait = Bait.of(mechanism, budget, adjacency, many, size, *game)
+    crowd = Bait.of(mechanism, budget, adjacency, canaries, each, *game) if canaries else None
     design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
     if isinstance(design, PaperDesign):
         scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
@@ -64,7 +64,7 @@ def subject_of(
         name, budget, adjacency, not pure and scheme is None, scheme, _shape(bait, budget)
     )
     return Subject(
-        claim, bait.trial(), crowd, replay_bait(mechanism, budget, adjacency, size, task)
+        claim, bait.trial(), crowd, replay_bait(mechanism, budget, adjacency, size, *game)
     )
 
 

@@ -19,6 +19,7 @@ from thresher.attack.oracles import (
     NoisyOracle,
     Oracle,
     RankOracle,
+    RingTables,
     TargetTables,
 )
 from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
@@ -26,11 +27,13 @@ from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import check_labels
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.ring_setting import RingSetting
+from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.regression import CLASSES
 
 
@@ -56,7 +59,21 @@ class Data:
 
 @dataclass(frozen=True)
 class TKNN:
-    """Exact threshold values, as of `tknn_shapley`."""
+    """Exact threshold values, as of `tknn_shapley`: a target of `membership_attack`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> rng = np.random.default_rng(0)
+    >>> X, V = rng.normal(size=(300, 2)), rng.normal(size=(30, 2))
+    >>> attack = th.membership_attack(
+    ...     X, X[:, 0] > 0, V, V[:, 0] > 0, against=TKNN(radius=0.3),
+    ...     members=50, nonmembers=50, shadow=100, shadow_sets=4,
+    ... )
+    >>> len(attack.is_member)
+    100
+    """
 
     radius: float = 0.5
     metric: str = "cosine"
@@ -70,7 +87,13 @@ class TKNN:
 
 @dataclass(frozen=True)
 class KNN:
-    """Exact nearest-neighbor values, as of `knn_shapley`."""
+    """Exact nearest-neighbor values, as of `knn_shapley`: a target of `membership_attack`.
+
+    Examples
+    --------
+    >>> KNN(k=3)  # pass it as `against=`
+    KNN(k=3, metric='cosine', utility='soft-label')
+    """
 
     k: int = 5
     metric: str = "cosine"
@@ -85,7 +108,16 @@ class KNN:
 
 @dataclass(frozen=True)
 class DPTKNN:
-    """Private threshold values, as of `dp_tknn_shapley`, with seeded noise."""
+    """Private threshold values, as of `dp_tknn_shapley`: a target of `membership_attack`.
+
+    The noise is seeded, so that an attack can be repeated.
+
+    Examples
+    --------
+    >>> target = DPTKNN(epsilon=1, delta=1e-5)  # pass it as `against=`
+    >>> target.mechanism, target.radius
+    ('table', 0.5)
+    """
 
     epsilon: float
     delta: float
@@ -95,17 +127,23 @@ class DPTKNN:
     task: str = CLASSES
     bounds: tuple[float, float] | None = None
     empty: float | None = None
+    kernel: Any = BOX
+    rings: int = RINGS
 
     def oracle(self, data: Data, seed: int) -> Oracle:
         """The mechanism fitted to the validation set, which has all classes if none are given."""
         game = Game(
             data.X_val, data.y_val, self.radius, self.metric, data.classes, self.task,
-            self.bounds, self.empty,
+            self.bounds, self.empty, self.kernel, self.rings,
         )  # fmt: skip
         setting = release_setting(game, Budget(self.epsilon, self.delta), "add-remove")
         if self.task == CLASSES:
             points = check_points(data.X, data.y, setting.validation)
-            tables: Any = NearTables.of(points, setting.validation, setting.radius)
+            tables: Any = (
+                RingTables.of(points, setting.validation, setting.kernel)
+                if isinstance(setting, RingSetting) and setting.kernel
+                else NearTables.of(points, setting.validation, setting.radius)
+            )
         else:
             points = read_points(data.X, data.y, setting.validation).points
             tables = TargetTables.of(points, setting.validation, setting.radius)
@@ -115,7 +153,17 @@ class DPTKNN:
 
 @dataclass(frozen=True)
 class Recomputed:
-    """Any function of (X, y, X_val, y_val) with `.values`, called anew for every question: slow."""
+    """Any function of (X, y, X_val, y_val) with `.values`: a target of `membership_attack`.
+
+    The function is called anew for every question, so it is slow.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> target = Recomputed(th.zero_budget_score)  # pass it as `against=`
+    >>> target.function.__name__
+    'zero_budget_score'
+    """
 
     function: Callable[..., Any]
 

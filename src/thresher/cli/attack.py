@@ -31,6 +31,7 @@ def attack(
     mechanism: Annotated[
         str | None, given("For dp-tknn: table (if not given), paper or cells.")
     ] = None,
+    kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
     members: Annotated[int, given("Points that the server holds.")] = 200,
     nonmembers: Annotated[int, given("Points that it does not hold.")] = 200,
     shadow: Annotated[int, given("Points that the attacker has.")] = 400,
@@ -52,7 +53,7 @@ def attack(
     from thresher.attack.plots import check_kind, save_roc
     from thresher.tables.labeled import read_labeled, split_rows
 
-    private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
+    private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "kernel": kernel}
     against = _target(method, radius, k, metric, private)
     if plot is not None:
         check_kind(plot)
@@ -97,6 +98,7 @@ def audit(
     confidence: Annotated[float, given("1 minus the rate of false alarms.")] = 0.999,
     k: Annotated[int | None, given("For knn: neighbors consulted.")] = None,
     subsample: Annotated[float | None, given("For knn: the sampling rate.")] = None,
+    kernel: Annotated[str, given("For table: as in thresher release.")] = "box",
     seed: Annotated[int | None, given("To repeat it; without, true noise.")] = None,
 ) -> None:
     """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
@@ -112,7 +114,7 @@ def audit(
     found = audit_mechanism(
         mechanism, epsilon=epsilon, delta=delta, adjacency=adjacency, runs=runs,
         canaries=canaries, confidence=confidence, k=k, subsample=subsample, seed=seed,
-        progress=sys.stderr.isatty(),
+        kernel=kernel, progress=sys.stderr.isatty(),
     )  # fmt: skip
     for line in str(found).splitlines():
         say(line)

@@ -18,7 +18,13 @@ def plan(
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
-    mechanisms: Annotated[str, given("Which to compare: table, cells, paper.")] = "table,cells",
+    kernel: Annotated[
+        str, given("As in thresher release; other kernels than box go with --mechanisms table.")
+    ] = "box",
+    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
+    mechanisms: Annotated[
+        str | None, given("Which to compare: table, cells, paper. Without it table and cells.")
+    ] = None,
     adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
     points_per_owner: Annotated[
         int | None, given("If owners are protected: about how many points each has.")
@@ -52,8 +58,8 @@ def plan(
         for budget in budgets
         for each in plan_release(
             X_val, y_val, points=points, epsilon=budget, delta=delta, radius=radius, metric=metric,
-            adjacency=adjacency, mechanisms=split_names(mechanisms),
-            points_per_owner=points_per_owner,
+            adjacency=adjacency, mechanisms=mechanisms and split_names(mechanisms),
+            points_per_owner=points_per_owner, kernel=kernel, rings=rings,
         )
     ]  # fmt: skip
     for line in _table(rows):

@@ -35,6 +35,11 @@ def release(
         str, given("Distance up to which a point counts; auto takes it from the validation set.")
     ] = "0.5",
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    kernel: Annotated[
+        str,
+        given("How near points weigh: box (all alike), gaussian, triangular or epanechnikov."),
+    ] = "box",
+    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
     mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
     points_per_owner: Annotated[
@@ -141,11 +146,12 @@ def release(
         if encoder
         else same_columns(private.X, X_val, left_out)
     )
-    reach = read_radius(radius, X_val, y_val, metric)
+    reach = read_radius(radius, X_val, y_val, metric, kernel, rings)
     found = dp_tknn_shapley(
         X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
         mechanism=mechanism, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
+        kernel=kernel, rings=rings,
     )  # fmt: skip
     try:
         replace(found.price_list, encoding=encoder and encoder.record).save(out_prices)

@@ -144,7 +144,8 @@ def value(
     kernel: Annotated[
         str | None,
         _method(
-            "For tknn: how near points weigh: box (alike), gaussian, triangular or epanechnikov."
+            "For tknn: how near points weigh: box (alike), gaussian, triangular or epanechnikov; "
+            "if not given, gaussian, but box where --radius is a number."
         ),
     ] = None,
     rings: Annotated[int, _method("For tknn: in how many rings a kernel is cut.")] = 16,
@@ -154,7 +155,7 @@ def value(
     semivalue: Annotated[
         str,
         _method(
-            "shapley, banzhaf, leave-one-out or 'beta(4, 1)'.",
+            "shapley, banzhaf, leave-one-out, 'beta(4, 1)', or 'calibrated(5)' for tknn.",
             autocompletion=lambda: ["shapley", "banzhaf", "leave-one-out"],
         ),
     ] = "shapley",

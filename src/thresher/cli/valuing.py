@@ -114,6 +114,8 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
     chosen = done.record["chosen"]
     if "why" in chosen:
         say(f"method {chosen['method']}: {chosen['why']}")
+    if "kernel" in chosen:
+        say(f"kernel {chosen['kernel']}: {chosen['kernel_why']}")
     if guessed := guesses_in_words(done.record["guessed"]):
         say(f"guessed: {guessed}")
     hints = [in_options(hint) for hint in done.hints]
@@ -216,7 +218,9 @@ def by_what(about: Any) -> str:
     """The semivalue, if it is not Shapley's, and what near means."""
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
+    kernel = f", {about['kernel']} kernel" if "kernel" in about else ""
     within = f" within {about['metric']} radius {about['radius']:.4g}" if "radius" in about else ""
+    within += kernel
     return f"{kind}{within}" + (f", {about['trees']} trees" if "trees" in about else "")
 
 

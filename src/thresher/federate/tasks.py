@@ -52,6 +52,17 @@ class Task:
         The public side itself: the validation set, and what near means.
     signature
         The coordinator's.
+
+    Examples
+    --------
+    >>> from thresher.federate import Key
+    >>> coordinator, north, south = Key.create(), Key.create(), Key.create()
+    >>> silos = {"north": north.public, "south": south.public}
+    >>> Task.create(
+    ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=coordinator,
+    ...     epsilon=1, delta=1e-6, fewest=2,
+    ... )
+    Task(2 silos, 2 must survive, 1 may collude, epsilon=1, delta=1e-06, protects each point)
     """
 
     terms: Mapping[str, Any]

@@ -18,6 +18,9 @@ integral of exp(-N s) over s > 0. Points are then independent, and with E = exp(
 
 with w0 the chance that nobody else is present. Points of one ring share g, so that a validation
 point costs the same however many points are near. Leave-one-out needs no integral: p = 1.
+
+Estimated counts need not be whole. The same integral then has real powers of g, and w0 is linear
+between whole counts: prices that are those of whole counts there, and smooth between.
 """
 
 from __future__ import annotations
@@ -31,13 +34,13 @@ from thresher.kernels.ring_integrals import ring_integrals
 from thresher.threads import cut, run
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Counts = NDArray[np.int64] | Floats  # estimated ones need not be whole
 
 JOB = 8  # validation points of one job
 
 
 def ring_prices(
-    same: Integers, other: Integers, ring_weights: Floats, classes: int, semivalue: Semivalue
+    same: Counts, other: Counts, ring_weights: Floats, classes: int, semivalue: Semivalue
 ) -> Floats:
     """Prices of the shape (3, 2, rings, M); `same` and `other` have that of (rings, M).
 
@@ -54,7 +57,7 @@ def ring_prices(
     """
     found = _integrals(same, other, ring_weights, semivalue)
     near = (same + other).sum(axis=0)
-    alone = weights(semivalue, np.maximum(near, 1))[0], weights(semivalue, near + 1)[0]
+    alone = _alone(semivalue, np.maximum(near, 1)), _alone(semivalue, near + 1)
     table = np.empty((3, 2, *same.shape))
     for who, (gain, loss, w0) in enumerate(
         ((found[4], found[3], alone[0]), (found[5], found[2], alone[0]), (*found[1::-1], alone[1]))
@@ -65,33 +68,48 @@ def ring_prices(
     return table
 
 
-def ring_utility(same: Integers, other: Integers, ring_weights: Floats, classes: int) -> float:
+def ring_utility(same: Counts, other: Counts, ring_weights: Floats, classes: int) -> float:
     """Utility of all points: the sum of weighted label shares, 1/C where nobody is near."""
     carry, near = ring_weights @ same, ring_weights @ (same + other)
     shares = np.divide(carry, near, out=np.full(len(near), 1 / classes), where=near > 0)
     return float(shares.sum())
 
 
-def _integrals(same: Integers, other: Integers, of_ring: Floats, semivalue: Semivalue) -> Floats:
+def _alone(semivalue: Semivalue, near: Counts) -> Floats:
+    """The chance w0 that nobody else is present."""
+    low = np.floor(near).astype(np.int64)
+    before, after = (weights(semivalue, each)[0] for each in (low, low + 1))
+    return np.asarray(before + (near - low) * (after - before))
+
+
+def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalue) -> Floats:
     """Six numbers for each ring and validation point; see `kernels.ring_integrals`."""
     if semivalue == "leave-one-out":
         return _differences(same, other, of_ring)
     rule = chances(semivalue)
-    counts = [np.ascontiguousarray(each.T, np.int64) for each in (same, other)]
+    counts = [np.ascontiguousarray(each.T, np.float64) for each in (same, other)]
+    whole = same.dtype.kind == "i"
     found = np.empty((len(counts[0]), 6, len(of_ring)))
     relative = np.ascontiguousarray(of_ring / of_ring.max())  # only ratios of weights matter
 
     def job(lo: int, hi: int) -> None:
         some = counts[0][lo:hi], counts[1][lo:hi], relative
         ring_integrals(
-            *some, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, found[lo:hi]
+            *some,
+            rule.sizes,
+            rule.limits,
+            rule.nodes,
+            rule.cut,
+            rule.shape,
+            whole,
+            found[lo:hi],
         )
 
     run(job, cut(0, len(found), JOB), parallel=len(found) > JOB)
     return np.ascontiguousarray(found.transpose(1, 2, 0))
 
 
-def _differences(same: Integers, other: Integers, of_ring: Floats) -> Floats:
+def _differences(same: Counts, other: Counts, of_ring: Floats) -> Floats:
     """The same for p = 1: the weight in question times 1/N - 1/(N + w) = w / (N (N + w))."""
     w = of_ring[:, None]
     found = np.zeros((6, *same.shape))

@@ -10,6 +10,9 @@ the label, or over the others: see `games.ring_prices`. All terms are positive: 
 The integral over s is the trapezoid rule in log s. That over p is a Gauss rule which fits
 X = the sum of 1 - E over the near points: in the complex plane the integrand, a polynomial in p,
 stays below exp(X |p|) times a constant.
+
+Counts need not be whole: Q is then a product of powers. A member leaves its ring with the part of
+itself that was counted, which is all of it where at least one was.
 """
 
 from __future__ import annotations
@@ -22,14 +25,16 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 STEP = 0.28  # of the trapezoid rule: its error falls as exp(-pi^2 / step)
+WIDE_STEP = 0.5  # for counts that are not whole, which are estimates
 LEAST = 1e-7  # times 1 / mass is where s begins: what lies below is the square of that
+FEWEST = 28  # nodes of a rule for counts that are not whole: powers are no polynomials
 MOST = 40.0  # over the least weight is where s ends
 
 
 @njit(cache=True, nogil=True)
 def ring_integrals(
-    same: Integers, other: Integers, weights: Floats, sizes: Integers, limits: Floats,
-    rules: Floats, cut: Floats, shape: tuple[float, float, float], out: Floats,
+    same: Floats, other: Floats, weights: Floats, sizes: Integers, limits: Floats,
+    rules: Floats, cut: Floats, shape: tuple[float, float, float], whole: bool, out: Floats,
 ) -> None:  # fmt: skip
     """Fill out[v] of each validation point v with six integrals for each ring.
 
@@ -38,11 +43,12 @@ def ring_integrals(
     not, if it does; over the others if it carries the label, if it does not.
 
     Rule r is rules[r, :, :sizes[r]], chances p and their masses times p. It is good up to X =
-    limits[r]. Beyond the last `cut` is taken: nodes and masses on [0, 1], stretched to
+    limits[r], or, if counts are `whole`, for so few of them that the integrand is a polynomial that
+    it integrates exactly. Beyond the last `cut` is taken: nodes and masses on [0, 1], stretched to
     p <= reach / (X + excess), with `shape` = (reach, excess, power): masses grow with
     stretch^power, and are multiplied by (1 - p)^excess.
     """
-    rings = weights.shape[0]
+    rings, step = weights.shape[0], STEP if whole else WIDE_STEP
     E, e, present = np.empty(rings), np.empty(rings), np.empty(rings, np.int64)
     chances = np.empty((2, max(rules.shape[2], cut.shape[1])))
     sums = np.empty((6, rings))
@@ -57,30 +63,32 @@ def ring_integrals(
         if count == 0:
             continue
         some = present[:count]
-        points = near.sum()
+        points = near.sum() if whole else np.inf
         s_log, end = np.log(LEAST / (near * weights).sum()), np.log(MOST / weights[some].min())
         while s_log < end:
             s = np.exp(s_log)
-            s_log += STEP
+            s_log += step
             X = 0.0
             for k in range(rings):
                 E[k], e[k] = np.exp(-weights[k] * s), -np.expm1(-weights[k] * s)
                 X += near[k] * e[k]
             nodes = _choose(X, points, sizes, limits, rules, cut, shape, chances)
-            _add_chances(chances[:, :nodes], near, same[v], weights, E, e, sums)
+            _add_chances(chances[:, :nodes], near, same[v], weights, E, e, whole, sums)
             for i in range(6):
                 for k in range(rings):
-                    out[v, i, k] += STEP * s * e[k] * sums[i, k]
+                    out[v, i, k] += step * s * e[k] * sums[i, k]
 
 
 @njit(cache=True, nogil=True)
 def _choose(
-    X: float, points: int, sizes: Integers, limits: Floats, rules: Floats, cut: Floats,
+    X: float, points: float, sizes: Integers, limits: Floats, rules: Floats, cut: Floats,
     shape: tuple[float, float, float], chances: Floats,
 ) -> int:  # fmt: skip
     """Write the chances and masses that are right for X, and return how many they are."""
     for r in range(sizes.shape[0]):
         n = sizes[r]
+        if points == np.inf and n < FEWEST and r + 1 < sizes.shape[0]:
+            continue
         if limits[r] >= X or points < 2 * n:  # of a polynomial of that degree it is exact
             chances[:, :n] = rules[r, :, :n]
             return n
@@ -95,8 +103,8 @@ def _choose(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _add_chances(
-    chances: Floats, near: Integers, same: Integers, weights: Floats, E: Floats, e: Floats,
-    sums: Floats,
+    chances: Floats, near: Floats, same: Floats, weights: Floats, E: Floats, e: Floats,
+    whole: bool, sums: Floats,
 ) -> None:  # fmt: skip
     """The six integrals over p for each ring, at one s; rings without points are left at 0.
 
@@ -142,9 +150,18 @@ def _add_chances(
         Q = chances[1, j] * np.exp(log_Q)
         sums[0] += Q * carry
         sums[1] += Q * lack
+        if whole:
+            for k in range(rings):
+                rest = Q * inverse[k]
+                sums[2, k] += rest * carry
+                sums[3, k] += rest * max(carry - t[k], 0.0)
+                sums[4, k] += rest * lack
+                sums[5, k] += rest * max(lack - t[k], 0.0)
+            continue
         for k in range(rings):
-            rest = Q * inverse[k]
-            sums[2, k] += rest * carry
-            sums[3, k] += rest * max(carry - t[k], 0.0)
-            sums[4, k] += rest * lack
-            sums[5, k] += rest * max(lack - t[k], 0.0)
+            mine, theirs = min(same[k], 1.0), min(near[k] - same[k], 1.0)
+            left, stayed = Q * np.exp(-mine * logs[k]), Q * np.exp(-theirs * logs[k])
+            sums[2, k] += stayed * carry
+            sums[3, k] += left * max(carry - mine * t[k], 0.0)
+            sums[4, k] += left * lack
+            sums[5, k] += stayed * max(lack - theirs * t[k], 0.0)

@@ -16,6 +16,7 @@ from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import OwnerNames, OwnerSum, value_owners
 from thresher.passes.result import side_valuation
+from thresher.sides.ball import BALL
 from thresher.valuation import Valuation
 
 
@@ -25,7 +26,8 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
     The prices are the same, and the order of sums; only the counting is left out, because the
     counts are there.
     """
-    side, semivalue = counts.side, check_semivalue(semivalue)
+    side = counts.side
+    semivalue = check_semivalue(semivalue, calibrated=side.kind == BALL)
     values, utility = np.zeros(0), side.utility_none(side.judges(0))
     if len(points):
         values = counts.price_list(semivalue).pay(side.stored_points(*points.table()))

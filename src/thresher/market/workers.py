@@ -35,7 +35,7 @@ def work_once(market: Market, worker: str) -> bool:
 
 
 def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None:
-    """Work until `stop` is set; a database that is away for a while is waited for."""
+    """Work until `stop` is set; a job that failed is tried again when its lease ends."""
     worker = new_worker()
     while not stop.is_set():
         try:
@@ -43,4 +43,6 @@ def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None
                 continue
         except SQLAlchemyError as away:  # its text may quote private rows: only its kind is told
             log.warning("the database did not answer (%s): trying again", type(away).__name__)
+        except Exception as failed:
+            log.exception("a job failed (%s): trying again", type(failed).__name__, exc_info=False)
         stop.wait(pause)

@@ -105,6 +105,14 @@ class Block:
         run(job, cut(0, words, -(-words // thread_count())), parallel=self.parallel)
         return found[..., : self.columns.stop - self.columns.start]
 
+    def layers(self) -> tuple[Block]:
+        """The bits of each ring; here near points are all in one."""
+        return (self,)
+
+    def copy(self) -> Block:
+        """The same with bits of its own."""
+        return Block(self.columns, self.words.copy(), self.parallel)
+
     def take_out(self, rows: NDArray[np.uint32]) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         clear_bits(self.words, rows, np.arange(len(rows), dtype=np.uint32))

@@ -7,7 +7,8 @@ it. Counts and weights have one more axis than those of `Block`, the rings, the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
@@ -27,7 +28,7 @@ from thresher.kernels.ring_codes import (
     rows_of_visit_codes,
 )
 from thresher.metrics import Rows, aligned
-from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Task, pieces_of
+from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Block, Task, pieces_of
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
 from thresher.threads import cut, one_blas_thread, run, take
@@ -162,6 +163,16 @@ class RingBlock:
         """Whether each point is near each validation point of the block."""
         return self.codes[:, : self.width] > 0
 
+    def layers(self) -> Iterator[Block]:
+        """The bits of each ring on its own, the innermost first."""
+        for code in range(self.rings, 0, -1):
+            bits = np.packbits(self.codes == code, axis=1, bitorder="little")
+            yield Block(self.columns, bits.view(np.uint32), self.parallel)
+
+    def copy(self) -> RingBlock:
+        """The same with codes of its own."""
+        return replace(self, codes=self.codes.copy())
+
     def count(self, segments: Segments) -> NDArray[np.int64]:
         """Near points in each segment and ring, for each validation point of the block."""
         pieces = pieces_of(segments, parallel=self.parallel)
@@ -191,6 +202,12 @@ class RingBlock:
     def take_out(self, rows: NDArray[np.uint32]) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         self.codes[rows, np.arange(len(rows))] = 0
+
+    def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> RingBlock:
+        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        codes = np.empty_like(self.codes)
+        codes[rows] = self.codes
+        return replace(self, codes=codes)
 
     def some(self, lo: int, hi: int, points: int) -> Codes:
         """The codes of all points, and of some validation points of the block."""

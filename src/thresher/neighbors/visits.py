@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -104,7 +104,7 @@ class TreeBlock:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""
         positions = rows[self.positions]
         codes = np.searchsorted(starts, positions, side="right").astype(np.int32) - np.int32(1)
-        return TreeBlock(self.columns, self.words, self.visits, codes, positions, starts)
+        return replace(self, codes=codes, positions=positions, class_starts=starts)
 
     def _segment_of(self, segments: Segments) -> NDArray[np.int64]:
         """The segment of each class: the one that its first row is in."""

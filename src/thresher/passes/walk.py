@@ -210,3 +210,17 @@ def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:
 
     visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
     return found
+
+
+def ring_pairs(part: Part, near: Neighborhood, rings: int) -> NDArray[np.uint8]:
+    """The ring that each point is in around each cell, the innermost is 0; `rings` if in none.
+
+    The neighborhood looks at all pairs (`RingBlock`).
+    """
+    found = np.empty((len(part.codes), near.cells), np.uint8)
+
+    def unpack(block: Any) -> None:
+        found[:, block.columns] = rings - block.codes[:, : block.width]
+
+    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
+    return found

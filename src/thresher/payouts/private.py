@@ -113,7 +113,7 @@ class PrivatePayout:
         return f"PrivatePayout({len(self.lines)} owners, {self.rate:.6g} cents a unit)"
 
     @cached_property
-    def cents(self) -> Mapping[Hashable, int]:
+    def cents(self) -> Mapping[Any, int]:
         """Whole cents of each owner, for the operator alone."""
         return MappingProxyType({line.owner: line.cents for line in self.lines})
 

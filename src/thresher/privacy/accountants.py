@@ -138,7 +138,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def discrete_sigma(length: float, mu: float, largest: float = 1.0) -> float:
     """Sigma of the discrete Gaussian that makes shifts of this length mu-GDP.
 
-    Entries may have weights (T14): noise of sigma over the root of its weight, of which `largest`
+    Entries may have weights (T15): noise of sigma over the root of its weight, of which `largest`
     is the largest one, hides shifts of this weighted length.
     """
     rounding = ROUNDING_VARIANCE * largest

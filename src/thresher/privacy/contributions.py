@@ -2,10 +2,11 @@
 
 A unit is a point, or an owner with all its points. Its vector u holds, for every validation point,
 the near points it has with that label and with another one: 2 M whole numbers, for a single point
-zeros and ones. Clipped to length sqrt(B) it enters the table as w u, with w the largest of 0, 1/S,
-2/S, ..., 1 for which |w u|^2 <= B. The weight depends on the unit and on public data alone, bit for
-bit, since nearness does (the pair rule); so one unit moves S times the table, which is whole, by an
-integer vector of length at most S sqrt(B).
+zeros and ones. With a kernel it holds as many for each ring, and a point is in one ring. Clipped to
+length sqrt(B) it enters the table as w u, with w the largest of 0, 1/S, 2/S, ..., 1 for which |w
+u|^2 <= B. The weight depends on the unit and on public data alone, bit for bit, since nearness does
+(the pair rule); so one unit moves S times the table, which is whole, by an integer vector of length
+at most S sqrt(B).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
+from thresher.neighbors.kernel import Kernel
+from thresher.neighbors.rings import RingBlock
 from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
@@ -63,21 +66,19 @@ class KeptBall:
 
     def __init__(self, ball: Ball, points: int) -> None:
         self.ball, self.cells = ball, ball.cells
-        self.keep = points * (ball.cells + 64) // 8 <= KEPT_BYTES
-        self.kept: list[Block] = []
+        self.keep = points * (ball.cells + 64) // (1 if ball.edges else 8) <= KEPT_BYTES
+        self.kept: list[Any] = []
 
-    def blocks(self, rows: Any, groups: Groups, advance: Advance | None = None) -> Iterator[Block]:
-        """The bits, a block of validation points at a time."""
+    def blocks(self, rows: Any, groups: Groups, advance: Advance | None = None) -> Iterator[Any]:
+        """The bits or rings, a block of validation points at a time."""
         if self.kept or not len(rows):
             yield from self.kept
             return
-        kept: list[Block] = []
+        kept: list[Any] = []
         for block in self.ball.blocks(rows, groups, advance):
-            assert isinstance(block, Block)  # noqa: S101 - the ball looks at all pairs
             if self.keep:
-                last = block.columns.stop == self.cells  # its words are not overwritten
-                words = block.words if last else block.words.copy()
-                kept.append(replace(block, words=words))
+                last = block.columns.stop == self.cells  # it is not overwritten
+                kept.append(block if last else block.copy())
             yield block
         self.kept = kept
 
@@ -85,10 +86,14 @@ class KeptBall:
 class Contributions:
     """The bits of private points against a validation set, and what units add up to."""
 
-    def __init__(self, points: Points, validation: Validation, radius: float, units: Units) -> None:
+    def __init__(
+        self, points: Points, validation: Validation, radius: float, units: Units,
+        kernel: Kernel | None = None,
+    ) -> None:  # fmt: skip
         self.points, self.validation, self.units = points, validation, units
-        self.near = KeptBall(Ball.around(validation, radius, "all"), len(points))
-        self.game = ClassGame.of(validation)
+        edges = () if kernel is None else kernel.edges
+        self.near = KeptBall(Ball.around(validation, radius, "all", edges), len(points))
+        self.game = ClassGame.of(validation, kernel=kernel)
         self.groups = self.game.groups(points.codes)
         self._rows = self.groups.positions[units.order].astype(np.int64)
 
@@ -99,9 +104,10 @@ class Contributions:
         """
         squares = np.zeros(len(self.units), np.int64)
 
-        def add(block: Block) -> None:
-            often = in_lanes(importance, block)
-            self._add_units(block, add_squares, lambda lo, hi: (often, squares[lo:hi]))
+        def add(block: Block | RingBlock) -> None:
+            for layer in block.layers():
+                often = in_lanes(importance, layer)
+                self._add_units(layer, add_squares, lambda lo, hi: (often, squares[lo:hi]))  # noqa: B023
 
         visit(self.points, self.near, self.groups, add)
         return squares
@@ -109,21 +115,22 @@ class Contributions:
     def counts(self, weights: Integers) -> Integers:
         """The table (same, other) x M with every unit's vector times its whole weight.
 
-        Nothing wraps: a point adds at most the scale, 2^12, to a number, and there are fewer than
-        2^31 points.
+        With a kernel it has a row for each ring, those of `same` first. Nothing wraps: a point adds
+        at most the scale, 2^12, to a number, and there are fewer than 2^31 points.
         """
-        table, jobs = np.zeros((2, len(self.validation)), np.int64), -(-len(weights) // JOB_UNITS)
+        rings, jobs = max(1, len(self.near.ball.edges)), -(-len(weights) // JOB_UNITS)
+        table = np.zeros((2, rings, len(self.validation)), np.int64)
 
-        def add(block: Block) -> None:
-            parts = np.zeros((jobs, 2, block.words.shape[1] * 32), np.int64)
-            self._add_units(
-                block, add_counts, lambda lo, hi: (weights[lo:hi], parts[lo // JOB_UNITS])
-            )
-            width = block.columns.stop - block.columns.start
-            table[:, block.columns] = parts.sum(axis=0)[:, :width]
+        def add(block: Block | RingBlock) -> None:
+            for ring, layer in enumerate(block.layers()):
+                parts = np.zeros((jobs, 2, layer.words.shape[1] * 32), np.int64)
+                more = lambda lo, hi, to=parts: (weights[lo:hi], to[lo // JOB_UNITS])  # noqa: E731
+                self._add_units(layer, add_counts, more)
+                width = layer.columns.stop - layer.columns.start
+                table[:, ring, layer.columns] = parts.sum(axis=0)[:, :width]
 
         visit(self.points, self.near, self.groups, add)
-        return table
+        return table.reshape(2 * rings, -1)
 
     def sampled_counts(
         self, source: Noise, rate: float, *, shared: bool

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count
+from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
 from thresher.inputs import Points, Validation
@@ -119,7 +119,7 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
     if not owners:
         owners_given = either("owners=", option("owner"))
         raise InputError(f"{option('points_per_owner')} goes with {owners_given}")
-    return check_count(option("points_per_owner"), number)
+    return check_count(option("points_per_owner"), number, most=MAX_INTEGER)
 
 
 class Design(Protocol):

@@ -17,10 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_flag, check_text
+from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_text
 from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.contributions import Units
 from thresher.privacy.design import Design, check_points_per_owner, stated_epsilons
@@ -31,7 +32,7 @@ from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.regression import CLASSES
 from thresher.version import __version__
 
@@ -49,7 +50,7 @@ def dp_tknn_shapley(
     adjacency: str = "add-remove", semivalue: Semivalue = "shapley", publish: Publish = "prices",
     version: str = "", points_per_owner: int | None = None, points: int | None = None,
     anyway: bool = False, task: str = CLASSES, bounds: tuple[float, float] | None = None,
-    empty: float | None = None,
+    empty: float | None = None, kernel: Any = BOX, rings: int = RINGS,
 ) -> Release | SeededRelease:  # fmt: skip
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -102,6 +103,9 @@ def dp_tknn_shapley(
         without a word: choose it without looking at them.
     empty
         For regression: as in `tknn_shapley`.
+    kernel, rings
+        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels go with
+        classes and the mechanism "table".
 
     Returns
     -------
@@ -133,10 +137,10 @@ def dp_tknn_shapley(
         raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
     setting = release_setting(
-        Game(X_val, y_val, radius, metric, classes, task, bounds, empty), budget,
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings), budget,
         check_adjacency(adjacency), "point" if owners is None else "owner", semivalue,
         check_points_per_owner(points_per_owner, owners=owners is not None),
-        None if points is None else check_count(option("points"), points),
+        None if points is None else check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
     validation, design = setting.validation, design_release(mechanism, setting)
     _check_foretold(design, anyway=anyway)

@@ -4,7 +4,7 @@ A count of few points needs small noise, one of many stands more. So the counts 
 v get noise of sigma / s_v with s_v = (p_v + 1/R)^(-e), where p_v is the share of the R public rows
 that are near v. The exponent e is 1/4 unless another is asked for: with 1/2 values are better where
 noise is small, and worse where it is large (docs/privacy.md). A unit's vector is clipped by its
-weighted length, with s_v in front of each entry, so that the guarantee stays as it was (T14). The
+weighted length, with s_v in front of each entry, so that the guarantee stays as it was (T15). The
 table stays whole.
 """
 
@@ -70,10 +70,9 @@ class EntryWeights:
 
     def record(self) -> dict[str, Any]:
         """What the release record says of them; they follow from the validation set."""
-        if (self.whole == self.one).all():
-            return {"weights": "none"}
-        digest = hashlib.sha256(self.whole.astype("<i8").tobytes()).hexdigest()
-        return {"weights": "validation set", "weights_one": self.one, "weights_digest": digest}
+        alike = bool((self.whole == self.one).all())
+        digest = hashlib.sha256(self.squares.astype("<f8").tobytes()).hexdigest()
+        return {"weights": "none" if alike else "validation set", "weights_digest": digest}
 
 
 @dataclass(frozen=True)

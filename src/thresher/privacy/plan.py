@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count
+from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
@@ -27,7 +28,7 @@ from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.ranking import average_ranks
 from thresher.regression import CLASSES
 
@@ -86,7 +87,8 @@ def plan_release(
     X_val: Any, y_val: Any, *, points: int, epsilon: float, delta: float, radius: float = 0.5,
     metric: str = "cosine", classes: Any = None, adjacency: str = "add-remove",
     mechanisms: Any = None, points_per_owner: int | None = None, task: str = CLASSES,
-    bounds: tuple[float, float] | None = None, empty: float | None = None,
+    bounds: tuple[float, float] | None = None, empty: float | None = None, kernel: Any = BOX,
+    rings: int = RINGS,
 ) -> list[Plan]:  # fmt: skip
     """What each mechanism is expected to give for that many points, the best first.
 
@@ -94,10 +96,13 @@ def plan_release(
     ----------
     X_val, y_val, epsilon, delta, radius, metric, classes, adjacency, task, bounds, empty
         As in `dp_tknn_shapley`.
+    kernel, rings
+        As in `dp_tknn_shapley`, too.
     points
         About how many points there will be: a number that is public, or a guess.
     mechanisms
-        Names or mechanisms with options; by default "table" and, for classes, "cells".
+        Names or mechanisms with options; by default "table" and, for classes without a kernel,
+        "cells".
     points_per_owner
         If given, owners of so many points each are protected, not points.
 
@@ -117,10 +122,11 @@ def plan_release(
     ['table', 'cells']
     """
     setting = release_setting(
-        Game(X_val, y_val, radius, metric, classes, task, bounds, empty), Budget(epsilon, delta),
-        check_adjacency(adjacency), "point" if points_per_owner is None else "owner",
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings),
+        Budget(epsilon, delta), check_adjacency(adjacency),
+        "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
-        points=check_count(option("points"), points),
+        points=check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
     _check_rows("a plan", setting.validation)
     public = setting.public()

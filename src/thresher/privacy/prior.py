@@ -116,6 +116,10 @@ class Public:
         ]
         return np.moveaxis(np.concatenate(parts), 0, -1)
 
+    def crowd(self, weights: Floats, members: NDArray[np.bool_]) -> Floats:
+        """How much of some rows, by their weights, is near each validation point."""
+        return np.asarray(weights[members] @ self.near[members])
+
     def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
         """The clipped weights of vectors with these squared weighted lengths."""
         return clipping.shares(lengths)
@@ -294,11 +298,11 @@ def _shifts(public: Public, weights: Floats) -> Floats:
     rows = []
     for code in classes:
         members, carriers = public.codes[public.rows] == code, public.codes == code
-        near = weights[members] @ public.near[members] / int(members.sum())
+        near = public.crowd(weights, members) / int(members.sum())
         same = np.where(carriers, near, 0.0)
         wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
-        rows.append(SHARE_SHIFT * np.concatenate([same, near - same]))
-        rows.append(LABEL_SHIFT * np.concatenate([wrong, near - wrong]))
+        rows.append(SHARE_SHIFT * np.array([same, near - same]).ravel())
+        rows.append(LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
     return np.array(rows)
 
 

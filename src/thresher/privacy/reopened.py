@@ -11,12 +11,12 @@ from thresher.errors import InputError
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import check_validation, kept
 from thresher.privacy.accountants import Budget, check_adjacency
-from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Setting
+from thresher.privacy.contributions import Units
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
+from thresher.privacy.settings import recorded_setting
 
 
 def reopen(
@@ -48,8 +48,8 @@ def reopen(
     )
     if validation.digest() != record["validation_digest"]:
         raise InputError("this is not the validation set of the release")
-    setting = Setting(
-        validation, record["radius"], Budget(record["epsilon"], record["delta"]),
+    setting = recorded_setting(
+        validation, record, Budget(record["epsilon"], record["delta"]),
         check_adjacency(record["adjacency"]), record["unit"], check_semivalue(record["semivalue"]),
         record["points_per_owner"],
     )  # fmt: skip
@@ -64,7 +64,7 @@ def reopen(
     private = read_points(X, y, validation)
     numbers = None if known is None else number_owners(known)[private.where]
     units = Units.of(numbers, len(private))
-    contributions = Contributions(private.points, validation, setting.radius, units)
+    contributions = setting.contributions(private.points, units)
     kind = SeededRelease if record["seeded"] else Release
     table = np.array(published["table"], np.int64)
     return kind(design, table, record, private, contributions, known, stored=True)

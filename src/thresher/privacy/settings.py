@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.checks import check_radius
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import check_validation, kept
+from thresher.inputs import Validation, check_validation, kept
+from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.design import Setting, Unit
+from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.targets import target_side
+
+RINGS = 4  # of a private kernel: each has noise of its own (benchmarks/privacy.py)
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Game:
     task: Any = CLASSES
     bounds: Any = None
     empty: Any = None
+    kernel: Any = BOX
+    rings: Any = RINGS
 
 
 def release_setting(
@@ -41,14 +47,32 @@ def release_setting(
         "semivalue": check_semivalue(semivalue), "points_per_owner": points_per_owner,
         "points": points,
     }  # fmt: skip
+    radius, kernel = check_kernel(game.kernel, game.rings, game.radius)
     if check_task(game.task) == REGRESSION:
+        if kernel is not None:
+            raise InputError(
+                f"{option('kernel')} goes without task='regression'; see `tknn_shapley`"
+            )
         return _of_targets(game, rest)
-    if (game.bounds, game.empty) != (None, None):
+    if game.bounds is not None or game.empty is not None:
         raise InputError("bounds and empty go with task='regression'")
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return Setting(kept(validation), check_radius(game.radius), **rest)
+    return _of_classes(kept(validation), radius, kernel, **rest)
+
+
+def recorded_setting(validation: Validation, record: Mapping[str, Any], *rest: Any) -> Setting:
+    """The setting of a release of classes that has this record."""
+    return _of_classes(validation, record["radius"], Kernel.recorded(record), *rest)
+
+
+def _of_classes(
+    validation: Validation, radius: float, kernel: Kernel | None, *rest: Any, **more: Any
+) -> Setting:
+    if kernel is None:
+        return Setting(validation, radius, *rest, **more)
+    return RingSetting.of(kernel, Setting(validation, radius, *rest, **more))
 
 
 def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:

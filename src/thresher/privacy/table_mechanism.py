@@ -59,8 +59,18 @@ class Table:
     weights
         Where few points are near, counts get less noise, and more where many are: noise of sigma /
         s_v with s_v = (p_v + 1/R)^(-weights) for a share p_v of the R public rows near validation
-        point v. B is then a squared weighted length (T14). From 0 (no weights) to 1; by default 1/4
+        point v. B is then a squared weighted length (T15). From 0 (no weights) to 1; by default 1/4
         with the usual bound and 0 with others, which are about unweighted lengths.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> release = th.dp_tknn_shapley(
+    ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
+    ...     epsilon=1, delta=1e-5, mechanism=Table(bound="certified"), seed=0,
+    ... )
+    >>> release.record["mechanism"]
+    'table'
     """
 
     bound: int | Literal["usual", "certified"] = "usual"

@@ -72,6 +72,9 @@ class About:
             metric = params.get("metric")
             prefix = f"{metric} " if metric in {"cosine", "euclidean"} else ""
             settings.append(f"{prefix}radius {params['radius']:.4g}")
+        if params.get("kernel") is not None:
+            named = params["kernel"] if isinstance(params["kernel"], str) else "own"
+            settings.append(f"{named} kernel in {params['rings']} rings")
         if params.get("k") is not None:
             settings.append(f"k = {params['k']}")
         if params.get("trees") is not None:

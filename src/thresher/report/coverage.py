@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -166,5 +166,9 @@ def radius_curve(subject: Subject) -> RadiusCurve:
     data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
     classes = Classes(tuple(range(len(subject.classes))))
     validation = Validation(data.rows_val, data.codes_val, classes, metric)
-    found = judge_radius(validation, radius, most_points=MOST_POINTS)
+    kernel = subject.kernel
+    about: dict[str, Any] = {}
+    if kernel is not None and kernel.name:  # a radius is suggested for named kernels alone
+        about = {"kernel": kernel.name, "rings": len(kernel.edges)}
+    found = judge_radius(validation, radius, most_points=MOST_POINTS, **about)
     return RadiusCurve(found[0], radius, *found[1:], min(len(validation), MOST_POINTS))

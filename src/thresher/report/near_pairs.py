@@ -16,6 +16,7 @@ from thresher.inputs import Points
 from thresher.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import visit
 from thresher.report.subject import Floats, Indices, Subject
 from thresher.threads import cut
@@ -46,7 +47,10 @@ def walk_near_pairs(
     """
     data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
     cells, classes = len(data.codes_val), len(subject.classes)
-    semivalue = check_semivalue(subject.valuation.params.get("semivalue", "shapley"))
+    semivalue = check_semivalue(
+        subject.valuation.params.get("semivalue", "shapley"), calibrated=True
+    )
+    edges, weights = rings_of(subject.kernel)
     groups = Groups.of(data.codes, steps * classes)
     layouts = [
         Groups.of(order * np.int32(classes) + data.codes, steps * classes) for order in orders
@@ -56,10 +60,14 @@ def walk_near_pairs(
     judges = np.zeros((2, cells))  # of each half, and nobody where there are none
     for half, chosen in enumerate(halves or ()):
         judges[half, chosen] = 1.0
-    both, right = np.zeros((2, cells), np.int64), np.zeros((len(orders), steps, cells))
+    both, right = (
+        np.zeros((2 * len(weights), cells), np.int64),
+        np.zeros((len(orders), steps, cells)),
+    )
     sums = np.zeros((3, len(data.codes)))
-    for lo, hi in cut(0, cells, max(64, COUNTS // (steps * classes) // 64 * 64)):
-        game = ClassGame(data.codes_val[lo:hi], classes, semivalue)
+    kinds = steps * classes
+    for lo, hi in cut(0, cells, max(64, COUNTS // (kinds * len(weights)) // 64 * 64)):
+        game = ClassGame(data.codes_val[lo:hi], classes, semivalue, weights if edges else ())
 
         def measure(block: Any, first: int = lo, game: ClassGame = game) -> None:
             columns = slice(first + block.columns.start, first + block.columns.stop)
@@ -71,11 +79,13 @@ def walk_near_pairs(
             game.pay(block, groups, np.ones_like(prices), sums[2])
             for place, layout in enumerate(layouts):
                 moved = block.moved(layout.positions[inputs], layout.starts)
-                counts = ClassCounts(steps * classes).sums(moved, layout)
-                left = counts.reshape(steps, classes, -1)[::-1].cumsum(axis=0)[::-1]
-                right[place, :, columns] = chance_right(left, data.codes_val[columns])
+                counts = ClassCounts(kinds, len(edges)).sums(moved, layout)
+                each = counts.reshape(steps, classes, len(weights), -1)
+                left = each[::-1].cumsum(axis=0)[::-1]
+                votes = np.einsum("sclv,l->scv", left, weights) if edges else left[:, :, 0]
+                right[place, :, columns] = chance_right(votes, data.codes_val[columns])
 
-        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius)
+        ball = Ball(data.rows_val.some(slice(lo, hi)), hi - lo, metric, radius, edges=edges)
         visit(Points(data.rows, data.codes), ball, groups, measure)
     values = np.array([groups.in_input_order(each) for each in sums])
     return NearPairs(
@@ -83,7 +93,12 @@ def walk_near_pairs(
     )  # fmt: skip
 
 
-def chance_right(votes: NDArray[np.int64], codes: Codes) -> Floats:
+def rings_of(kernel: Kernel | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The edges of rings, if there are some, and their weights."""
+    return ((), (1.0,)) if kernel is None else (kernel.edges, kernel.weights)
+
+
+def chance_right(votes: NDArray[Any], codes: Codes) -> Floats:
     """The chance to be right where labels that lead, all if nobody is near, are guessed evenly.
 
     `votes` are by class and validation point, in the last two axes.

@@ -142,12 +142,14 @@ def describe_release(release: Any) -> PrivateRelease:
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
+    from thresher.privacy.release import is_noise
+
     if prices is None:
         return None, "every value has noise of its own, and what they have in common is not public"
     error = release.relative_error
     setting = release._design.setting
     public = setting.public()
-    if release.is_noise:
+    if is_noise(release._design, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"

@@ -17,6 +17,7 @@ from thresher.forest import FOREST
 from thresher.inputs import Points, Validation
 from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
+from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.regression import REGRESSION, check_targets
 from thresher.report.bands import cut_in_bands
@@ -89,6 +90,11 @@ class Subject:
         if self.given is None:
             raise InputError("the report was made without X, y, X_val and y_val")
         return self.given
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The rings of the valuation; None where all near points count alike."""
+        return Kernel.recorded(self.valuation.params)
 
     @property
     def radius(self) -> float:

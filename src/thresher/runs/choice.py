@@ -1,4 +1,4 @@
-"""Which method "auto" is: a forest for tables of named columns, a radius for embeddings.
+"""Which method "auto" is: a forest for tables of named columns, distances for embeddings.
 
 A forest asks one column at a time, so units, categories, wild rows and missing cells do no harm.
 The columns of an embedding mean nothing one by one, and their distances do.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import InputError, in_options, option
+from thresher.neighbors.kernel import BOX
 from thresher.runs.settings import AUTO, Settings
 from thresher.tables.cell_values import numbers
 from thresher.tables.columns import Columns
@@ -31,6 +32,11 @@ SAYING = {  # options that say which method is meant
     ),
 }
 
+WEIGHED = (
+    f"closer points count more, which finds wrong labels better; {option('kernel', BOX)} counts "
+    "all near points alike"
+)
+
 Choice = tuple[Settings, Mapping[str, Any]]
 
 
@@ -39,11 +45,14 @@ def choose_method(settings: Settings, table: Table | None, points: Columns) -> C
 
     Without a table the points are read in parts.
     """
-    if settings.method != AUTO:
-        return settings, {"method": settings.method}
-    method, why = _chosen(settings, table, points)
-    about = {"method": method, "why": in_options(why)}  # beside the command, in the record
-    return dataclasses.replace(settings, method=method), about
+    about = {"method": settings.method}
+    if settings.method == AUTO:
+        method, why = _chosen(settings, table, points)
+        about = {"method": method, "why": in_options(why)}  # beside the command, in the record
+        settings = dataclasses.replace(settings, method=method)
+    if settings.kernel == AUTO and settings.weighing != BOX:
+        about |= {"kernel": settings.weighing, "kernel_why": in_options(WEIGHED)}
+    return settings, about
 
 
 def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
@@ -56,6 +65,8 @@ def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[s
     for name, (method, why) in SAYING.items():
         if name in given:
             return method, f"{option(name)} {why}"
+    if settings.semivalue.startswith("calibrated"):
+        return "tknn", f"{option('semivalue')} {settings.semivalue} is about distances"
     if table is not None and table.kind in ARRAYS:
         return "tknn", "an array is taken for embeddings, whose columns mean nothing one by one"
     if is_embedding(points):

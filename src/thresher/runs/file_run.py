@@ -104,13 +104,14 @@ class FileRun:
             settings,
             len(y_val),
             lambda: suggest_radius(
-                X_val, y_val, metric=settings.metric, kernel=settings.kernel, rings=settings.rings
+                X_val, y_val, metric=settings.metric, kernel=settings.weighing, rings=settings.rings
             ),
         )
-        radius, kernel = check_kernel(settings.kernel, settings.rings, radius)
+        radius, kernel = check_kernel(settings.weighing, settings.rings, radius)
         return Problem.check(
             X_val, y_val, radius=radius, metric=settings.metric,
-            semivalue=check_semivalue(settings.semivalue), mean=settings.mean, kernel=kernel,
+            semivalue=check_semivalue(settings.semivalue, calibrated=True), mean=settings.mean,
+            kernel=kernel,
         )  # fmt: skip
 
     def check(self, priced: Priced) -> None:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from thresher.coded import Coded
 from thresher.errors import option
+from thresher.neighbors.kernel import BOX
 from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
-from thresher.tables.column_profile import profile
+from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.ids import why_ids
@@ -22,6 +23,7 @@ from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
+FELT = 0.6  # of a kernel's radius: a Gaussian weighs points beyond by less than a fifth
 LOOKED = 1 << 16  # rows that ids are looked for in
 
 Numbers = NDArray[np.float64]
@@ -195,13 +197,18 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
     for each in encoder.features:
         if each.kind == "categorical" and each.name not in settings.categorical:
             seen = profile(each.name, points.features.column(each.name), points.cells)
-            options = " ".join(option(key, entry) for key, entry in seen.fix.items())
-            if options:
-                found.append(
-                    f"column {each.name!r} is used as categories, but looks like {seen.kind}s: "
-                    f"read it by {options}"
-                )
+            if seen.fix:
+                found.append(category_hint(seen))
     return found
+
+
+def category_hint(column: Profile) -> str:
+    """That a column of categories looks like numbers or dates, and the way out."""
+    options = " ".join(option(key, entry) for key, entry in column.fix.items())
+    return (
+        f"column {column.name!r} is used as categories, but looks like {column.kind}s: read it by "
+        f"{options}"
+    )
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:
@@ -218,7 +225,8 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
 
 def _wide_hints(radius: float, settings: Settings) -> list[str]:
     """The way out where a cosine radius is suggested that reaches rows at right angles."""
-    if settings.radius != AUTO or settings.metric != "cosine" or radius <= 1:
+    felt = radius if settings.weighing == BOX else FELT * radius
+    if settings.radius != AUTO or settings.metric != "cosine" or felt <= 1:
         return []
     way_out = (
         option("metric", "euclidean") if settings.standardize else option("standardize", value=True)

@@ -51,10 +51,10 @@ def value_data(
             return valuation, explain(valuation, *data), None
     if settings.method != "tknn":
         return _values(settings, data, owners=owners, progress=progress), None, None
-    semivalue = check_semivalue(settings.semivalue)
+    semivalue = check_semivalue(settings.semivalue, calibrated=True)
     points, validation = check_pair(*data, metric=settings.metric, classes=None)
     radius = radius_of(settings, len(validation), lambda: _suggested(settings, validation))
-    radius, kernel = check_kernel(settings.kernel, settings.rings, radius)
+    radius, kernel = check_kernel(settings.weighing, settings.rings, radius)
     found = value_and_explain(
         points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
         progress=progress, kernel=kernel,
@@ -65,7 +65,7 @@ def value_data(
 def _suggested(settings: Settings, validation: Validation) -> float:
     from thresher.radius import suggest_for
 
-    return suggest_for(validation, settings.kernel, settings.rings)
+    return suggest_for(validation, settings.weighing, settings.rings)
 
 
 def grown(settings: Settings, data: Data, *, progress: bool) -> Any:

@@ -119,7 +119,7 @@ def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> O
         }
         forest = grow_forest(X, y, **growth, **task)
         return owner_shapley(X, y, X_val, y_val, forest=forest, **task, **common)
-    kernel: dict[str, Any] = {"kernel": settings.kernel, "rings": settings.rings}
+    kernel: dict[str, Any] = {"kernel": settings.weighing, "rings": settings.rings}
     near: dict[str, Any] = {"metric": settings.metric, **kernel, **task}
     judged = 0 if y_val is None else len(y_val)
     radius = radius_of(settings, judged, lambda: suggest_radius(X_val, y_val, **near))

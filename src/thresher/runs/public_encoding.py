@@ -9,6 +9,7 @@ from typing import Any
 
 from thresher.checks import check_choice
 from thresher.errors import InputError, option
+from thresher.neighbors.kernel import BOX
 from thresher.radius import suggest_radius
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder
@@ -67,7 +68,9 @@ class Preparation:
         return PublicEncoding(check_encoder(encoder), encoder.transform(columns))
 
 
-def read_radius(radius: str, X_val: Any, y_val: Any, metric: str) -> float:
+def read_radius(
+    radius: str, X_val: Any, y_val: Any, metric: str, kernel: str = BOX, rings: int = 16
+) -> float:
     """A number as it was typed, or with "auto" what `suggest_radius` says: no point is asked.
 
     Examples
@@ -76,7 +79,7 @@ def read_radius(radius: str, X_val: Any, y_val: Any, metric: str) -> float:
     0.25
     """
     if radius == "auto":
-        return float(suggest_radius(X_val, y_val, metric=metric))
+        return float(suggest_radius(X_val, y_val, metric=metric, kernel=kernel, rings=rings))
     try:
         return float(radius)
     except ValueError:

@@ -12,7 +12,7 @@ import numpy as np
 from thresher.checks import check_choice, check_count, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError, option
-from thresher.games.semivalues import check_semivalue
+from thresher.games.semivalues import Calibrated, check_semivalue
 from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 from thresher.passes.memory import check_memory
 from thresher.tables.cell_format import CellFormat, named_formats
@@ -30,6 +30,7 @@ PLAYERS = ("points", "owners")
 REGRESSION = "regression"
 TASKS = ("classification", REGRESSION)
 NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
+SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
 CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine")
 UNLABELED = ("skip",)
 MAX_TARGET = 1e150
@@ -62,10 +63,11 @@ class Settings:
         The share of each class to hold out where there is no validation set, and the seed of it.
     fill, standardize, scaling, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
-    method, trees, folds, radius, metric, kernel, rings, semivalue, mean, k, utility, error,
-    evaluations
-        How points are valued. The method "auto" is what `thresher.runs.choice` chooses; a radius
-        "auto" is the one that `suggest_radius` suggests.
+    method, trees, folds, semivalue, mean, k, utility, error, evaluations
+        How points are valued. The method "auto" is what `thresher.runs.choice` chooses.
+    radius, metric, kernel, rings
+        What near means. The radius "auto" is the one that `suggest_radius` suggests;
+        the kernel "auto" is `weighing`.
     players
         "points", or "owners": then each owner has one value, by the game among owners.
     memory
@@ -114,7 +116,7 @@ class Settings:
     folds: int = 2
     radius: str | float = AUTO
     metric: str = "cosine"
-    kernel: str = BOX
+    kernel: str = AUTO
     rings: int = 16
     semivalue: str = "shapley"
     mean: bool = False
@@ -165,10 +167,23 @@ class Settings:
             )
 
     def _check_kernel(self) -> None:
-        check_choice(option("kernel"), self.kernel, (BOX, *SHAPES))
-        check_kernel(self.kernel, self.rings, 1.0)
-        if "rings" in self.given() and self.kernel == BOX:
+        check_choice(option("kernel"), self.kernel, (AUTO, BOX, *SHAPES))
+        check_kernel(SUGGESTED, self.rings, 1.0)
+        if "rings" in self.given() and self.weighing == BOX:
             raise InputError(f"{option('rings')} goes with a {option('kernel')} other than box")
+
+    @property
+    def weighing(self) -> str:
+        """The kernel, once a method is chosen; see docs/kernels.md for the evidence.
+
+        Among distance methods a Gaussian at its suggested radius finds wrong labels best. With a
+        radius that was given it is the box, as in `tknn_shapley`.
+        """
+        if self.kernel != AUTO:
+            return self.kernel
+        plain = self.radius == AUTO and not self.numbers and self.players == "points"
+        plain &= not self.semivalue.startswith("calibrated")
+        return SUGGESTED if plain and self.method in {AUTO, "tknn"} else BOX
 
     def _check_task(self) -> None:
         if self.task is not None:
@@ -244,13 +259,24 @@ class Settings:
     def _check_semivalue(self) -> None:
         spaced = re.sub(r",\s*", ", ", self.semivalue)
         try:
-            check_semivalue(spaced)
+            calibrated = isinstance(check_semivalue(spaced, calibrated=True), Calibrated)
         except InputError:
             raise InputError(
-                f"{option('semivalue')} must be shapley, banzhaf, leave-one-out or 'beta(4, 1)' "
-                f"with two positive numbers, got {self.semivalue!r}"
+                f"{option('semivalue')} must be shapley, banzhaf, leave-one-out, 'beta(4, 1)' "
+                f"with two positive numbers or 'calibrated(5)', got {self.semivalue!r}"
             ) from None
         object.__setattr__(self, "semivalue", spaced)
+        if calibrated:
+            self._check_calibrated()
+
+    def _check_calibrated(self) -> None:
+        """Refuse what has no calibrated values."""
+        near = self.method in {AUTO, "tknn"} and self.kernel in {AUTO, BOX}
+        if not near or self.numbers or self.players != "points":
+            raise InputError(
+                f"{option('semivalue')} {self.semivalue} is for points with classes and "
+                f"{option('method', 'tknn')}, without a {option('kernel')} other than box"
+            )
 
     def _check_fitting(self) -> None:
         """Refuse options that the method would pass over."""

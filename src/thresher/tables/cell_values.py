@@ -25,6 +25,7 @@ NUMBER = re.compile(
 )
 INTEGER = re.compile(r"[+-]?[0-9]+")
 MOST_CATEGORIES = 1000
+LONGEST = 40  # characters of a cell that a message quotes
 
 
 def numbers(columns: Columns, name: str, said: str = "number") -> NDArray[np.float64]:
@@ -216,13 +217,18 @@ def _whole(columns: Columns, name: str, column: pa.ChunkedArray) -> pa.ChunkedAr
 def _no_numbers(
     columns: Columns, name: str, odd: list[tuple[int, str]], what: str = ""
 ) -> InputError:
-    shown = ", ".join(f"{cell!r:.40} in row {columns.rows[row]}" for row, cell in odd[:3])
+    shown = ", ".join(f"{_cut(repr(cell))} in row {columns.rows[row]}" for row, cell in odd[:3])
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
     if odd and all(is_date(cell) for _, cell in odd) and name not in columns.cells.dates:
         said = f"holds dates or times: {shown}{more}"
         return refused_column(columns, name, said, _date_advice(name))
     said = f"has cells that are {what or 'not numbers'}: {shown}{more}"
     return refused_column(columns, name, said, _number_advice(columns, name))
+
+
+def _cut(text: str) -> str:
+    """A quoted cell, cut where it is long, with its quotes."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}…{text[-1]}"
 
 
 def _date_advice(name: str) -> str:

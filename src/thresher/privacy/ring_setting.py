@@ -1,0 +1,86 @@
+"""A private release where near points weigh by their distance: what is public before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from thresher.inputs import Points
+from thresher.neighbors.kernel import Kernel
+from thresher.price_list import PriceList
+from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.design import Floats, Setting
+from thresher.privacy.prior import FLOOR, Public
+from thresher.privacy.ring_public import RingPublic
+from thresher.sides.ball import BallSide
+
+
+@dataclass(frozen=True)
+class RingSetting(Setting):
+    """The table has two numbers for each ring of each validation point.
+
+    A point is in one ring of a validation point, so that a unit moves the table by what it would
+    without rings, at the outer radius: T1, T2 and T9 hold as they are.
+    """
+
+    kernel: Kernel | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, plain: Setting) -> RingSetting:
+        """The same setting with rings."""
+        return cls(
+            **{each.name: getattr(plain, each.name) for each in fields(plain)}, kernel=kernel
+        )
+
+    @property
+    def side(self) -> BallSide:
+        """Validation set, radius and kernel, as price lists have them."""
+        return BallSide(self.validation, self.radius, self.kernel)
+
+    @property
+    def _rings(self) -> Kernel:
+        assert self.kernel is not None  # noqa: S101 - `release_setting` has given it
+        return self.kernel
+
+    @property
+    def entries(self) -> int:
+        """Numbers that a validation point has in the table."""
+        return 2 * len(self._rings.edges)
+
+    def record(self) -> dict[str, Any]:
+        """What a release says of classes and rings."""
+        return super().record() | self._rings.record()
+
+    def contributions(self, points: Points, units: Units) -> Contributions:
+        """What units of points add to the table."""
+        return Contributions(points, self.validation, self.radius, units, self.kernel)
+
+    def public(self) -> Public | None:
+        """The validation points seen as points."""
+        plain = super().public()
+        return plain and RingPublic.around(plain, self.validation, self._rings)
+
+    def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
+        """The prices of an estimated table; `draws` tell how sure it is."""
+        del prior  # is in the table
+        deviation = self._totals(draws).std(axis=0)
+        floored = np.maximum(self._totals(table), FLOOR * deviation)
+        counts = np.maximum(table.reshape(self.entries, -1), 0.0)
+        found = counts.sum(axis=0)
+        some = np.where(found > 0, counts, 1.0)  # where nothing is left, all rings alike
+        return self.table_prices(some * np.maximum(floored, 0.0) / some.sum(axis=0))
+
+    def _totals(self, table: Floats) -> Floats:
+        """All near points of each validation point."""
+        return np.asarray(table.reshape(*table.shape[:-1], self.entries, -1).sum(axis=-2))
+
+    def table_prices(self, table: Floats) -> PriceList:
+        """The prices that follow from a table as it is."""
+        prices = PriceList.over(self.side, np.asarray(table, np.float64), self.semivalue)
+        return replace(prices, scaled=self.knows_size)
+
+    def free_prices(self) -> Floats:
+        """What the zero-budget score pays members: what each would be worth alone, in any ring."""
+        return np.repeat(super().free_prices()[:, None], len(self._rings.edges), axis=1)
