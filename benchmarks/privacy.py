@@ -104,7 +104,8 @@ def measure(stored, seed, only=None):
             if mechanism in ("table", "cells", RINGS):
                 error, real = release.error, truth.get(mechanism, exact)
                 found["told error"] = error.relative
-                found["held"] = float(((error.low <= real) & (real <= error.high)).mean())
+                held = float(((error.low <= real) & (real <= error.high)).mean())
+                found["held"] = None if error.relative is None else held
             rows.append((mechanism, epsilon, found))
     return [
         {"set": stored.name, "seed": seed, "mechanism": mechanism, "epsilon": epsilon, **found}
@@ -138,7 +139,8 @@ def average(rows, mechanism, epsilon, column):
     found = [
         row[column]
         for row in rows
-        if row["mechanism"] == mechanism and row["epsilon"] == epsilon and column in row
+        if (row["mechanism"], row["epsilon"]) == (mechanism, epsilon)
+        and row.get(column) is not None  # a table that is noise tells no error
     ]
     return float(np.mean(found)) if found else float("nan")
 

@@ -22,11 +22,11 @@ from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import EntryWeights
+from thresher.privacy.fitting import usual_bound
 from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import Public
 from thresher.privacy.private_points import read_points
-from thresher.privacy.table_mechanism import usual_bound
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

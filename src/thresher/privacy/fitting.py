@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 QUANTILES = (0.25, 0.5, 0.8, 0.95, 1.0)  # of what validation points are near: bounds that are tried
 TRIALS = 2
 CLASS_SHIFT = 0.5  # the standard deviation of the logarithm of a class's share
+UNFITTED = 0.25  # share of public units that are not clipped if the number of points is unknown
 BETTER = 0.99  # a larger bound must be better by this to be taken
 
 
@@ -80,6 +81,16 @@ def candidate_bounds(
     else:
         lengths = public.lengths(entries) + entries.squares[public.rows]
     return np.maximum(1, np.quantile(lengths, shares)).astype(np.int64)
+
+
+def usual_bound(public: Public, entries: EntryWeights, size: int = 1) -> int:
+    """A quarter of the public units have at most this squared weighted length.
+
+    A training point with a longer vector is scaled down, and the prior makes up for it: less noise
+    for all is worth more (benchmarks/privacy.py; from a tenth to a half there is little
+    difference).
+    """
+    return int(candidate_bounds(public, entries, size, (UNFITTED,))[0])
 
 
 def _made(rows: int, classes: NDArray[np.int32] | None, units: int, seed: int) -> Floats:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -34,12 +34,11 @@ from thresher.privacy.design import (
     Unit,
 )
 from thresher.privacy.entry_weights import EXPONENT, Clipping, EntryWeights
-from thresher.privacy.fitting import candidate_bounds, fitted_bound
+from thresher.privacy.fitting import fitted_bound, usual_bound
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior, Public
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
-UNFITTED = 0.25  # share of public units that are not clipped if the number of points is unknown
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,17 @@ class Table:
         B, the squared length that one unit may move the table by: a number chosen without looking
         at the points, "usual" or "certified" (no point can be near more, so that nothing is
         clipped). The usual one fits the number of points, by a simulation on the validation set,
-        where that number is public (`points=`). Where it is not, a quarter of the validation points
+        where that number is public (`points=`). "counted" fits a noisy count of the units, which
+        takes a small part of the budget (T16). With neither, a quarter of the validation points
         are near no more than that.
     prior
         Whether the public validation set serves as a prior for the counts.
     weights
         Where few points are near, counts get less noise, and more where many are: noise of sigma /
         s_v with s_v = (p_v + 1/R)^(-weights) for a share p_v of the R public rows near validation
-        point v. B is then a squared weighted length (T15). From 0 (no weights) to 1; by default 1/4
-        with the usual bound and 0 with others, which are about unweighted lengths.
+        point v. B is then a squared weighted length (T15). From 0 (no weights) to 1; by default 0
+        with a bound that is a number or certified, which is about unweighted lengths, and otherwise
+        1/4, or epsilon where that is less.
 
     Examples
     --------
@@ -73,13 +74,13 @@ class Table:
     'table'
     """
 
-    bound: int | Literal["usual", "certified"] = "usual"
+    bound: int | Literal["usual", "certified", "counted"] = "usual"
     prior: bool = True
     weights: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.bound, str):
-            check_choice("bound", self.bound, ("usual", "certified"))
+            check_choice("bound", self.bound, ("usual", "certified", "counted"))
         else:
             object.__setattr__(self, "bound", check_count("bound", self.bound))
         object.__setattr__(self, "prior", check_flag("prior", self.prior))
@@ -94,19 +95,26 @@ class Table:
         """The mechanism fitted to a setting."""
         public = setting.public()
         entries = self._entries(setting, public)
+        if self.bound == "counted":
+            from thresher.privacy.counted_table import counted_design
+
+            return counted_design(setting, public if self.prior else None, entries)
         bound = self._bound(setting, public, entries)
         return TableDesign(setting, bound, public if self.prior else None, entries)
 
     def _entries(self, setting: Setting, public: Public | None) -> EntryWeights:
-        if self.exponent and public is not None:
-            return EntryWeights.by_density(public.near, self.exponent)
+        exponent = self.exponent
+        if self.weights is None:  # less where noise drowns the counts: benchmarks/privacy.py
+            exponent = min(exponent, setting.budget.epsilon)
+        if exponent and public is not None:
+            return EntryWeights.by_density(public.near, exponent)
         return EntryWeights.alike(len(setting.validation))
 
     @property
     def exponent(self) -> float:
         """Of the weights of validation points; 0 where all weigh the same."""
         if self.weights is None:
-            return EXPONENT if self.bound == "usual" else 0.0
+            return EXPONENT if self.bound in {"usual", "counted"} else 0.0
         return self.weights
 
     def _bound(self, setting: Setting, public: Public | None, entries: EntryWeights) -> int:
@@ -119,8 +127,8 @@ class Table:
         if public is None:
             return len(setting.validation)
         if setting.points is not None and self.prior:
-            make = lambda bound: TableDesign(setting, bound, public, entries)  # noqa: E731
-            return fitted_bound(public, setting, setting.points, entries, make)
+            fitted = TableDesign(setting, 1, public, entries).fitted(setting.points)
+            return fitted.bound
         return usual_bound(public, entries, setting.points_per_owner or 1)
 
 
@@ -133,6 +141,14 @@ class TableDesign(Design):
     public: Public | None
     entries: EntryWeights
     excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
+    spared: float = 0.0  # the part of mu^2 that something else takes
+
+    def fitted(self, points: int) -> Self:
+        """With the bound that fits so many points."""
+        assert self.public is not None  # noqa: S101 - by those who call
+        make = lambda bound: replace(self, bound=bound)  # noqa: E731
+        bound = fitted_bound(self.public, self.setting, points, self.entries, make)
+        return replace(self, bound=bound)
 
     @property
     def parts(self) -> int:
@@ -168,8 +184,13 @@ class TableDesign(Design):
     @cached_property
     def sigma(self) -> float:
         """Of the noise on the scaled table that the guarantee counts on, where the weight is 1."""
-        mu = gaussian_mu(self.setting.budget.epsilon, self.setting.budget.delta)
+        mu = self.budget_mu * math.sqrt(1 - self.spared)
         return discrete_sigma(self.length(self.setting.adjacency), mu, self.entries.largest)
+
+    @property
+    def budget_mu(self) -> float:
+        """The mu of the whole budget."""
+        return gaussian_mu(self.setting.budget.epsilon, self.setting.budget.delta)
 
     @property
     def drawn_sigma(self) -> float:
@@ -184,6 +205,10 @@ class TableDesign(Design):
     def mu(self, length: float) -> float:
         """At which noise hides moves of the scaled table by this weighted length."""
         return discrete_mu(length, self.sigma, self.entries.largest)
+
+    def whole_mu(self, length: float) -> float:
+        """The same for all that is released."""
+        return math.hypot(self.mu(length), self.budget_mu * math.sqrt(self.spared))
 
     @property
     def untold(self) -> str:
@@ -210,13 +235,14 @@ class TableDesign(Design):
         """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
         if filter == "basic":
             return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
-        return Cost(mu_squared=self.mu(self.length(adjacency, unit)) ** 2)
+        return Cost(mu_squared=self.whole_mu(self.length(adjacency, unit)) ** 2)
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
         """Exact conversion of mu; for the adjacency and unit of the budget, what was asked for."""
         if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon
-        return gaussian_epsilon(self.mu(self.length(adjacency, unit)), self.setting.budget.delta)
+        mu = self.whole_mu(self.length(adjacency, unit))
+        return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
         """A discrete Gaussian for each number of the table, of the width that its weight asks."""
@@ -240,7 +266,7 @@ class TableDesign(Design):
         own = [w * math.sqrt(u / one) for w, u in zip(weights, distinct.tolist(), strict=True)]
         delta, opposed = self.setting.budget.delta, self.setting.opposed
         moved = [math.sqrt(a**2 + other**2 + 2 * opposed * a * other) for a in own]
-        each = [gaussian_epsilon(self.mu(length), delta) for length in moved]
+        each = [gaussian_epsilon(self.whole_mu(length), delta) for length in moved]
         return np.array(each)[which]
 
     def prices(self, release: Integers) -> PriceList:
@@ -281,13 +307,3 @@ class TableDesign(Design):
     def _prior(self) -> Prior:
         assert self.public is not None  # noqa: S101 - by those who call
         return Prior(self.public, self.clipping, self.setting.points_per_owner or 1)
-
-
-def usual_bound(public: Public, entries: EntryWeights, size: int = 1) -> int:
-    """A quarter of the public units have at most this squared weighted length.
-
-    A training point with a longer vector is scaled down, and the prior makes up for it: less noise
-    for all is worth more (benchmarks/privacy.py; from a tenth to a half there is little
-    difference).
-    """
-    return int(candidate_bounds(public, entries, size, (UNFITTED,))[0])
