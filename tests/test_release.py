@@ -27,8 +27,8 @@ def test_much_budget_buys_the_exact_values(mechanism):
 
 
 def test_a_table_without_clipping_and_noise_is_the_exact_one(monkeypatch):
-    monkeypatch.setattr(table_module, "discrete_sigma", lambda length, mu: 1e-3)
-    monkeypatch.setattr(table_module, "discrete_mu", lambda length, sigma: 1.0)
+    monkeypatch.setattr(table_module, "discrete_sigma", lambda *_: 1e-3)
+    monkeypatch.setattr(table_module, "discrete_mu", lambda *_: 1.0)
     found = release(mechanism=Table(bound=100, prior=False))
     np.testing.assert_allclose(found.values, exact(), atol=1e-3)
 

@@ -100,7 +100,8 @@ def audit_mechanism(
         raise InputError(f"k and subsample need {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
         subject = subject_of(mechanism, budget, known, near, canaries, check_task(task), kernel)
-    source, random = Buffered(noise_source(seed)), np.random.default_rng(seed)
+    source = Buffered(noise_source(seed))
+    random = np.random.default_rng(None if seed is None else [seed, 1])  # no number of the noise
     replays = 0 if subject.replayed is None else runs // REPLAY_SHARE
     with progress_bar("audit", 2 * runs + replays, show=progress, unit="runs") as advance:
         found = run_trial(subject.trial, source, runs, random, advance)

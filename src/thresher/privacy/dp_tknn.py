@@ -161,16 +161,19 @@ def dp_tknn_shapley(
         )
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
-        noise = design.noise(source)  # before anything is counted
-        table = design.measure(contributions, source) + noise
+        known = design.settled(contributions, source)
+        noise = known.noise(source)  # before anything is counted
+        table = known.measure(contributions, source) + noise
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
-        whole = record | {"ledger": entry, "table_digest": table_digest(table)}
+        digest = {"ledger": entry, "table_digest": table_digest(table)}
+        whole = record | known.record | digest
         return {"record": whole, "table": table.tolist()}
 
     body, new = _through(ledger, design, record, draw)
     kind = Release if seed is None else SeededRelease
     table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
-    return kind(design, table, whole, private, contributions, known_owners, stored=not new)
+    known = design.recorded(whole)
+    return kind(known, table, whole, private, contributions, known_owners, stored=not new)
 
 
 def _check_foretold(design: Design, *, anyway: object) -> None:
