@@ -136,7 +136,9 @@ def average(rows, mechanism, epsilon, column):
     found = [
         row[column]
         for row in rows
-        if row["mechanism"] == mechanism and row["epsilon"] == epsilon and column in row
+        if row["mechanism"] == mechanism
+        and row["epsilon"] == epsilon
+        and row.get(column) is not None  # an error that cannot be told
     ]
     return float(np.mean(found)) if found else float("nan")
 
