@@ -1,16 +1,20 @@
 """Build Thresher as its users get it, and try it in empty environments.
 
     python packaging/check.py [--pythons python3.11,python3.13] [--extras all]
+                              [--dependencies oldest,newest]
 
 `python -m build` makes an sdist and a wheel. On each Python, the sdist is installed without extras
 and the wheel with each extra on its own, each in a new environment, and a small program that uses
-what was installed must run there. Without --pythons these are the oldest and the newest supported
-Python that are found.
+what was installed must run there. All of that happens twice: with the oldest versions that
+pyproject.toml allows for each dependency it names, and with the newest. Without --pythons, the
+oldest and the newest supported Python that are found are used. uv chooses the versions; it is
+installed for the purpose.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -90,44 +94,51 @@ def found_pythons():
     return [versions[version] for version in sorted({min(versions), max(versions)})]
 
 
-def environment(python, folder):
-    """A new environment: the path of its Python."""
-    subprocess.run([python, "-m", "venv", folder], check=True)
-    return str(folder / "bin" / "python")
-
-
-def install(python, *what):
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what],
-        check=True,
-    )
+def run(*command, **options):
+    """Run a command; uv must not see the overrides that pyproject.toml has for tests."""
+    settings = {**os.environ, "UV_NO_CONFIG": "1"}
+    subprocess.run([str(word) for word in command], check=True, env=settings, **options)
 
 
 def build(folder):
-    """The sdist and the wheel, made by `python -m build`."""
-    python = environment(sys.executable, folder / "building")
-    install(python, "build")
-    subprocess.run(
-        [python, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    (sdist,), (wheel,) = (folder / "dist").glob("*.tar.gz"), (folder / "dist").glob("*.whl")
-    return sdist, wheel
+    """The sdist and the wheel, made by `python -m build`, and uv."""
+    tools = folder / "building" / "bin"
+    run(sys.executable, "-m", "venv", tools.parent)
+    pip = [tools / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "build", "uv")
+    dist = folder / "dist"
+    run(tools / "python", "-m", "build", "--outdir", dist, ROOT, stdout=subprocess.DEVNULL)
+    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    return sdist, wheel, tools / "uv"
 
 
-def try_out(python, package, extra, folder):
-    """Install a package with one extra in a new environment, and use it there."""
-    own = environment(python, folder)
-    install(own, f"thresher[{extra}] @ {package.as_uri()}" if extra else str(package))
-    program = DATA + SMOKE[extra]
-    subprocess.run(
-        [own, "-c", program],
-        check=True,
-        cwd=folder,
-        stderr=subprocess.DEVNULL if extra == "" else None,
-    )
-    shutil.rmtree(folder)
+def install(uv, python, package, extra, dependencies):
+    """Install a package with one extra, and the oldest or the newest of what it depends on."""
+    needs = Path(python).parent.parent / "needs.txt"
+    resolution = "lowest-direct" if dependencies == "oldest" else "highest"
+    run(
+        uv, "pip", "compile", ROOT / "pyproject.toml", "--quiet", "--python", python, "--upgrade",
+        "--resolution", resolution, "--only-binary", ":all:", "--no-emit-package", "thresher",
+        "--output-file", needs, *(["--extra", extra] if extra else []), stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    run(uv, "pip", "install", "--quiet", "--python", python, "--only-binary", ":all:", "-r", needs)
+    run(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", package)
+    run(uv, "pip", "check", "--quiet", "--python", python)
+
+
+def try_out(uv, python, package, extra, dependencies, folder):
+    """Whether a package with one extra can be installed and used in a new environment."""
+    own = folder / "bin" / "python"
+    quiet = subprocess.DEVNULL if extra == "" else None
+    try:
+        run(uv, "venv", "--quiet", "--python", python, folder)
+        install(uv, own, package, extra, dependencies)
+        run(own, "-c", DATA + SMOKE[extra], cwd=folder, stderr=quiet)
+    except subprocess.CalledProcessError:
+        return False
+    finally:
+        shutil.rmtree(folder)
+    return True
 
 
 def main():
@@ -136,17 +147,25 @@ def main():
     )
     parser.add_argument("--pythons", help="between commas; the oldest and the newest if not given")
     parser.add_argument("--extras", help="between commas; each of them if not given")
+    parser.add_argument("--dependencies", default="oldest,newest", help="one of them, or both")
     asked = parser.parse_args()
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(known) == set(SMOKE) - {""}, "every extra has a program that uses it"
     extras = asked.extras.split(",") if asked.extras else sorted(known)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        sdist, wheel = build(folder)
-        for python in asked.pythons.split(",") if asked.pythons else found_pythons():
-            for package, extra in [(sdist, ""), *((wheel, extra) for extra in extras)]:
-                try_out(python, package, extra, folder / "environment")
-                print(f"{python}: {package.name}{f' [{extra}]' if extra else ''} works", flush=True)
+        sdist, wheel, uv = build(folder)
+        pythons = asked.pythons.split(",") if asked.pythons else found_pythons()
+        packages = [(sdist, ""), *((wheel, extra) for extra in extras)]
+        failed = 0
+        for python, age in itertools.product(pythons, asked.dependencies.split(",")):
+            for package, extra in packages:
+                works = try_out(uv, python, package, extra, age, folder / "environment")
+                name = package.name + (f" [{extra}]" if extra else "")
+                verdict = "works" if works else "FAILS"
+                print(f"{python}: {name} {verdict} with the {age} dependencies", flush=True)
+                failed += not works
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

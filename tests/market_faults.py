@@ -2,8 +2,8 @@
 
     python tests/market_faults.py 200
 
-runs so many rounds on each database and prints what happened. Every round kills one process: a
-server while owners hand rows in, or a worker while it settles a task.
+kills so many processes on each database and prints what happened: servers while owners hand rows
+in, and workers while they settle a task.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def free_port():
 
 
 def await_answer(port):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -77,8 +77,18 @@ def hand_in_until_killed(clients, task, rows, taken, lock):
             taken.add((owner, made["id"]))
 
 
+def await_uploads(taken, count):
+    """Wait until so many uploads are acknowledged, for at most half a minute."""
+    end = time.monotonic() + 30
+    while len(taken) < count and time.monotonic() < end:
+        time.sleep(0.005)
+
+
 def kill_servers(folder, url, clients, task, rows, rounds):
-    """Kill a server `rounds` times while four owners hand rows in: the uploads acknowledged."""
+    """Kill a server `rounds` times while four owners hand rows in: the uploads acknowledged.
+
+    It is killed after a random number of acknowledgments, however slow the machine is.
+    """
     taken, lock = set(), threading.Lock()
     for _ in range(rounds):
         port = free_port()
@@ -91,7 +101,8 @@ def kill_servers(folder, url, clients, task, rows, rounds):
         ]
         for thread in threads:
             thread.start()
-        time.sleep(random.uniform(0.0, 0.8))  # noqa: S311
+        await_uploads(taken, len(taken) + random.randrange(8))  # noqa: S311
+        time.sleep(random.uniform(0.0, 0.1))  # noqa: S311
         server.kill()
         for thread in threads:
             thread.join()
@@ -99,23 +110,27 @@ def kill_servers(folder, url, clients, task, rows, rounds):
 
 
 def kill_workers(folder, url, market, task, rounds):
-    """Kill workers at random times until the task has ended; how many it took."""
+    """Kill workers while they settle the task, then let one finish it; how many were killed."""
     for killed in range(rounds):
-        worker = Process(folder, url)
-        end = time.monotonic() + random.uniform(0.5, 6.0)  # noqa: S311
-        while time.monotonic() < end:
-            if ended(market, task):
-                break
-            time.sleep(0.05)
+        worker, before = Process(folder, url), tries(market, task)
+        while tries(market, task) == before and not ended(market, task):
+            time.sleep(0.01)
+        time.sleep(random.uniform(0.0, 1.0))  # noqa: S311
         worker.kill()
-        expire_lease(market)
         if ended(market, task):
             return killed + 1
+        expire_lease(market)
     worker = Process(folder, url)
     while not ended(market, task):
         time.sleep(0.1)
     worker.kill()
-    return rounds
+    return rounds + 1
+
+
+def tries(market, task):
+    """How often a worker took up the job."""
+    with market.database.reading() as session:
+        return session.get_one(Job, task).tries
 
 
 def ended(market, task):
@@ -140,6 +155,7 @@ def check(market, task, taken):
         outcome = session.get_one(Outcome, task)
         lines = session.scalars(select(Line).where(Line.task == task)).all()
         done = session.get_one(Job, task)
+    assert taken, "no server lived to acknowledge an upload"
     assert taken <= kept, "an acknowledged upload was lost"
     with th.Ledger.open(market.ledger_path) as ledger:
         ledger.verify()
@@ -161,7 +177,7 @@ def check(market, task, taken):
 
 
 def run(folder, url, *, servers, workers, seed):
-    """One market, its servers and workers killed; what happened."""
+    """One market, its servers and workers killed; how many were, and what happened."""
     from market_cases import join_owners, made_up, open_task
 
     random.seed(seed)
@@ -175,10 +191,10 @@ def run(folder, url, *, servers, workers, seed):
     taken = kill_servers(folder, url, clients, task.id, rows, servers)
     fill(market, owners, task)
     close_now(market, buyer, task)
-    kill_workers(folder, url, market, task.id, workers)
+    killed = servers + kill_workers(folder, url, market, task.id, workers)
     told = check(market, task.id, taken)
     market.close()
-    return told
+    return killed, told
 
 
 def with_tokens(market, owners):
@@ -193,15 +209,11 @@ def fill(market, owners, task):
     from market_cases import made_up
 
     from thresher.market import uploads
-    from thresher.market.tasks import question_of
 
-    with market.database.writing() as session:
-        question = question_of(session.get_one(Task, task.id))
-        for number, owner in enumerate(owners):
-            uploads.take(
-                session, owner, task.id, content=made_up(8, 500 + number), kind="csv",
-                salt=new_salt(), question=question, sign=market.sign,
-            )  # fmt: skip
+    for number, owner in enumerate(owners):
+        uploads.hand_in(
+            market, owner, task.id, content=made_up(8, 500 + number), kind="csv", salt=new_salt()
+        )
 
 
 def close_now(market, buyer, task):
@@ -229,11 +241,13 @@ def main():
                 cluster = Path(folder, "cluster")
                 cluster.mkdir()
                 url, stop = start_cluster(cluster)
-            for number in range(-(-rounds // 20)):
+            killed = number = 0
+            while killed < rounds:
                 market = Path(folder, f"{kind}-{number}")
                 market.mkdir()
-                told = run(market, url, servers=12, workers=8, seed=number)
-                print(f"{kind}, 20 kills: {told}", flush=True)  # noqa: T201
+                more, told = run(market, url, servers=12, workers=8, seed=number)
+                killed, number = killed + more, number + 1
+                print(f"{kind}, {more} kills: {told}", flush=True)  # noqa: T201
         stop()
 
 

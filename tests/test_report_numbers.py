@@ -68,7 +68,10 @@ def test_the_charts_show_targets_and_residuals(run, evidence):
     residuals = np.abs(findings.targets - findings.expected)
     assert charts.typical == pytest.approx(np.median(residuals))
     assert sum(sum(counts.values()) for _, counts in charts.bands) == 120
-    assert evidence.headline.sentence == "3 of 120 targets look wrong."
+    assert evidence.headline.sentence == (
+        "3 of 120 targets look wrong. These 4 rows are worth a look."
+    )
+    assert evidence.headline.numbers[-1] == ("rows to review", "4", "3 correct, 1 inspect")
 
 
 def test_the_removal_curves_are_those_of_a_ridge_regression(run, evidence):
@@ -167,7 +170,7 @@ def test_decisions_about_numbers_are_applied(folder, run, tmp_path):
     assert after[6].endswith(",7.5")
     (tmp_path / "d.csv").write_text((tmp_path / "d.csv").read_text().replace("7.5", "cat"))
     refused = CliRunner().invoke(app, [*common, "--out", str(tmp_path / "e.csv")])
-    assert "which is no number" in str(refused.exception)
+    assert "which is not a number" in str(refused.exception)
 
 
 @needed

@@ -160,6 +160,12 @@ def test_the_columns_are_told_in_which_a_row_is_unlike_its_label():
     assert alike == []
 
 
+def test_a_number_that_is_usual_under_its_own_label_is_no_reason():
+    x = np.r_[np.arange(100.0), np.repeat(20.0, 100), 20.0]
+    codes = np.r_[np.zeros(100, int), np.ones(100, int), 0]
+    assert unlike_columns({"x": x}, codes, ("a", "b"), np.array([200]), np.array([1])) == [[]]
+
+
 def test_missing_cells_are_no_reason_and_no_error():
     column = np.r_[np.arange(50.0), np.full(3, np.nan)]
     codes = np.arange(53) % 2
@@ -201,6 +207,27 @@ def test_the_state_follows_what_was_found():
     assert clean.sentence == "Nothing stands out among 3,000 labels."
     many = headline(marked=1204)
     assert many.sentence.endswith("1,204 rows are worth a look, these 500 first.")
+
+
+def test_what_is_doubtful_never_looks_good():
+    nothing = {"keep": 696, "relabel": 0, "drop": 0, "inspect": 2304}
+    doubtful = headline(wrong=0.0, marked=2304, **nothing)
+    assert (doubtful.state, doubtful.words) == ("doubtful", "Nothing is clearly wrong")
+    assert doubtful.color == "unsure"
+    assert doubtful.sentence == (
+        "No label is clearly wrong. 2,304 rows are doubtful: if there is time, look at these 500 "
+        "first."
+    )
+    assert doubtful.numbers[-1] == ("rows to review", "2,304", "2,304 inspect")
+    one = headline(wrong=0.0, marked=1, **nothing | {"inspect": 1})
+    assert one.sentence.endswith("But this row is doubtful.")
+
+
+def test_the_number_of_rows_to_review_says_what_it_adds_up_from():
+    assert headline(marked=79).numbers[-1] == (
+        "rows to review", "79", "50 relabel, 4 drop, 22 inspect, 3 copies",
+    )  # fmt: skip
+    assert headline(wrong=14.0).numbers[1] == ("probably wrong", "about 14", "under 1% of all")
 
 
 def test_the_page_opens_with_the_headline(grown):

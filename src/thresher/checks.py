@@ -10,7 +10,7 @@ import contextlib
 import math
 import numbers
 from collections.abc import Iterable, Mapping, MappingView, Sequence, Set
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +52,13 @@ def check_metric(metric: object) -> Metric:
     return check_choice("metric", metric, get_args(Metric))  # type: ignore[return-value]
 
 
-def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """`value` as an int, if it is a whole number of at least `least`."""
+def check_count(name: str, value: object, *, least: int = 1, most: int | None = None) -> int:
+    """`value` as an int, if it is a whole number of at least `least`, and at most `most`."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
         raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+    if most is not None and int(value) > most:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be an integer <= {most}, got {value!r}")
     return int(value)  # type: ignore[call-overload]
 
 
@@ -105,6 +107,12 @@ def check_ordered(name: str, entries: object) -> None:
         raise InputError(f"{name} must have an order, and a {kind} has none: use a list")
 
 
+class DaskCollection(Protocol):
+    """An array or a frame of Dask, for type checkers: what `is_dask` finds."""
+
+    def __dask_graph__(self) -> Any: ...
+
+
 def is_dask(table: Any) -> bool:
     """Whether a table is a collection of Dask; Dask is not imported to find out.
 
@@ -120,8 +128,8 @@ def check_no_limits(memory: object, checkpoint: object) -> None:
     """Raise if a run on Dask is given what only runs in this process have."""
     if not (memory is None and checkpoint is None):
         raise InputError(
-            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
-            "that is lost takes nothing with it"
+            "memory and checkpoint cannot be used with Dask: workers have memory of their own, and "
+            "a worker that is lost takes nothing with it"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features, check_number
+from thresher.checks import check_count, check_features, check_number
 from thresher.errors import InputError
 from thresher.labels import check_labels, class_list, label_array
 
@@ -93,7 +93,7 @@ def _choose(
     count: int, fraction: float, seed: int
 ) -> tuple[NDArray[np.bool_], np.random.Generator]:
     fraction = check_number("fraction", fraction, least=0, most=1)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_count("seed", seed, least=0))
     chosen = np.zeros(count, np.bool_)
     chosen[rng.permutation(count)[: round(fraction * count)]] = True
     return chosen, rng

@@ -66,6 +66,11 @@ def explain(
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """
+    if not isinstance(valuation, Valuation):
+        raise InputError(
+            "valuation must be what tknn_shapley, knn_shapley, forest_shapley or leaf_shapley "
+            f"returns, got {type(valuation).__name__}"
+        )
     if valuation.params.get("task") == REGRESSION:
         return explain_targets(valuation, X, y, X_val, y_val, forest=forest, unseen=unseen)
     if valuation.method == "tknn-shapley":

@@ -316,13 +316,13 @@ def checked_data(
 def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     """The classes of a valuation; where its record has them as text only, those of the labels."""
     about, stored = valuation.params, valuation.params["classes"]
-    there = 0 if y_val is None else len(y_val)
-    if about["validation_points"] != there or len(valuation) != len(y):
+    labels = [check_labels("y", y)] + ([] if y_val is None else [check_labels("y_val", y_val)])
+    mine, there = len(labels[0]), sum(map(len, labels[1:]))
+    if (len(valuation), about["validation_points"]) != (mine, there):
         raise InputError(
             f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {len(y)} and y_val {there} labels"
+            f"validation points, but y has {mine} and y_val {there} labels"
         )
-    labels = [check_labels("y", y)] + ([] if y_val is None else [check_labels("y_val", y_val)])
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
         return list(stored)

@@ -16,12 +16,12 @@ use, and are in, only the trees in which they are `unseen`.
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_flag, check_no_limits, is_dask
+from thresher.checks import DaskCollection, check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.growth import check_growth, grow_on_targets, grown_from
@@ -118,35 +118,34 @@ def leaf_target_votes(leaves: Any, leaves_val: Any, targets: Targets, unseen: An
 def check_no_classes(classes: Any) -> None:
     """Refuse classes, which numbers have none of."""
     if classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
+        raise InputError("classes cannot be used with task='regression', which has targets")
 
 
 def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
-        raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
+        raise InputError("empty needs task='regression': classes have 1/C where nobody is near")
+
+
+@overload
+def forest_shapley(X: DaskCollection, *others: Any, **options: Any) -> DaskValuation: ...
+@overload
+def forest_shapley(
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, forest: Any = None, trees: int = 200,
+    folds: int = 2, seed: int = 0, semivalue: Semivalue = "shapley", classes: Any = None,
+    owners: Any = None, mean: bool = False, progress: bool = False,
+    memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
+    task: str = CLASSES, empty: float | None = None,
+) -> Valuation: ...  # fmt: skip
 
 
 def forest_shapley(
-    X: Any,
-    y: Any,
-    X_val: Any = None,
-    y_val: Any = None,
-    *,
-    forest: Any = None,
-    trees: int = 200,
-    folds: int = 2,
-    seed: int = 0,
-    semivalue: Semivalue = "shapley",
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = False,
-    progress: bool = False,
-    memory: int | str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    task: str = CLASSES,
-    empty: float | None = None,
-) -> Valuation | DaskValuation:
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, forest: Any = None, trees: int = 200,
+    folds: int = 2, seed: int = 0, semivalue: Semivalue = "shapley", classes: Any = None,
+    owners: Any = None, mean: bool = False, progress: bool = False,
+    memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
+    task: str = CLASSES, empty: float | None = None,
+) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the soft vote of a random forest.
 
     The structure of the trees is grown first, and then fixed. A point fills only trees that were

@@ -16,6 +16,8 @@ from thresher.neighbors.growing import grow
 from thresher.neighbors.tree_columns import Features, TreeColumns
 from thresher.regression import CLASSES, check_targets, is_regression
 
+MOST_TREES = 1_000_000
+
 REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
 
 
@@ -108,9 +110,9 @@ def grow_codes(
 def check_growth(trees: object, folds: object, seed: object) -> tuple[int, int, int]:
     """How many trees and folds, and the seed."""
     return (
-        check_count("trees", trees),
-        check_count("folds", folds, least=2),
-        check_count("seed", seed, least=0),
+        check_count("trees", trees, most=MOST_TREES),
+        check_count("folds", folds, least=2, most=MOST_TREES),
+        check_count("seed", seed, least=0, most=2**31),
     )
 
 

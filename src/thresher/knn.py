@@ -50,10 +50,10 @@ PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
     """Refuse what is for numbers."""
     if empty is not None:
-        raise InputError("empty goes with task='regression'")
-    if semivalue != "shapley":
+        raise InputError("empty needs task='regression'")
+    if not isinstance(semivalue, str) or semivalue != "shapley":
         raise InputError(
-            "semivalue goes with task='regression': for classes knn_shapley is Shapley's, and "
+            "semivalue needs task='regression': for classes knn_shapley is Shapley's, and "
             "tknn_shapley has all of them"
         )
 
@@ -119,11 +119,9 @@ def knn_shapley(
     >>> th.knn_shapley(X, y, k=1, metric="euclidean").values.round(3).tolist()  # by each other
     [0.0, -1.5, 0.0]
     """
-    k = check_count("k", k)
-    if k > MAX_INTEGER:
-        raise InputError(f"k must be at most 2**53, got {k}")
+    k = check_count("k", k, most=MAX_INTEGER)
     regression = check_task(task) == REGRESSION
-    if regression and utility == "soft-label":
+    if regression and isinstance(utility, str) and utility == "soft-label":
         utility = "mean"
     known = ("mean", "jia2019") if regression else ("soft-label", "jia2019")
     check_choice("utility", utility, known)
@@ -131,8 +129,8 @@ def knn_shapley(
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     error = check_number("error", error, least=0, most=1)
     if regression:
-        if (precision, error, classes) != ("float64", 0.0, None):
-            raise InputError("precision, error and classes go without task='regression'")
+        if precision != "float64" or error or classes is not None:
+            raise InputError("precision, error and classes cannot be used with task='regression'")
         return knn_regression(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
             progress=progress, empty=empty, semivalue=check_semivalue(semivalue),

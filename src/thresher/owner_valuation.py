@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,7 +36,7 @@ class OwnerValuation(Valuation):
         if self.owners is None or len(set(self.owners)) != len(self.values):
             raise InputError("an OwnerValuation has one value for each of its owners")
 
-    def by_owner(self) -> dict[Hashable, float]:
+    def by_owner(self) -> dict[Any, float]:
         """The value of each owner in the game among owners, in order of appearance.
 
         It is not the sum of the values of the owner's points, which `Valuation.by_owner` gives.

@@ -103,9 +103,20 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
     evidence
         What `thresher.report.gather` found.
     model
-        "threshold classifier" or "logistic regression"; without it, the latter.
+        "threshold classifier" or "logistic regression", which is the default.
     ax
         The axis to draw on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> from thresher.report import gather
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> y = X[:, 0] > 0
+    >>> valuation = th.tknn_shapley(X[:90], y[:90], X[90:], y[90:])
+    >>> plot_removal(gather(valuation, X[:90], y[:90], X[90:], y[90:])).get_ylabel()
+    'accuracy'
     """
     removal = evidence.removal
     if removal is None:

@@ -134,13 +134,13 @@ def suggest_radius(
     >>> th.suggest_radius(rows, ["a", "a", "b", "b"], metric="euclidean")
     RadiusSuggestion(1, accuracy=1.000, coverage=1.000)
     """
-    if metric == "precomputed":
+    if isinstance(metric, str) and metric == "precomputed":
         raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
-    candidates = check_count("candidates", candidates, least=2)
+    candidates = check_count("candidates", candidates, least=2, most=1_000_000)
     most_points = check_count("most_points", most_points, least=2)
     if check_task(task) == REGRESSION:
         if classes is not None or kernel != BOX:
-            raise InputError("classes and kernel go without task='regression'")
+            raise InputError("classes and kernel cannot be used with task='regression'")
         return _suggest_for_targets(X_val, y_val, metric, candidates, most_points)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     how: dict[str, Any] = {"candidates": candidates, "most_points": most_points, "rings": rings}

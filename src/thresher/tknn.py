@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from thresher.checks import check_flag, check_no_limits, check_radius, is_dask
+from thresher.checks import (
+    DaskCollection,
+    check_flag,
+    check_no_limits,
+    check_radius,
+    is_dask,
+)
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -31,6 +37,19 @@ from thresher.valuation import Valuation
 from thresher.zero_budget import score_targets
 
 METHOD = "tknn-shapley"
+
+
+@overload
+def tknn_shapley(X: DaskCollection, *others: Any, **options: Any) -> DaskValuation: ...
+@overload
+def tknn_shapley(
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, radius: float = 0.5,
+    metric: str = "cosine", semivalue: Semivalue = "shapley", classes: Any = None,
+    owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
+    memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
+    kernel: Any = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Valuation: ...  # fmt: skip
 
 
 def tknn_shapley(

@@ -146,7 +146,7 @@ class Valuation:
         count = check_count("n", n)
         return self._order[:count].copy()
 
-    def by_owner(self) -> dict[Hashable, float]:
+    def by_owner(self) -> dict[Any, float]:
         """The value of each owner, the sum of its points' values, in order of appearance.
 
         This pays for points one by one. It is not the Shapley value of a game whose players are the

@@ -32,8 +32,35 @@ SEEDED = "noise was drawn from a seed, not from the operating system as in a rel
 class Audit:
     """What was claimed, what was proven, and what was assumed; `print` shows all of it.
 
-    The bounds share the false-alarm rate: if the claim is true, `passed` is False
-    with probability at most 1 - confidence.
+    The bounds share the false-alarm rate. If the claim is true, `passed` is False with
+    probability at most 1 - confidence.
+
+    Parameters
+    ----------
+    mechanism, epsilon, delta, adjacency
+        What was claimed, and about which mechanism.
+    runs, canaries
+        How many runs there were of each kind, and how many canaries were in the one run.
+    confidence
+        How sure the bounds are, all of them together.
+    lower_bound
+        What epsilon is at least, from many runs, whatever the mechanism is.
+    gaussian_bound, sampled_bound, spread_bound
+        The same for Gaussian noise, for Gaussian noise on a Poisson sample, and from the spread of
+        the noise. None where they do not apply.
+    area_bound, one_run_bound
+        The same from the area under the ROC curve, and from one run with many canaries.
+    auroc, auroc_error, auroc_ceiling
+        How well runs with and without the canary can be told apart, the standard error of that,
+        and the highest that the claim allows.
+    certifiable
+        The largest epsilon that so many runs could prove without assumptions.
+    replays
+        How many runs repeated an earlier one.
+    leaks
+        What is wrong apart from all bounds.
+    assumptions
+        What the bounds take for granted.
 
     Examples
     --------

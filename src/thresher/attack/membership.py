@@ -44,6 +44,9 @@ class Attack:
         The truth, in the order of `candidates`.
     candidates
         Rows of X.
+    rocs
+        The ROC curve of each attack: `.auroc` with its `.standard_error`, `.fpr`, `.tpr`, and
+        `.tpr_at(fpr)`.
 
     Examples
     --------

@@ -59,7 +59,21 @@ class Data:
 
 @dataclass(frozen=True)
 class TKNN:
-    """Exact threshold values, as of `tknn_shapley`."""
+    """Exact threshold values, as of `tknn_shapley`: a target of `membership_attack`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> rng = np.random.default_rng(0)
+    >>> X, V = rng.normal(size=(300, 2)), rng.normal(size=(30, 2))
+    >>> attack = th.membership_attack(
+    ...     X, X[:, 0] > 0, V, V[:, 0] > 0, against=TKNN(radius=0.3),
+    ...     members=50, nonmembers=50, shadow=100, shadow_sets=4,
+    ... )
+    >>> len(attack.is_member)
+    100
+    """
 
     radius: float = 0.5
     metric: str = "cosine"
@@ -73,7 +87,13 @@ class TKNN:
 
 @dataclass(frozen=True)
 class KNN:
-    """Exact nearest-neighbor values, as of `knn_shapley`."""
+    """Exact nearest-neighbor values, as of `knn_shapley`: a target of `membership_attack`.
+
+    Examples
+    --------
+    >>> KNN(k=3)  # pass it as `against=`
+    KNN(k=3, metric='cosine', utility='soft-label')
+    """
 
     k: int = 5
     metric: str = "cosine"
@@ -88,7 +108,16 @@ class KNN:
 
 @dataclass(frozen=True)
 class DPTKNN:
-    """Private threshold values, as of `dp_tknn_shapley`, with seeded noise."""
+    """Private threshold values, as of `dp_tknn_shapley`: a target of `membership_attack`.
+
+    The noise is seeded, so that an attack can be repeated.
+
+    Examples
+    --------
+    >>> target = DPTKNN(epsilon=1, delta=1e-5)  # pass it as `against=`
+    >>> target.mechanism, target.radius
+    ('table', 0.5)
+    """
 
     epsilon: float
     delta: float
@@ -124,7 +153,17 @@ class DPTKNN:
 
 @dataclass(frozen=True)
 class Recomputed:
-    """Any function of (X, y, X_val, y_val) with `.values`, called anew for every question: slow."""
+    """Any function of (X, y, X_val, y_val) with `.values`: a target of `membership_attack`.
+
+    The function is called anew for every question, so it is slow.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> target = Recomputed(th.zero_budget_score)  # pass it as `against=`
+    >>> target.function.__name__
+    'zero_budget_score'
+    """
 
     function: Callable[..., Any]
 

@@ -54,6 +54,7 @@ def _lines(found: Any) -> list[str]:
         said = [f"{role} {each.column} ({each.why})" for role, each in found.guesses.items()]
         lines.append(f"guessed: {', '.join(said)}")
     lines += [f"problem: {plain_text(in_options(each))}" for each in found.problems]
+    lines += [f"hint: {plain_text(in_options(each))}" for each in found.hints]
     return [*lines, found.advice()]
 
 

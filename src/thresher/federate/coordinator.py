@@ -37,7 +37,17 @@ class Coordinator:
 
     Examples
     --------
-    docs/federation.md has a round of three silos.
+    A coordinator listens; docs/federation.md has a whole round of three silos.
+
+    >>> from thresher.federate import Key, Task
+    >>> key, silos = Key.create(), {"north": Key.create().public, "south": Key.create().public}
+    >>> task = Task.create(
+    ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=key,
+    ...     epsilon=1, delta=1e-6, fewest=2,
+    ... )
+    >>> with Coordinator(task, key=key) as running:
+    ...     running.url.rpartition(":")[0]
+    'http://127.0.0.1'
     """
 
     def __init__(

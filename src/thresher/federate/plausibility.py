@@ -36,6 +36,13 @@ class Plausibility:
     impossible
         Validation points with counts beyond the number of points, or below zero: noise aside,
         each of them proves a lie.
+
+    Examples
+    --------
+    >>> Plausibility(per_point=9.5, expected=10.0, deviation=0.1, impossible=0).is_plausible
+    True
+    >>> Plausibility(per_point=25.0, expected=10.0, deviation=0.1, impossible=0).is_plausible
+    False
     """
 
     per_point: float
@@ -65,6 +72,20 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     -----
     A lie of the size of what a silo honestly holds is not found. It needs a prior: the validation
     set with features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> X = np.random.default_rng(0).normal(size=(1200, 3))
+    >>> y = X[:, 0] > 0
+    >>> release = th.dp_tknn_shapley(
+    ...     X[200:], y[200:], X[:200], y[:200], epsilon=1, delta=1e-6, seed=0
+    ... )
+    >>> check_plausibility(release, points=1000).is_plausible
+    True
+    >>> check_plausibility(release, points=100).is_plausible  # ten times as many must have come
+    False
     """
     design: Any = release._design
     if release.record["mechanism"] != "table" or design.public is None:

@@ -24,7 +24,23 @@ Stream = Callable[[bytes, int], Words]
 
 
 class ProtocolError(ThresherError):
-    """A message, a peer or a round that is not what the protocol asks for."""
+    """A message, a peer or a round that is not what the protocol asks for.
+
+    Examples
+    --------
+    >>> from thresher.federate import Coordinator, Key, Task
+    >>> key, silos = Key.create(), {"north": Key.create().public, "south": Key.create().public}
+    >>> task = Task.create(
+    ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=key,
+    ...     epsilon=1, delta=1e-6, fewest=2,
+    ... )
+    >>> with Coordinator(task, key=key, first_wait=0.1) as running:
+    ...     try:
+    ...         running.run()
+    ...     except ProtocolError:
+    ...         print("too few silos came")
+    too few silos came
+    """
 
 
 def system_entropy(size: int) -> bytes:

@@ -42,6 +42,20 @@ class Silo:
         Say so to take part in a task without noise.
     noise
         For tests: another source of noise than the operating system's entropy.
+
+    Examples
+    --------
+    A silo checks a task before it joins a round; docs/federation.md has a whole round.
+
+    >>> from thresher.federate import Key, Task
+    >>> key, own, other = Key.create(), Key.create(), Key.create()
+    >>> task = Task.create(
+    ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos={"a": own.public, "b": other.public},
+    ...     key=key, epsilon=1, delta=1e-6, fewest=2,
+    ... )
+    >>> silo = Silo([[0.9, 0.1]], ["yes"], key=own, approve=task.digest)
+    >>> silo.check(task) is task
+    True
     """
 
     def __init__(

@@ -53,6 +53,17 @@ class Task:
         The public side itself: the validation set, and what near means.
     signature
         The coordinator's.
+
+    Examples
+    --------
+    >>> from thresher.federate import Key
+    >>> coordinator, north, south = Key.create(), Key.create(), Key.create()
+    >>> silos = {"north": north.public, "south": south.public}
+    >>> Task.create(
+    ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=coordinator,
+    ...     epsilon=1, delta=1e-6, fewest=2,
+    ... )
+    Task(2 silos, 2 must survive, 1 may collude, epsilon=1, delta=1e-06, protects each point)
     """
 
     terms: Mapping[str, Any]
@@ -115,7 +126,7 @@ class Task:
             _setting_unit(known), check_semivalue(semivalue),
             check_points_per_owner(points_per_owner, owners=known != "point"),
         )  # fmt: skip
-        design = Table(bound=bound).design(setting)
+        design = Table(bound=bound, weights=0).design(setting)
         budget = {
             "epsilon": setting.budget.epsilon,
             "delta": setting.budget.delta,
@@ -213,7 +224,7 @@ class Task:
             _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
             terms["points_per_owner"],
         )  # fmt: skip
-        design = Table(bound=terms["bound"]).design(setting)
+        design = Table(bound=terms["bound"], weights=0).design(setting)
         return replace(design, excess=self.excess(len(terms["silos"])))
 
     def excess(self, survivors: int) -> float:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from thresher.market import members, planning, schemas, tasks, uploads
+from thresher.market.callers import Actor, Closed, InMarket, MaybeActor, Operator
+from thresher.market.examples import EXPORT, FILE_IN, FILES, PAYOUT, RELEASE, given
 from thresher.market.export import export
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
@@ -24,48 +24,10 @@ from thresher.market.tables import Line, Member, Outcome, Task, Upload
 from thresher.market.terms import Terms
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.ErrorOut} for status in (401, 403, 404, 409, 413, 422, 429)
+    status: {"model": schemas.ErrorOut}
+    for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
 }
-router = APIRouter(prefix="/api", responses=ERRORS)
-
-
-def market_of(request: Request) -> Market:
-    """The market that this server serves."""
-    market: Market = request.app.state.market
-    return market
-
-
-InMarket = Annotated[Market, Depends(market_of)]
-
-
-def token_of(request: Request) -> str | None:
-    """The token in the header of a request."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token if kind.lower() == "bearer" else None
-
-
-def actor_of(request: Request, market: InMarket) -> Member:
-    """The member who asks."""
-    with market.database.reading() as session:
-        return members.authenticate(session, token_of(request))
-
-
-def maybe_actor_of(request: Request, market: InMarket) -> Member | None:
-    """The member who asks, if it says so."""
-    return actor_of(request, market) if token_of(request) else None
-
-
-Actor = Annotated[Member, Depends(actor_of)]
-MaybeActor = Annotated[Member | None, Depends(maybe_actor_of)]
-
-
-def operator_of(actor: Actor) -> Member:
-    """The member who asks, an operator."""
-    members.require_role(actor, "operator")
-    return actor
-
-
-Operator = Annotated[Member, Depends(operator_of)]
+router = APIRouter(prefix="/api", responses=ERRORS, route_class=Closed)
 
 
 @router.get("/me")
@@ -75,9 +37,9 @@ def me(actor: Actor) -> schemas.MemberOut:
 
 
 @router.get("/key")
-def key(market: InMarket) -> dict[str, str]:
+def key(market: InMarket) -> schemas.KeyOut:
     """The public key that checks receipts."""
-    return {"key": market.key.public_key().public_bytes_raw().hex()}
+    return schemas.KeyOut(key=market.key.public_key().public_bytes_raw().hex())
 
 
 @router.post("/members", status_code=201)
@@ -147,7 +109,7 @@ def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
         return task_out(session, tasks.seen(session, actor, task))
 
 
-@router.put("/tasks/{task}/validation")
+@router.put("/tasks/{task}/validation", openapi_extra=FILE_IN)
 async def put_validation(
     task: str, request: Request, market: InMarket, actor: Actor
 ) -> schemas.TaskOut:
@@ -161,7 +123,9 @@ async def put_validation(
     return await run_in_threadpool(put)
 
 
-@router.get("/tasks/{task}/validation")
+@router.get(
+    "/tasks/{task}/validation", responses={200: {"content": FILES}}, response_class=Response
+)
 def get_validation(task: str, market: InMarket, actor: Actor) -> Response:
     """The validation set, which is public."""
     with market.database.reading() as session:
@@ -215,7 +179,7 @@ def list_uploads(task: str, market: InMarket, actor: Actor) -> list[schemas.Uplo
         return [upload_out(each) for each in uploads.listed(session, actor, task)]
 
 
-@router.post("/tasks/{task}/uploads", status_code=201)
+@router.post("/tasks/{task}/uploads", status_code=201, openapi_extra=FILE_IN)
 async def add_upload(
     task: str, request: Request, market: InMarket, actor: Actor,
     salt: Annotated[str, Header(alias="X-Salt")], replaces: str | None = None,
@@ -224,20 +188,19 @@ async def add_upload(
     content, kind = await request.body(), kind_of(request)
 
     def take() -> schemas.UploadOut:
-        with market.database.reading() as session:
-            question = tasks.question_of(tasks.seen(session, actor, task))
-        with market.database.writing() as session:
-            return upload_out(
-                uploads.take(
-                    session, actor, task, content=content, kind=kind, salt=read_salt(salt),
-                    question=question, sign=market.sign, replaces=replaces,
-                )
-            )  # fmt: skip
+        return upload_out(
+            uploads.hand_in(
+                market, actor, task, content=content, kind=kind, salt=read_salt(salt),
+                replaces=replaces,
+            )
+        )  # fmt: skip
 
     return await run_in_threadpool(take)
 
 
-@router.get("/tasks/{task}/uploads/{upload}")
+@router.get(
+    "/tasks/{task}/uploads/{upload}", responses={200: {"content": FILES}}, response_class=Response
+)
 def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
     """Rows as I handed them in (owner)."""
     with market.database.reading() as session:
@@ -256,25 +219,28 @@ def withdraw(task: str, upload: str, market: InMarket, actor: Actor) -> Response
 
 
 @router.delete("/tasks/{task}/rows")
-def delete_rows(task: str, market: InMarket, actor: Actor) -> dict[str, int]:
+def delete_rows(task: str, market: InMarket, actor: Actor) -> schemas.DeletedOut:
     """Delete my rows of a task that has ended (owner)."""
     with market.database.writing() as session:
-        return {"deleted": uploads.delete_rows(session, actor, task)}
+        return schemas.DeletedOut(deleted=uploads.delete_rows(session, actor, task))
 
 
-@router.get("/tasks/{task}/release")
+@router.get("/tasks/{task}/release", responses=given(RELEASE), response_class=Response)
 def get_release(task: str, market: InMarket, actor: Actor) -> Response:
     """The release: noisy table, prices, record."""
     return Response(_outcome(market, actor, task).release, media_type="application/json")
 
 
-@router.get("/tasks/{task}/payout")
+@router.get("/tasks/{task}/payout", responses=given(PAYOUT))
 def get_payout(task: str, market: InMarket, actor: Actor) -> dict[str, Any]:
     """The public part of the pay."""
     return _outcome(market, actor, task).public
 
 
-@router.get("/tasks/{task}/report")
+@router.get(
+    "/tasks/{task}/report", response_class=Response,
+    responses=given("<!doctype html>...", "text/html"),
+)  # fmt: skip
 def get_report(task: str, market: InMarket, actor: Actor) -> HTMLResponse:
     """A page that shows the release."""
     return HTMLResponse(_outcome(market, actor, task).page)
@@ -295,7 +261,7 @@ def get_statement_of(
     return _statement(market, actor, task, owner)
 
 
-@router.get("/export")
+@router.get("/export", responses=given(EXPORT))
 def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
     """Everything public about the market (auditor)."""
     members.require_role(actor, "auditor", "operator")
@@ -324,14 +290,6 @@ def read_salt(text: str) -> bytes:
     if len(salt) != SALT_BYTES:
         raise unusable(f"X-Salt must be {SALT_BYTES} random bytes in base64")
     return salt
-
-
-def finite(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of JSON: None where a number is not finite."""
-    return {
-        name: None if isinstance(entry, float) and not math.isfinite(entry) else entry
-        for name, entry in document.items()
-    }
 
 
 def _outcome(market: Market, actor: Member, task: str) -> Outcome:
@@ -375,5 +333,6 @@ def upload_out(upload: Upload) -> schemas.UploadOut:
     """What the owner sees of an upload."""
     return schemas.UploadOut(
         id=upload.id, time=upload.received, rows=upload.rows,
-        withdrawn=upload.withdrawn is not None, receipt=upload.receipt,
+        withdrawn=upload.withdrawn is not None, kept=upload.content is not None,
+        receipt=upload.receipt,
     )  # fmt: skip

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 from sqlalchemy import func, select, text
 
-from thresher.market import api
+from thresher.market import schemas
+from thresher.market.api import ERRORS
+from thresher.market.callers import Closed, InMarket, Operator
+from thresher.market.examples import given
 from thresher.market.refusals import Refusal
 from thresher.market.tables import Job, Task
 from thresher.privacy.ledger import Ledger
 
-router = APIRouter()
+router = APIRouter(route_class=Closed, responses=ERRORS)
 
 
 @router.get("/health")
-def health(market: api.InMarket) -> dict[str, str]:
+def health(market: InMarket) -> schemas.HealthOut:
     """Whether the database answers and the ledger is there."""
     with market.database.reading() as session:
         session.execute(text("select 1"))
     if not market.ledger_path.exists():
         raise Refusal(503, "no_ledger", "the ledger is not there")
-    return {"status": "ok"}
+    return schemas.HealthOut(status="ok")
 
 
-@router.get("/metrics")
-def metrics(market: api.InMarket, _: api.Operator) -> PlainTextResponse:
+@router.get(
+    "/metrics", response_class=Response,
+    responses=given("thresher_market_jobs_waiting 0\n", "text/plain"),
+)  # fmt: skip
+def metrics(market: InMarket, _: Operator) -> PlainTextResponse:
     """Tasks by state, jobs that wait, and what is left of the budget."""
     with market.database.reading() as session:
         states = session.execute(select(Task.state, func.count()).group_by(Task.state)).all()

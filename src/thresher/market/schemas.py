@@ -7,8 +7,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from thresher.market.examples import (
+    COMMITMENT,
+    DRAFT,
+    LINE,
+    MOMENT,
+    OWNER,
+    RECEIPT,
+    TASK,
+    TERMS,
+    TOKEN,
+    UPLOAD,
+)  # fmt: skip
+
 Cents = Annotated[int, Field(ge=0, le=10**15)]
 Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital North"])]
+
+
+def example(**given: Any) -> ConfigDict:
+    """An example in the documentation of a document."""
+    return ConfigDict(json_schema_extra={"examples": [given]})
 
 
 class Strict(BaseModel):
@@ -20,6 +38,8 @@ class Strict(BaseModel):
 class NewMember(Strict):
     """Somebody to be given a role and a token."""
 
+    model_config = example(role="buyer", name="Clinic West")
+
     role: Literal["operator", "buyer", "owner", "auditor"]
     name: Name
 
@@ -27,11 +47,15 @@ class NewMember(Strict):
 class Renewal(Strict):
     """Shut a member out, or let it in again."""
 
+    model_config = example(suspended=True)
+
     suspended: bool
 
 
 class NewTask(Strict):
     """A task to be drafted; the validation set follows in a request of its own."""
+
+    model_config = example(**DRAFT)
 
     title: Annotated[str, Field(min_length=1, max_length=200, examples=["Sick or well?"])]
     label: Annotated[str, Field(min_length=1, max_length=200, examples=["diagnosis"])]
@@ -54,12 +78,16 @@ class NewTask(Strict):
 class Joining(Strict):
     """An invitation to be used; a name if the owner has no token yet."""
 
+    model_config = example(code=TOKEN, name="Hospital North")
+
     code: Annotated[str, Field(max_length=200)]
     name: Annotated[str, Field(max_length=100)] = ""
 
 
 class MemberOut(BaseModel):
     """A member, as the operator sees it."""
+
+    model_config = example(id=OWNER, role="owner", name="Hospital North", suspended=False)
 
     id: str
     role: str
@@ -70,6 +98,8 @@ class MemberOut(BaseModel):
 class TokenOut(BaseModel):
     """A token, shown this once."""
 
+    model_config = example(member=OWNER, token=TOKEN)
+
     member: str
     token: str
 
@@ -77,12 +107,20 @@ class TokenOut(BaseModel):
 class OwnerOut(BaseModel):
     """A place in the roster, which all members see."""
 
+    model_config = example(id=OWNER, name="Hospital North")
+
     id: str
     name: str
 
 
 class TaskOut(BaseModel):
     """The public facts of a task."""
+
+    model_config = example(
+        id=TASK, title="Sick or well?", state="open", reason=None, terms=TERMS,
+        opens="2027-01-01T00:00:00Z", closes="2027-02-01T00:00:00Z", published=MOMENT, closed=None,
+        roster=[{"id": OWNER, "name": "Hospital North"}], commitments=[COMMITMENT],
+    )  # fmt: skip
 
     id: str
     title: str
@@ -100,6 +138,11 @@ class TaskOut(BaseModel):
 class PlanOut(BaseModel):
     """What a release by these terms is expected to give, from public rows alone."""
 
+    model_config = example(
+        relative_error=0.12, rank_correlation=0.97, free_rank_correlation=0.41,
+        reserve_cents=52_000, is_noise=False,
+    )  # fmt: skip
+
     relative_error: float | None
     rank_correlation: float | None
     free_rank_correlation: float | None
@@ -110,11 +153,15 @@ class PlanOut(BaseModel):
 class InvitationOut(BaseModel):
     """A code for one owner, shown this once."""
 
+    model_config = example(code=TOKEN)
+
     code: str
 
 
 class JoinedOut(BaseModel):
     """A place in a task, and the token of an owner who had none."""
+
+    model_config = example(task=TASK, owner=OWNER, token=TOKEN)
 
     task: str
     owner: str
@@ -124,15 +171,22 @@ class JoinedOut(BaseModel):
 class UploadOut(BaseModel):
     """Rows that were handed in."""
 
+    model_config = example(
+        id=UPLOAD, time=MOMENT, rows=50, withdrawn=False, kept=True, receipt=RECEIPT
+    )
+
     id: str
     time: datetime
     rows: int
     withdrawn: bool
+    kept: bool
     receipt: dict[str, Any]
 
 
 class StatementOut(BaseModel):
     """What one owner is told after a task has ended."""
+
+    model_config = example(task=TASK, owner=OWNER, state="paid", line=LINE)
 
     task: str
     owner: str
@@ -143,6 +197,8 @@ class StatementOut(BaseModel):
 class ErrorBody(BaseModel):
     """What went wrong: a word for programs, a sentence for people."""
 
+    model_config = example(code="conflict", message="the task is closed")
+
     code: str
     message: str
 
@@ -150,4 +206,30 @@ class ErrorBody(BaseModel):
 class ErrorOut(BaseModel):
     """The one shape of every error."""
 
+    model_config = example(error={"code": "conflict", "message": "the task is closed"})
+
     error: ErrorBody
+
+
+class KeyOut(BaseModel):
+    """The public key that checks receipts, as hexadecimal text."""
+
+    model_config = example(key="5c" * 32)
+
+    key: str
+
+
+class DeletedOut(BaseModel):
+    """How many uploads were deleted."""
+
+    model_config = example(deleted=2)
+
+    deleted: int
+
+
+class HealthOut(BaseModel):
+    """Whether all is well."""
+
+    model_config = example(status="ok")
+
+    status: str

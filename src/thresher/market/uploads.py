@@ -9,25 +9,43 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from thresher.market.questions import Question
+from thresher.market.market import Market
+from thresher.market.members import require_role
 from thresher.market.receipts import commitment_of
 from thresher.market.refusals import Refusal, too_late, unknown
 from thresher.market.tables import Member, Task, Upload
-from thresher.market.tasks import check_taking, seen
+from thresher.market.tasks import check_taking, question_of, seen
 from thresher.market.times import now, stamp
 
 Sign = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def take(
-    session: Session, owner: Member, task_id: str, *, content: bytes, kind: str, salt: bytes,
-    question: Question, sign: Sign, replaces: str | None = None,
+def hand_in(
+    market: Market, owner: Member, task_id: str, *, content: bytes, kind: str, salt: bytes,
+    replaces: str | None = None,
 ) -> Upload:  # fmt: skip
-    """Keep rows; when this is committed the receipt may be handed out."""
+    """Read rows and keep them; after this the receipt may be handed out.
+
+    Rows are read before the transaction that keeps them, so that others can write meanwhile.
+    """
+    with market.database.reading() as session:
+        question = question_of(check_taking(session, owner, task_id))
     rows = question.rows(content, kind)
-    task = check_taking(session, owner, task_id)
+    upload = Upload(
+        id=secrets.token_hex(8), task=task_id, owner=owner.id, rows=len(rows.y), content=content,
+        kind=kind, packed=rows.pack(), commitment=commitment_of(salt, content),
+    )  # fmt: skip
+    with market.database.writing() as session:
+        return _keep(session, owner, upload, market.sign, replaces)
+
+
+def _keep(
+    session: Session, owner: Member, upload: Upload, sign: Sign, replaces: str | None
+) -> Upload:
+    """Keep an upload, numbered and signed, if the task still takes it."""
+    task = check_taking(session, owner, upload.task)
     if replaces is not None:
-        _withdraw(own(session, owner, task_id, replaces))
+        _withdraw(own(session, owner, task.id, replaces))
         session.flush()
     theirs = (Upload.task == task.id) & (Upload.owner == owner.id)
     number, kept = session.execute(
@@ -36,27 +54,28 @@ def take(
             func.coalesce(func.sum(Upload.rows).filter(Upload.withdrawn.is_(None)), 0),
         ).where(theirs)
     ).one()
-    most = question.terms.most_rows
-    if kept + len(rows.y) > most:
-        raise Refusal(
-            413, "too_many_rows",
-            f"with these {len(rows.y)} rows you would have {kept + len(rows.y)}: the task takes "
-            f"at most {most} of an owner. Withdraw some first",
-        )  # fmt: skip
-    time, commitment = now(), commitment_of(salt, content)
-    upload = Upload(
-        id=secrets.token_hex(8), task=task.id, owner=owner.id, number=number + 1, received=time,
-        rows=len(rows.y), content=content, kind=kind, packed=rows.pack(), commitment=commitment,
-    )  # fmt: skip
+    _check_room(kept, upload.rows, task.terms["most_rows"])
+    upload.number, upload.received = number + 1, now()
     upload.receipt = sign(
         {
-            "upload": upload.id, "task": task.id, "owner": owner.id, "time": stamp(time),
-            "rows": upload.rows, "commitment": commitment, "replaces": replaces,
+            "upload": upload.id, "task": task.id, "owner": owner.id,
+            "time": stamp(upload.received), "rows": upload.rows,
+            "commitment": upload.commitment, "replaces": replaces,
         }
     )  # fmt: skip
     session.add(upload)
     session.flush()
     return upload
+
+
+def _check_room(kept: int, more: int, most: int) -> None:
+    """Raise if an owner would have too many rows in a task."""
+    if kept + more > most:
+        raise Refusal(
+            413, "too_many_rows",
+            f"with these {more} rows you would have {kept + more}: the task takes at most {most} "
+            "from an owner. Withdraw some first",
+        )  # fmt: skip
 
 
 def own(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload:
@@ -91,6 +110,7 @@ def _withdraw(upload: Upload) -> None:
 def delete_rows(session: Session, owner: Member, task_id: str) -> int:
     """Delete the owner's rows of a task that has ended; what was paid stays as it is."""
     task = seen(session, owner, task_id, change=True)
+    require_role(owner, "owner")
     if task.state in {"open", "closing"}:
         raise too_late("rows are deleted after the task has ended; before, withdraw them")
     count = 0

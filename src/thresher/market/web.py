@@ -16,11 +16,14 @@ from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request, UploadFile
+from fastapi.routing import APIRoute
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from thresher.market import api, members, planning, schemas, tasks, uploads
+from thresher.market.callers import InMarket, market_of
 from thresher.market.market import Market
 from thresher.market.questions import KINDS
 from thresher.market.receipts import new_salt
@@ -30,6 +33,7 @@ from thresher.market.terms import Terms
 from thresher.market.times import now
 from thresher.privacy.ledger import Ledger
 
+OPEN = frozenset({"/login", "/join"})  # forms for those who have no token yet
 COOKIE, MARK = "thresher_token", "csrf"
 STATES = {
     "draft": "A draft, which only its buyer sees", "open": "Open", "closing": "Being settled",
@@ -40,7 +44,6 @@ REPORT_POLICY = (  # the page of a release has a policy of its own, by digests
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 KEEP = "Keep it where others cannot read it: it is shown this once, and lets anyone act as you."
-router = APIRouter(include_in_schema=False)
 
 
 def mark_of(token: str) -> str:
@@ -48,7 +51,7 @@ def mark_of(token: str) -> str:
     return hmac.new(token.encode(), b"thresher.market form", hashlib.sha256).hexdigest()
 
 
-def reader_of(request: Request, market: api.InMarket) -> Member | None:
+def reader_of(request: Request, market: InMarket) -> Member | None:
     """The member whose cookie this is, if it is one."""
     token = request.cookies.get(COOKIE)
     if token is None:
@@ -61,6 +64,26 @@ def reader_of(request: Request, market: api.InMarket) -> Member | None:
 
 
 Reader = Annotated[Member | None, Depends(reader_of)]
+
+
+class Page(APIRoute):
+    """A route that reads a form only of those who are logged in, unless it is in `OPEN`."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """What answers a request."""
+        handle = super().get_route_handler()
+        if "POST" not in (self.methods or ()) or self.path in OPEN:
+            return handle
+
+        async def handle_member(request: Request) -> Any:
+            if await run_in_threadpool(reader_of, request, market_of(request)) is None:
+                raise Refusal(401, "no_token", "log in first")
+            return await handle(request)
+
+        return handle_member
+
+
+router = APIRouter(include_in_schema=False, route_class=Page)
 
 
 def writer_of(
@@ -87,7 +110,7 @@ def static(name: str) -> Response:
 
 
 @router.get("/")
-def home(request: Request, reader: Reader, market: api.InMarket) -> HTMLResponse:
+def home(request: Request, reader: Reader, market: InMarket) -> HTMLResponse:
     """The tasks, or how to log in."""
     if reader is None:
         return page(request, None, "login.html.jinja")
@@ -97,7 +120,7 @@ def home(request: Request, reader: Reader, market: api.InMarket) -> HTMLResponse
 
 @router.post("/login")
 def log_in(
-    request: Request, market: api.InMarket, token: Annotated[str, Form(max_length=200)]
+    request: Request, market: InMarket, token: Annotated[str, Form(max_length=200)]
 ) -> Response:
     """Remember the token in a cookie that no script can read."""
     token = token.strip()
@@ -120,7 +143,7 @@ def log_out(_: Writer) -> Response:
 
 @router.post("/join")
 def join(
-    request: Request, market: api.InMarket, reader: Reader,
+    request: Request, market: InMarket, reader: Reader,
     code: Annotated[str, Form(max_length=200)], name: Annotated[str, Form(max_length=100)] = "",
     mark: Annotated[str, Form(alias=MARK)] = "",
 ) -> Response:  # fmt: skip
@@ -155,13 +178,14 @@ def new(request: Request, reader: Reader) -> Response:
 
 @router.post("/new")
 def make(
-    request: Request, market: api.InMarket, writer: Writer, validation: UploadFile,
+    request: Request, market: InMarket, writer: Writer, validation: UploadFile,
     title: Annotated[str, Form()], label: Annotated[str, Form()], pot: Annotated[float, Form()],
     epsilon: Annotated[float, Form()], delta: Annotated[float, Form()],
     rows_per_owner: Annotated[int, Form()], owners: Annotated[int, Form()],
     closes: Annotated[datetime, Form()],
 ) -> Response:  # fmt: skip
     """Make a draft of what the form says."""
+    members.require_role(writer, "buyer")
     try:
         terms = Terms(label, round(100 * pot), epsilon, delta, rows_per_owner, owners)
         utc = closes.replace(tzinfo=UTC) if closes.tzinfo is None else closes
@@ -176,7 +200,7 @@ def make(
 
 
 @router.get("/tasks/{task}")
-def show(request: Request, task: str, reader: Reader, market: api.InMarket) -> Response:
+def show(request: Request, task: str, reader: Reader, market: InMarket) -> Response:
     """One task, with what its reader can do there."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -185,20 +209,16 @@ def show(request: Request, task: str, reader: Reader, market: api.InMarket) -> R
 
 @router.post("/tasks/{task}/uploads")
 def upload(
-    request: Request, task: str, writer: Writer, market: api.InMarket, rows: UploadFile
+    request: Request, task: str, writer: Writer, market: InMarket, rows: UploadFile
 ) -> Response:
     """Hand in rows; the receipt and its salt are shown once."""
     import json
 
     salt = new_salt()
     try:
-        with market.database.reading() as session:
-            question = tasks.question_of(tasks.seen(session, writer, task))
-        with market.database.writing() as session:
-            made = uploads.take(
-                session, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt,
-                question=question, sign=market.sign,
-            )  # fmt: skip
+        made = uploads.hand_in(
+            market, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt
+        )
     except Refusal as refused:
         return _task_page(request, market, writer, task, refused)
     receipt = json.dumps(made.receipt | {"salt": salt.hex()}, indent=1)
@@ -210,10 +230,11 @@ def upload(
 
 
 @router.post("/tasks/{task}/{action}")
-def act(request: Request, task: str, action: str, writer: Writer, market: api.InMarket) -> Response:
-    """Publish, close, or invite an owner."""
+def act(request: Request, task: str, action: str, writer: Writer, market: InMarket) -> Response:
+    """Publish, close, invite an owner, or delete the own rows."""
     known: dict[str, Callable[..., Any]] = {
         "publish": tasks.publish, "close": tasks.close, "invitations": tasks.invite,
+        "delete": uploads.delete_rows,
     }  # fmt: skip
     if action not in known:
         raise Refusal(404, "not_found", "there is no such page")
@@ -233,7 +254,7 @@ def act(request: Request, task: str, action: str, writer: Writer, market: api.In
 
 @router.post("/tasks/{task}/uploads/{upload}/withdraw")
 def withdraw(
-    request: Request, task: str, upload: str, writer: Writer, market: api.InMarket
+    request: Request, task: str, upload: str, writer: Writer, market: InMarket
 ) -> Response:
     """Take rows back."""
     try:
@@ -244,8 +265,19 @@ def withdraw(
     return RedirectResponse(f"/tasks/{task}", 303)
 
 
+@router.get("/tasks/{task}/uploads/{upload}")
+def download(task: str, upload: str, reader: Reader, market: InMarket) -> Response:
+    """Rows as they were handed in."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    found = api.get_upload(task, upload, market, reader)
+    kind = KINDS[str(found.media_type)]
+    found.headers["Content-Disposition"] = f'attachment; filename="rows-{upload}.{kind}"'
+    return found
+
+
 @router.get("/tasks/{task}/{what}")
-def public_part(task: str, what: str, reader: Reader, market: api.InMarket) -> Response:
+def public_part(task: str, what: str, reader: Reader, market: InMarket) -> Response:
     """The report, the release or the validation set of a task."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -261,7 +293,7 @@ def public_part(task: str, what: str, reader: Reader, market: api.InMarket) -> R
 
 
 @router.get("/members")
-def list_members(request: Request, reader: Reader, market: api.InMarket) -> Response:
+def list_members(request: Request, reader: Reader, market: InMarket) -> Response:
     """All members, for the operator."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -271,7 +303,7 @@ def list_members(request: Request, reader: Reader, market: api.InMarket) -> Resp
 
 @router.post("/members")
 def add_member(
-    request: Request, writer: Writer, market: api.InMarket, role: Annotated[str, Form()],
+    request: Request, writer: Writer, market: InMarket, role: Annotated[str, Form()],
     name: Annotated[str, Form(max_length=100)],
 ) -> Response:  # fmt: skip
     """Add a member; the token is shown once."""
@@ -286,7 +318,7 @@ def add_member(
 
 @router.post("/members/{member}")
 def change_member(
-    member: str, writer: Writer, market: api.InMarket, suspended: Annotated[str, Form()]
+    member: str, writer: Writer, market: InMarket, suspended: Annotated[str, Form()]
 ) -> Response:
     """Suspend a member, or let it in again."""
     members.require_role(writer, "operator")
@@ -296,7 +328,7 @@ def change_member(
 
 
 @router.get("/audit")
-def audit(request: Request, reader: Reader, market: api.InMarket) -> Response:
+def audit(request: Request, reader: Reader, market: InMarket) -> Response:
     """The ledger, for auditors."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -310,7 +342,7 @@ def audit(request: Request, reader: Reader, market: api.InMarket) -> Response:
 
 
 @router.get("/export")
-def get_export(reader: Reader, market: api.InMarket) -> Any:
+def get_export(reader: Reader, market: InMarket) -> Any:
     """The public export, for auditors."""
     if reader is None:
         return RedirectResponse("/", 303)
@@ -390,6 +422,7 @@ def _task_page(
         line=None if line is None else line.line, uploads=mine,
         plan=schemas.PlanOut(**planning.plan(tasks.question_of(task))) if planned else None,
         can_upload=joined and task.state == "open" and task.opens <= now() < task.closes,
+        can_delete=task.state in tasks.ENDED and any(upload.kept for upload in mine),
         has_release=outcome is not None, has_validation=task.validation is not None,
         problem=None if refused is None else refused.message,
         status=200 if refused is None else refused.status,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.errors import InputError
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import Features
 from thresher.neighbors.trees import Tree, fold_of, hashes
@@ -37,6 +38,11 @@ def grow(
 
     # no bootstrap: folds leave out half of the rows already, and a tree needs all of the others
     model = RandomForestClassifier(bootstrap=False) if forest is None else forest
+    if not (hasattr(model, "get_params") and "n_estimators" in model.get_params()):
+        raise InputError(
+            "forest must be a forest of scikit-learn's, or what grow_forest returns, got "
+            f"{type(model).__name__}"
+        )
     each, splits = trees // folds, split_count(trees, folds)
     shares = [each // splits + (split < each % splits) for split in range(splits)]
     order = np.lexsort((codes, hashes(features, seed, ORDER)))

@@ -35,7 +35,17 @@ UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
 
 
 class MissingSetError(InputError):
-    """A data set that cannot be had here; the message says why."""
+    """A data set that cannot be had here; the message says why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> try:
+    ...     Shelf(tempfile.mkdtemp(), fetch=False).get("phoneme")
+    ... except MissingSetError:
+    ...     print("not in this folder")
+    not in this folder
+    """
 
 
 class Replay(NamedTuple):
@@ -48,7 +58,15 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Rows and labels 0, 1, ...; `validation` where the set has a part of its own for it."""
+    """Rows and labels 0, 1, ...; `validation` where the set has a part of its own for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tiny = DataSet("tiny", np.eye(2), np.array([0, 1]), "made up")
+    >>> tiny.X.shape, len(tiny.digest)
+    ((2, 2), 16)
+    """
 
     name: str
     X: NDArray[Any]

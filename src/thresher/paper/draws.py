@@ -44,7 +44,16 @@ def seed_of(*names: object) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Points, a validation set, and which points are corrupted."""
+    """Points, a validation set, and which points are corrupted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(2)
+    >>> problem = Problem(X, np.array([0, 1]), X, np.array([0, 1]), np.array([False, True]))
+    >>> problem.classes
+    [0, 1]
+    """
 
     X: NDArray[Any]
     y: NDArray[np.int64]
@@ -77,6 +86,13 @@ def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Proble
         "paper" or "clean".
     number
         Of the draw; without effect where the authors' own draw is replayed.
+
+    Examples
+    --------
+    >>> from thresher.paper import Shelf
+    >>> problem = draw_problem(Shelf(fetch=False).get("2dplanes"), "mislabel", "clean", 0)
+    >>> len(problem.y), int(problem.bad.sum())
+    (2000, 200)
     """
     raw = split(data, protocol, number)
     if protocol == "paper" and data.replay is not None:

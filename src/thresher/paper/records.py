@@ -23,6 +23,15 @@ class Record:
     The standard error of the difference is None where it cannot be told. In a replay of the
     authors' rows it is the error of both means over noise, and 0 without noise. Elsewhere the
     paper's figure is that of one draw of rows, which spreads as ours do.
+
+    Examples
+    --------
+    >>> record = Record(
+    ...     "mislabel", "2dplanes", "clean", "tknn", None, "AUROC", ours=0.83, deviation=0.01,
+    ...     runs=5, paper=0.82, difference=0.01, standard_error=0.02,
+    ... )
+    >>> record.beyond  # two standard errors
+    False
     """
 
     task: str  # this and the next four as in `Cell`

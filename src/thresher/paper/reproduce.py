@@ -36,7 +36,13 @@ QUICK_SETS = ("2dplanes", "phoneme")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure of the paper, done again."""
+    """One table or figure of the paper, done again.
+
+    Examples
+    --------
+    >>> Reproduction("mislabel", records=(), settings={}, missing={"fraud": "not on OpenML"})
+    Reproduction(mislabel, 0 figures, 0 of them printed in the paper, 0 beyond two standard errors)
+    """
 
     name: str  # of the experiment
     records: tuple[Record, ...]  # all its figures

@@ -71,7 +71,7 @@ class DaskValuation:
         """Rows with the lowest values, as of a `Valuation`; all values come to this process."""
         return self.compute().suspects(n, fraction=fraction)
 
-    def by_owner(self) -> dict[Hashable, float]:
+    def by_owner(self) -> dict[Any, float]:
         """The value of each owner, as of a `Valuation`; all values come to this process."""
         return self.compute().by_owner()
 

@@ -113,7 +113,7 @@ class PrivatePayout:
         return f"PrivatePayout({len(self.lines)} owners, {self.rate:.6g} cents a unit)"
 
     @cached_property
-    def cents(self) -> Mapping[Hashable, int]:
+    def cents(self) -> Mapping[Any, int]:
         """Whole cents of each owner, for the operator alone."""
         return MappingProxyType({line.owner: line.cents for line in self.lines})
 
@@ -274,8 +274,8 @@ def _without_negative(design: TableDesign, prices: Floats) -> float:
     if design.public is None or size is None:
         return 1.0
     vectors = design.public.grouped(size)
-    weights = design.public.weights((vectors**2).sum(axis=1), design.bound, design.parts)
-    values = weights * (vectors @ prices)
+    kept = design.clipping.shares(design.entries.lengths(vectors))
+    values = kept * (vectors @ prices)
     return float(np.maximum(values, 0.0).sum() / max(values.sum(), np.maximum(values, 0.0).max()))
 
 
@@ -302,7 +302,7 @@ def paid_values(
     Sums run over an owner's own points in their order, so that no bit of them depends on others.
     """
     contributions, where = release._contributions, release._private.where
-    weights = design.weights(contributions.squares()) / design.parts
+    weights = design.weights(design.squares(contributions)) / design.parts
     kept_of = np.empty(len(where))
     units = contributions.units
     kept_of[units.order] = np.repeat(weights, np.diff(units.starts))

@@ -78,7 +78,7 @@ class Payout:
         object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
 
     @cached_property
-    def cents(self) -> Mapping[Hashable, int]:
+    def cents(self) -> Mapping[Any, int]:
         """Whole cents of each owner."""
         paid = whole_cents(integer_weights(self.values), self.terms)
         return MappingProxyType(dict(zip(self.owners, paid, strict=True)))

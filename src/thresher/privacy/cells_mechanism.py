@@ -56,6 +56,16 @@ class Cells:
     ----------
     cells
         How many cells; without it, as many as the validation set can tell apart, at most 30.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> release = th.dp_tknn_shapley(
+    ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
+    ...     epsilon=1, delta=0, mechanism=Cells(cells=2), seed=0,
+    ... )
+    >>> release.record["mechanism"]
+    'cells'
     """
 
     cells: int | None = None

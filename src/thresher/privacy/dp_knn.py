@@ -158,14 +158,12 @@ def dp_knn_shapley(
     """
     source = noise_source(seed)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-    k = check_count("k", k)
-    if delta == 0:
+    k, budget = check_count("k", k, most=LARGEST_K), Budget(epsilon, delta)
+    if budget.delta == 0:
         raise InputError(f"{option('delta')} must be > 0, got 0: this mechanism has Gaussian noise")
-    if k > LARGEST_K:
-        raise InputError(f"k must be at most {LARGEST_K} here, got {k}")
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
     design = KNNDesign(
-        Budget(epsilon, delta), k, len(validation), None if rate == 1 else rate,
+        budget, k, len(validation), None if rate == 1 else rate,
         check_adjacency(adjacency), seed is not None,
     )  # fmt: skip
     private = _within_range(read_points(X, y, validation), validation)

@@ -44,6 +44,16 @@ class Paper:
     rescale
         Divide the noisy counts by the rate, so that values are those of all points, not of a
         sample. Otherwise every point is priced as an addition to the sample.
+
+    Examples
+    --------
+    >>> import thresher as th
+    >>> release = th.dp_tknn_shapley(
+    ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
+    ...     epsilon=1, delta=1e-5, mechanism=Paper(rate=0.5), seed=0,
+    ... )
+    >>> release.record["mechanism"]
+    'paper'
     """
 
     rate: float = 0.01

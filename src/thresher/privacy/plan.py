@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count
+from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation
 from thresher.neighbors.kernel import BOX
@@ -126,7 +126,7 @@ def plan_release(
         Budget(epsilon, delta), check_adjacency(adjacency),
         "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
-        points=check_count(option("points"), points),
+        points=check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
     _check_rows("a plan", setting.validation)
     public = setting.public()
@@ -145,7 +145,7 @@ def plan_design(design: Design, public: Public, n: int) -> Plan:
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
-    noise = is_hidden(design.record, _usual_table(design, n))
+    noise = is_hidden(design, _usual_table(design, n))
     cost = design.cost(design.setting.adjacency, design.setting.unit, "gaussian").mu_squared
     name = str(design.record["mechanism"])
     return Plan(name, error, ranks, free, record, noise, cost or None)
@@ -155,8 +155,8 @@ def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
     _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
     usual = _usual_table(design, points)
-    if is_hidden(design.record, usual):
-        share = math.sqrt(over_noise(design.record, usual))
+    if is_hidden(design, usual):
+        share = math.sqrt(over_noise(design, usual))
         raise InputError(
             f"the release would be noise: {points} points like those of the validation set move "
             f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "

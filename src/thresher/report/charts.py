@@ -59,7 +59,12 @@ class Axis:
 
     def text(self, number: float) -> str:
         """A tick in words."""
-        return f"{100 * number:.4g}%" if self.percent else f"{number:.4g}"
+        if self.percent:
+            return f"{100 * number:.4g}%"
+        if 1e4 <= abs(number) < 1e9:  # there is room for five characters
+            size, unit = (1e6, "M") if abs(number) >= 1e6 else (1e3, "k")
+            return f"{number / size:.4g}{unit}"
+        return f"{number:.4g}"
 
 
 @dataclass(frozen=True)

@@ -277,12 +277,15 @@ def _of_numbers(
         return Evidence(about, verdict, (), missing, lowest, points_map, removal=removal)
     charts = chart_targets(subject, findings)
     verdict, cautions = judge_targets(charts, removal, subject)
-    why = explain_targets(findings, np.array(lowest.places, np.int64), details)
+    listed = np.array(lowest.places, np.int64)
+    why = make("why", explain_targets, subject, findings, listed, details, advance)
     headline = target_headline(charts, lowest)
     return Evidence(
         about, verdict, cautions, missing, lowest, points_map, None, distribution, removal,
         owners=owners, copies=copies, targets=charts, headline=headline,
-        review=describe_target_review(subject, findings, lowest, record, details.command, why),
+        review=describe_target_review(
+            subject, findings, lowest, record, details.command, why or []
+        ),
     )  # fmt: skip
 
 

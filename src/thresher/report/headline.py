@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thresher.report.coverage import Coverage
 from thresher.report.distribution import Distribution
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, percent, rough, short
+from thresher.report.phrases import count_of, percent, rough, short, whole_percent
 from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import nothing_stands_out
 
 MANY = 0.05  # share of wrong labels from which on they are many
 STATES = {  # a mark and words, so that the color is not all there is
     "good": ("●", "Looks good"),
+    "doubtful": ("◆", "Nothing is clearly wrong"),
     "look": ("▲", "Some labels are wrong"),
     "bad": ("■", "Many labels are wrong"),
     "numbers": ("▲", "Some targets look wrong"),
@@ -33,7 +35,8 @@ class Headline:
     @property
     def color(self) -> str:
         """The class of the page's style."""
-        return {"numbers": "look", "many numbers": "bad"}.get(self.state, self.state)
+        colors = {"numbers": "look", "many numbers": "bad", "doubtful": "unsure"}
+        return colors.get(self.state, self.state)
 
     @property
     def mark(self) -> str:
@@ -52,31 +55,32 @@ def describe_headline(
 ) -> Headline:  # fmt: skip
     """The headline on exact values."""
     rows, listed = distribution.whole.points, lowest.marked or 0
-    review = ("rows to review", short(listed), "")
+    review = review_number(listed, {} if suggestions is None else suggestions.total)
     if coverage is not None and coverage.share == 0:
         sentence = "Nothing can be said yet: the radius is too small for these rows."
         return Headline(sentence, "unsure", (("rows", short(rows), ""),))
     if suggestions is None:
         return _by_values(distribution)
     if nothing_stands_out(suggestions):
-        sentence = f"Nothing stands out among {count_of(rows, 'label')}. {_look(lowest)}".rstrip()
-        return Headline(sentence, "good", (("labels", short(rows), ""), review))
+        sentence = f"Nothing stands out among {count_of(rows, 'label')}.{doubtful_rows(lowest)}"
+        return Headline(sentence, calm_state(listed), (("labels", short(rows), ""), review))
     wrong, sure = _wrong(suggestions)
     number = ("probably wrong" if sure else "look wrong", _about(wrong), _share(wrong, rows))
     numbers = (("labels", short(rows), ""), number, review)
     if not wrong:
-        return Headline(f"No label is clearly wrong. {_look(lowest)}", "good", numbers)
+        sentence = f"No label is clearly wrong.{doubtful_rows(lowest)}"
+        return Headline(sentence, calm_state(listed), numbers)
     are = "is" if wrong == 1 else "are"
     if sure:
         sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {are} wrong."
         state = "bad" if wrong >= MANY * rows else "look"
-        return Headline(f"{sentence} {_look(lowest)}", state, numbers)
+        return Headline(f"{sentence}{rows_worth_a_look(lowest)}", state, numbers)
     why = "nobody checked the rows that judge them"
     if suggestions.forecast is not None:
         why = "the classes overlap, so many of them are right"
     look = "looks" if wrong == 1 else "look"
     sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {look} wrong, but {why}."
-    return Headline(f"{sentence} {_look(lowest)}", "unsure", numbers)
+    return Headline(f"{sentence}{rows_worth_a_look(lowest)}", "unsure", numbers)
 
 
 def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
@@ -92,17 +96,43 @@ def _about(number: int) -> str:
 
 
 def _share(wrong: int, rows: int) -> str:
-    return f"{percent(wrong / rows)} of all" if wrong else ""
+    return f"{whole_percent(wrong / rows)} of all" if wrong else ""
 
 
-def _look(lowest: LowestRows) -> str:
+def calm_state(listed: int) -> str:
+    """The state where nothing is clearly wrong: good only if there is nothing to look at either."""
+    return "doubtful" if listed else "good"
+
+
+def review_number(listed: int, total: Mapping[str, int]) -> tuple[str, str, str]:
+    """How many rows are listed, and what they add up from."""
+    parts = {name: total.get(name, 0) for name in ("relabel", "correct", "drop", "inspect")}
+    parts["copies"] = listed - sum(parts.values())
+    said = ", ".join(f"{short(number)} {name}" for name, number in parts.items() if number > 0)
+    return ("rows to review", short(listed), said)
+
+
+def rows_worth_a_look(lowest: LowestRows) -> str:
     """How many rows are worth a look; the list says which."""
     marked, shown = lowest.marked or 0, len(lowest.rows)
     if not marked:
         return ""
     if marked > shown:
-        return f"{marked:,} rows are worth a look, these {shown:,} first."
-    return "This row is worth a look." if shown == 1 else f"These {shown:,} rows are worth a look."
+        return f" {marked:,} rows are worth a look, these {shown:,} first."
+    return (
+        " This row is worth a look." if shown == 1 else f" These {shown:,} rows are worth a look."
+    )
+
+
+def doubtful_rows(lowest: LowestRows) -> str:
+    """The same where none of them is clearly wrong."""
+    marked, shown = lowest.marked or 0, len(lowest.rows)
+    if not marked:
+        return ""
+    if marked > shown:
+        return f" {marked:,} rows are doubtful: if there is time, look at these {shown:,} first."
+    these = "this row is" if shown == 1 else f"these {shown:,} rows are"
+    return f" But {these} doubtful."
 
 
 def _by_values(distribution: Distribution) -> Headline:

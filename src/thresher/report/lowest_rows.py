@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -48,6 +49,7 @@ NEAR = {  # by a radius, by nearest neighbors, and by a forest
     ),
     "best share": ("", "share of them with that label", "its share"),
 }
+DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")  # a number, and no code such as 007
 KINDS = {"tknn-shapley": 0, "knn-shapley": 1}
 
 
@@ -175,7 +177,7 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
     columns["percentile"] = (100.0 * below / len(values)).tolist()
     if subject.valuation.owners is not None:
         columns["owner"] = [brief(subject.valuation.owners[row]) for row in rows]
-    named = {name: [_cell(entries[row]) for row in rows] for name, entries in subject.shown.items()}
+    named = {name: _cells(entries, rows) for name, entries in subject.shown.items()}
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     cells = tuple(zip(*columns.values(), *named.values(), strict=True))
     kind = KINDS.get(subject.valuation.method, 2)
@@ -252,7 +254,7 @@ def writer(cells: Sequence[Cell]) -> Callable[[Any], str]:
 
     def write(cell: Any) -> str:
         fits = isinstance(cell, float) and math.isfinite(cell)
-        return f"{cell:.{decimals}f}" if fits else short(cell)
+        return f"{cell:,.{decimals}f}" if fits else short(cell)
 
     return write
 
@@ -260,6 +262,15 @@ def writer(cells: Sequence[Cell]) -> Callable[[Any], str]:
 def _best_label(subject: Subject, findings: Findings, row: int) -> str | None:
     code = int(findings.best_codes[row])
     return subject.classes[code] if findings.near[row] and len(subject.classes) > 1 else None
+
+
+def _cells(entries: Sequence[Any], rows: Indices) -> list[Cell]:
+    """The cells of some rows; decimals that are text, as in a CSV file, become numbers."""
+    cells = [_cell(entries[row]) for row in rows]
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    if not any("." in text for text in texts) or not all(map(DECIMAL.fullmatch, texts)):
+        return cells
+    return [float(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def _cell(entry: Any) -> Cell:

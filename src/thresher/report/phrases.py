@@ -129,8 +129,8 @@ def short(number: float | None) -> str:
 
     Examples
     --------
-    >>> short(0.123456), short(2000), short(-0.5), short(123456.7), short(None), short(1e-9)
-    ('0.1235', '2,000', '-0.5', '123,457', '', '1e-09')
+    >>> short(0.123456), short(2000), short(-0.5), short(1234.5), short(None), short(1e-9)
+    ('0.1235', '2,000', '-0.5', '1,234', '', '1e-09')
     """
     if number is None or (isinstance(number, float) and math.isnan(number)):
         return ""
@@ -138,4 +138,4 @@ def short(number: float | None) -> str:
         return f"{number:,}"
     if not math.isfinite(number):
         return "infinite" if number > 0 else "-infinite"
-    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
+    return f"{number:,.0f}" if 999.95 <= abs(number) < 1e15 else f"{number:.4g}"

@@ -95,7 +95,8 @@
     byId("card-row").textContent = `Row ${row.row}${row.name === undefined ? "" : ` · ${row.name}`}`;
     byId("card-place").textContent = `${list.indexOf(row) + 1} of ${list.length}`;
     byId("card-label").textContent = own;
-    byId("card-best").textContent = best ?? (review.numbers ? "another number" : "no other label");
+    byId("card-ask").textContent = asked(row);
+    byId("card-best").textContent = row.suggestion === "drop" ? "drop the row" : best ?? (review.numbers ? "another number" : "another label");
     byId("card-word").textContent = row.suggestion;
     byId("card-word").className = `badge ${row.suggestion}`;
     const drops = row.suggestion === "drop";
@@ -111,6 +112,11 @@
     byId("announce").textContent =
       `Row ${row.row}, ${review.numbers ? "target" : "labeled"} ${own}, suggestion ${row.suggestion}` +
       `${best ? `, ${review.numbers ? "expected" : "best other label"} ${best}` : ""}. ${text}`;
+  }
+
+  function asked(row) {
+    if (row.suggestion !== "drop") return "Is it";
+    return `No other ${review.numbers ? "number" : "label"} fits either:`;
   }
 
   /** Bring a line into view inside the list, and leave the page where it is. */
@@ -196,6 +202,21 @@
     show(current);
     byId("kept").textContent = `Loaded ${countOf(ours.length, "decision")}.`;
   });
+
+  // on paper: why the first rows are on the list, in place of the card
+
+  addEventListener("beforeprint", () => {
+    const first = shown().slice(0, 10);
+    const cards = first.map((row) => {
+      const target = row.best === undefined || row.suggestion === "drop" ? "" : ` to ${review.names[row.best]}`;
+      const said = ["relabel", "correct"].includes(row.suggestion) ? row.suggestion + target : row.suggestion;
+      const title = `Row ${row.row}${row.name === undefined ? "" : ` · ${row.name}`}: ${review.names[row.label]}, ${said}`;
+      return make("div", { className: "printed" }, make("h4", {}, title), make("div", { className: "why" }, ...explained(row, review)));
+    });
+    byId("printed").replaceChildren(...cards);
+    if (cards.length) byId("printed").prepend(make("h3", {}, cards.length > 1 ? `Why the first ${cards.length} rows are on the list` : "Why this row is on the list"));
+  });
+  addEventListener("afterprint", () => byId("printed").replaceChildren());
 
   byId("other").addEventListener("input", () => byId("other").setCustomValidity(""));
   if (!review.numbers) byId("labels").append(...review.names.map((name) => new Option(name)));

@@ -9,9 +9,16 @@ import numpy as np
 
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.report.headline import Headline
+from thresher.report.headline import (
+    MANY,
+    Headline,
+    calm_state,
+    doubtful_rows,
+    review_number,
+    rows_worth_a_look,
+)
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short
+from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short, whole_percent
 from thresher.report.removal import Removal
 from thresher.report.subject import Subject, sample
 from thresher.report.verdict import Verdict, about_coverage
@@ -20,7 +27,6 @@ from thresher.target_findings import TargetFindings
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6
-MANY = 0.05  # share of rows from which on wrong targets are many
 HEIGHT = 330.0
 MARKS = {  # how rows with each suggestion are drawn
     "keep": ("z", "ring"),
@@ -141,15 +147,16 @@ def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
     rows, wrong = charts.points, charts.flagged
     numbers = (
         ("targets", short(rows), ""),
-        ("look wrong", short(wrong), percent(wrong / rows) if wrong else ""),
-        ("rows to review", short(lowest.marked or 0), ""),
+        ("look wrong", short(wrong), f"{whole_percent(wrong / rows)} of all" if wrong else ""),
+        review_number(lowest.marked or 0, charts.total),
     )
     if not wrong:
-        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong."
-        return Headline(sentence, "good", numbers)
+        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong.{doubtful_rows(lowest)}"
+        return Headline(sentence, calm_state(lowest.marked or 0), numbers)
     look = "looks" if wrong == 1 else "look"
     state = "many numbers" if wrong >= MANY * rows else "numbers"
-    return Headline(f"{wrong:,} of {rows:,} targets {look} wrong.", state, numbers)
+    sentence = f"{wrong:,} of {rows:,} targets {look} wrong.{rows_worth_a_look(lowest)}"
+    return Headline(sentence, state, numbers)
 
 
 def judge_targets(

@@ -56,8 +56,8 @@ def unlike_columns(
         mine, theirs = (measure(cells, codes, asked, labels) for labels in (own, best))
         for place, row in enumerate(asked.tolist()):
             ratio = (mine.usual[place] + LEAST) / (theirs.usual[place] + LEAST)
-            if not ratio < TELLING:
-                continue
+            if not ratio < TELLING or (numeric and mine.usual[place] > EDGE):
+                continue  # a number that is usual under its own label is no reason
             cell = f"{name}: {_written(column[row])}"
             both = (
                 mine.said(place, names[own[place]]),

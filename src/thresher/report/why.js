@@ -4,8 +4,9 @@ function explained(row, review) {
   const parts = [shown(row), bars(row, review, own)];
   if (row.told) {
     const [near, expected, usual] = row.told;
-    parts.push(make("p", {}, `The ${near} near it expect ${expected}, give or take ${usual}. Its target is ${own}.`));
+    parts.push(make("p", {}, `The rows like it (about ${near}) expect ${expected}, give or take ${usual}. Its target is ${own}.`));
   }
+  if (row.like) parts.push(named("Most like it", row.like, review, "none"));
   if (row.against || row.for) {
     parts.push(named("Most like it, with another label", row.against, review, "none"));
     parts.push(named(`Most like it, labeled ${own} too`, row.for, review, "none"));
@@ -16,7 +17,7 @@ function explained(row, review) {
   }
   if (row.unlike) {
     const lines = row.unlike.map(([cell, said]) => make("li", {}, make("strong", {}, cell), ` – ${said}`));
-    parts.push(make("div", {}, make("h4", {}, `What is unlike other ${own} rows`), make("ul", {}, ...lines)));
+    parts.push(make("div", { className: "unlike" }, make("h4", {}, `What is unlike other ${own} rows`), make("ul", {}, ...lines)));
   }
   return parts.filter(Boolean);
 
@@ -30,7 +31,7 @@ function explained(row, review) {
 
   function named(title, rows, { names }, none, more = 0) {
     const list = (rows ?? []).map(([name, label]) =>
-      make("li", {}, `${name}: `, make("strong", { className: label === row.label ? "same" : "other" }, names[label])));
+      make("li", {}, `${name}: `, make("strong", { className: label === row.label ? "same" : "other" }, names[label] ?? label)));
     if (more > 0) list.push(make("li", {}, `and ${more.toLocaleString("en")} more`));
     return make("div", {}, make("h4", {}, title), list.length ? make("ul", {}, ...list) : make("p", {}, none));
   }

@@ -77,8 +77,8 @@ def explain_rows(
     codes = _both(subject)
     for place, order in enumerate(ranked):
         own = codes[order] == codes[listed[place]]
-        found[place]["against"] = _named(subject, details, order[~own][:AGAINST], codes)
-        found[place]["for"] = _named(subject, details, order[own][:FOR], codes)
+        found[place]["against"] = _named(subject, details, order[~own][:AGAINST])
+        found[place]["for"] = _named(subject, details, order[own][:FOR])
     if bars is not None:
         for place, row in enumerate(listed.tolist()):
             found[place]["bars"] = _bars(subject, findings, row, bars[place])
@@ -92,14 +92,24 @@ def explain_rows(
     return found
 
 
-def explain_targets(findings: TargetFindings, listed: Indices, details: Details) -> list[Entry]:
+def explain_targets(
+    subject: Subject, findings: TargetFindings, listed: Indices, details: Details,
+    advance: Advance | None = None,
+) -> list[Entry]:  # fmt: skip
     """What the page's script shows of each listed row, where labels are numbers."""
+    try:
+        ranked, _, _ = _evidence(subject, findings, listed, None, advance)
+    except InputError:  # there are no features
+        ranked = []
     found = []
-    for row in listed.tolist():
-        entry = _shown(details, row)
+    for place, row in enumerate(listed.tolist()):
+        entry = _beside(subject, details, row)
         if not np.isnan(findings.expected[row]):
-            told = (findings.near[row], findings.expected[row], findings.usual[row])
-            entry["told"] = [short(round(float(number), 12)) for number in told]
+            told = (findings.expected[row], findings.usual[row])
+            near = short(round(float(findings.near[row])))
+            entry["told"] = [near, *(short(round(float(number), 12)) for number in told)]
+        if ranked:
+            entry["like"] = _named(subject, details, ranked[place][: AGAINST + FOR])
         found.append(entry)
     return found
 
@@ -183,8 +193,16 @@ def _both(subject: Subject) -> Indices:
     return np.concatenate([subject.codes, codes_val]).astype(np.int64)
 
 
-def _named(subject: Subject, details: Details, rows: Indices, codes: Indices) -> list[Any]:
-    return [[_name(subject, details, row), int(codes[row])] for row in rows.tolist()]
+def _named(subject: Subject, details: Details, rows: Indices) -> list[Any]:
+    """Rows of either side by name, each with the number of its label, or its target as text."""
+    names = [_name(subject, details, row) for row in rows.tolist()]
+    if subject.targets is None:
+        return [
+            [name, code] for name, code in zip(names, _both(subject)[rows].tolist(), strict=True)
+        ]
+    more = () if subject.targets_val is None else subject.targets_val
+    targets = np.concatenate([subject.targets, more])[rows].tolist()
+    return [[name, short(target)] for name, target in zip(names, targets, strict=True)]
 
 
 def _name(subject: Subject, details: Details, row: int) -> str:
@@ -203,12 +221,11 @@ def _name(subject: Subject, details: Details, row: int) -> str:
 def _beside(subject: Subject, details: Details, row: int) -> Entry:
     """Copies of a row, its text and its picture."""
     found: Entry = {}
-    if subject.copies is not None and subject.codes is not None:
+    if subject.copies is not None:
         group = np.flatnonzero(subject.copies.near == subject.copies.near[row])
         others = group[group != row]
         if len(others):
-            codes = subject.codes.astype(np.int64)
-            found["copies"] = _named(subject, details, others[:COPIES], codes)
+            found["copies"] = _named(subject, details, others[:COPIES])
             found["copied"] = len(others)
     return found | _shown(details, row)
 

@@ -58,7 +58,7 @@ def appraise_files(
     ignore: Sequence[str] = (), newcomer: bool = False, delimiter: str | None = None,
     fill: str | float | None = None, anyway: bool = False,
 ) -> Appraisal:  # fmt: skip
-    """Value the points of a file by a price list.
+    r"""Value the points of a file by a price list.
 
     Parameters
     ----------
@@ -72,6 +72,18 @@ def appraise_files(
     anyway
         Only warn of a price list whose values are too large, and of points that are plainly on
         another scale than its validation set; without it both are refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import thresher as th
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> counts = th.NeighborCounts([[1.0, 0.0], [0.0, 1.0]], ["yes", "no"])
+    >>> _ = counts.add([[0.9, 0.1], [0.2, 0.8]], ["yes", "no"])
+    >>> counts.price_list().save(folder / "prices.json")
+    >>> _ = (folder / "points.csv").write_text("a,b,y\n0.9,0.1,yes\n0.9,0.1,no\n")
+    >>> appraise_files(str(folder / "points.csv"), folder / "prices.json").values.round(2)
+    array([ 0.5, -0.5])
     """
     listed = PriceList.load(prices)
     table = read_table(points, delimiter=delimiter)

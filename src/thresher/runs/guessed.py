@@ -23,6 +23,7 @@ from thresher.tables.guesses import (
     guess_owner,
     label_candidates,
 )
+from thresher.tables.header import looks_like_data
 from thresher.tables.reader import Table, read_batches
 
 LOOKED = 2_000  # rows that guesses are made by
@@ -54,14 +55,17 @@ def with_first_rows(table: Table) -> Table:
 
 
 def name_guesses(table: Table) -> dict[str, Guess]:
-    """What columns are called whose names the header has more than once."""
-    twice = table.repeated
+    """What columns are called, where the header has names more than once or looks like data."""
+    twice, names = table.repeated, table.data.column_names
     if not twice:
+        if table.kind not in ARRAYS and looks_like_data(names):
+            said = "the first line, which looks like data: if it is, put a line of names above it"
+            return {"columns": Guess(", ".join(names[:6]), said)}
         return {}
     form = re.compile(rf"({'|'.join(map(re.escape, twice))})(\.\d+)?")
-    names = [name for name in table.data.column_names if form.fullmatch(name)]
+    named = [name for name in names if form.fullmatch(name)]
     said = f"the header has {', '.join(map(repr, twice))} more than once"
-    return {"columns": Guess(", ".join(names), said)}
+    return {"columns": Guess(", ".join(named), said)}
 
 
 def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[Profile]:
@@ -148,6 +152,6 @@ def no_label(table: Table, known: list[Profile]) -> InputError:
     shown = ", ".join(map(repr, names[:MOST_NAMES]))
     what = f"; it may be one of {shown}{more}" if likely else f"; the columns are {shown}{more}"
     return InputError(
-        f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it by "
+        f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it with "
         f"{option('label')}{what}"
     )

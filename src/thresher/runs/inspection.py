@@ -39,6 +39,8 @@ class Inspection:
         The line that solves all of them, or as many as can be.
     solved
         Whether it solves all of them.
+    hints
+        What a run would accept, though it is probably not what was meant; the line settles it, too.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Inspection:
     problems: tuple[str, ...]
     command: str
     solved: bool = True
+    hints: tuple[str, ...] = ()
 
     def told(self) -> dict[str, Any]:
         """All of it for programs."""
@@ -57,6 +60,7 @@ class Inspection:
             "columns": [dataclasses.asdict(each) for each in self.profiles],
             "guesses": {role: dataclasses.asdict(each) for role, each in self.guesses.items()},
             "problems": [in_options(each) for each in self.problems],
+            "hints": [in_options(each) for each in self.hints],
             "command": self.command,
             "solved": self.solved,
         }
@@ -118,6 +122,7 @@ def inspect_files(settings: Settings) -> Inspection:
     return Inspection(
         search.source, search.rows, tuple(search.known), search.guesses,
         tuple(dict.fromkeys(search.problems)), search.command(), len(search.problems) == found,
+        tuple(dict.fromkeys(search.hints)),
     )  # fmt: skip
 
 
@@ -147,8 +152,10 @@ def explained(settings: Settings, **files: object) -> Iterator[None]:
 def _notes(refused: InputError, found: Inspection) -> list[str]:
     if not found.problems:
         return []
-    others = [each for each in found.problems if each != message_of(refused)]
+    about = message_of(refused).partition(": ")[0]  # the rows that are named may be others
+    others = [each for each in found.problems if each.partition(": ")[0] != about]
     notes = [f"also: {each}" for each in others]
+    notes += [f"hint: {each}" for each in found.hints]
     notes.append(f"columns: {found.summary()}")
     if found.guesses:
         said = [f"{role} {each.column} ({each.why})" for role, each in found.guesses.items()]

@@ -25,6 +25,7 @@ from thresher.runs.guessed import (
     told_guesses,
     with_first_rows,
 )
+from thresher.runs.hints import category_hint
 from thresher.runs.mismatch import role_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, validation_table
@@ -50,6 +51,7 @@ class ProblemSearch:
 
     settings: Settings
     problems: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
     guesses: dict[str, Guess] = field(default_factory=dict)
     known: list[Profile] = field(default_factory=list)
     rows: int = 0
@@ -183,7 +185,8 @@ class ProblemSearch:
             if wrong:
                 self._fix_feature(known[name], before, forest=forest)
             elif forest and known[name].fix and name not in points.categorical:
-                self.fix(**_reading_changes(self.settings, known[name]))  # hints say the same
+                self.hints.append(category_hint(known[name]))
+                self.fix(**_reading_changes(self.settings, known[name]))
 
     def _read_as(self, column: Profile, before: Settings) -> None:
         """Read a column by the options that it needs.

@@ -23,6 +23,8 @@ MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no ca
 FEW = 20  # different texts are categories, however few rows there are
 LONG = 40  # characters: cells that are longer in the mean are prose
 PROSE = "sentences"
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+PICTURED = "names of pictures, which the report can show"
 SPACED = 3  # words of a cell, in the mean: the same
 
 
@@ -193,6 +195,8 @@ def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
 
 def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
     """Text that says no numbers and no dates."""
+    if all(entry.lower().endswith(PICTURES) for entry in entries):
+        return {"kind": "id" if len(entries) == cells else "text", "note": PICTURED}
     most = max(MOST_DISTINCT * cells, FEW)
     enough = cells >= LEAST_IDS or is_id_name(name)
     if len(entries) == cells and enough and are_codes(name, entries):

@@ -19,6 +19,10 @@ OWNER_NAMES = (
     "owner", "owners", "owner id", "data owner", "provider", "contributor", "annotator",
     "annotator id", "labeler", "vendor", "supplier",
 )  # fmt: skip
+AMOUNT_NAMES = (  # of a last column that is probably to be predicted as a number
+    "price", "sale price", "amount", "cost", "value", "revenue", "sales", "salary", "income",
+    "demand", "duration", "yield", "rating", "score",
+)  # fmt: skip
 FEW_NUMBERS = 10  # different whole numbers in the last column that are taken for classes
 
 
@@ -49,6 +53,8 @@ def guess_label(profiles: Sequence[Profile]) -> Guess | None:
         few = each and (each[0].kind == "category" or each[0].distinct <= FEW_NUMBERS)
         if few and each[0].name in likely and (place == "last" or each[0].kind == "category"):
             return Guess(each[0].name, f"the {place} column, {each[0].distinct} different entries")
+    if usable and usable[-1].kind == "number" and plain_name(usable[-1].name) in AMOUNT_NAMES:
+        return Guess(usable[-1].name, "the last column, by its name")
     words = [each for each in profiles if each.name in likely and each.kind == "category"]
     if len(words) == 1:
         return Guess(words[0].name, f"the only column of categories, {words[0].distinct} different")
@@ -77,7 +83,7 @@ def guess_id(profiles: Iterable[Profile]) -> Guess | None:
 
 def is_certain_id(column: Profile) -> bool:
     """Whether a column holds ids beyond doubt: by its name, without one, or as codes."""
-    sure = is_id_name(column.name) or not column.name or column.note.startswith("codes")
+    sure = is_id_name(column.name) or not column.name or column.note.startswith(("codes", "names"))
     return column.kind == "id" and sure and not column.missing and column.distinct == column.rows
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 REPEATED = b"repeated"  # in the metadata of a schema: names that its header has more than once
 
 
@@ -26,6 +29,19 @@ def numbered_names(names: Sequence[str]) -> list[str]:
             new = f"{name}.{number}"
         found[new] = None
     return list(found)
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Whether a header is probably a row: half of it are numbers, and these do not count up.
+
+    Examples
+    --------
+    >>> looks_like_data(["5.1", "3.5", "setosa"]), looks_like_data(["0", "1", "2", "kind"])
+    (True, False)
+    """
+    numbers = [float(name) for name in names if NUMBER.fullmatch(name)]
+    counting = all(a < b for a, b in itertools.pairwise(numbers)) and len(numbers) > 1
+    return 2 * len(numbers) >= len(names) and bool(numbers) and not counting
 
 
 def about_names(names: Sequence[str]) -> dict[bytes, bytes] | None:

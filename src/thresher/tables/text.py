@@ -240,8 +240,9 @@ def _diagnosis(path: Path, source: Delimited, width: int, said: str, lines: int)
     if unlike:
         rest = f" and {more - len(unlike)} more lines differ" if more > len(unlike) else ""
         return InputError(
-            f"{path} has a header of {width} cells, but {', '.join(unlike)}{rest}: "
-            f"quote cells that hold the delimiter, or name another {option('delimiter')}"
+            f"{path} has {width} cell{'s' * (width != 1)} in its header, but "
+            f"{', '.join(unlike)}{rest}: remove lines above the header, quote cells that hold the "
+            f"delimiter, or name another {option('delimiter')}"
         )
     try:
         bytes(source.raw).decode()
