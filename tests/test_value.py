@@ -184,7 +184,7 @@ def test_an_npz_may_hold_its_own_validation_set(data):
 
 def test_a_radius_is_suggested_by_the_validation_set(data):
     valued = value_files(Settings("points.csv", validation="val.csv", metric="euclidean"))
-    wanted = th.suggest_radius(data[2], data[3], metric="euclidean")
+    wanted = th.suggest_radius(data[2], data[3], metric="euclidean", kernel="gaussian")
     assert valued.valuation.params["radius"] == float(wanted)
 
 
