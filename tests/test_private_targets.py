@@ -307,7 +307,7 @@ def test_the_command_releases_targets_and_appraises_those_outside_of_the_bounds(
         found = appraise_files(mine, prices).values
     wanted = listed.values(X[290:299], [*Y[290:298].tolist(), 4.5])
     np.testing.assert_allclose(found, wanted, atol=1e-12)
-    with pytest.raises(InputError, match="entries that are no numbers"):
+    with pytest.raises(InputError, match="entries that are not numbers"):
         appraise_files(write("bad2.csv", X[:1], ["high"]), prices)
 
 
