@@ -604,14 +604,15 @@ def test_the_documents_show_what_the_command_does():
         run = subprocess.run(words, capture_output=True, text=True, check=True, env=PATH)  # noqa: S603
         assert wanted == (run.stdout + run.stderr).splitlines(), command
     page = Page(Path("report.html").read_text())
-    quoted = re.findall(r'report says "([^"]+)"', text)
+    prose = " ".join(text.split())
+    quoted = re.findall(r'report says "([^"]+)"', prose)
     assert quoted
     for words in quoted:
         assert words in page.said("verdict")
-    headline = re.search(r'a headline \("([^"]+)"\)', text)[1]
+    headline = re.search(r'a headline \("([^"]+)"\)', prose)[1]
     assert f"<h1>{headline}</h1>" in page.text
     marked, right = re.search(
-        r"Of the (\d+) rows that the example above marks, (\d+) are wrong", text
+        r"Of the (\d+) rows that the example above marks, (\d+) are wrong", prose
     ).groups()
     suggested = pq.read_table("values.parquet").column("suggestion").to_numpy() == "relabel"
     assert (suggested.sum(), (suggested & wrong).sum()) == (int(marked), int(right))
