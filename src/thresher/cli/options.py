@@ -25,7 +25,7 @@ def argument(text: str, **more: Any) -> Any:
 given = panel(None)
 
 Delimiter = Annotated[
-    str | None, given("What separates cells of text; a comma or a tab if not given.")
+    str | None, given("What separates cells of text: a comma or a tab if not given.")
 ]
 Encoding = Annotated[
     str | None, given("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")

@@ -97,7 +97,7 @@ def value(
         _column("skip: rows without a label get a suggested label and no value."),
     ] = None,
     delimiter: Annotated[
-        str | None, _text("What separates cells of text; a comma or a tab if not given.")
+        str | None, _text("What separates cells of text: a comma or a tab if not given.")
     ] = None,
     encoding: Annotated[
         str | None, _text("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")
@@ -120,7 +120,7 @@ def value(
     holdout: Annotated[
         float | None, _validation("Instead, hold out this share of each class; 0.1 if not given.")
     ] = None,
-    seed: Annotated[int, _validation("The seed of the rows held out, and of sampling.")] = 0,
+    seed: Annotated[int, _validation("The seed for the rows held out, and for sampling.")] = 0,
     method: Annotated[
         Method,
         _method(
@@ -248,9 +248,9 @@ def value(
     out = None if is_standard_output(out, json=json) else out
     settings = _settings(given)
     if memory is None and checkpoint is not None:
-        raise InputError("--checkpoint goes with --memory: points are read in parts then")
+        raise InputError("--checkpoint needs --memory: points are read in parts then")
     if engine == "local" and scheduler is not None:
-        raise InputError("--scheduler goes with --engine dask")
+        raise InputError("--scheduler needs --engine dask")
     if players == "owners":
         where = scheduler, checkpoint
         done = value_players(settings, out, report, *where, force=force, json=json)

@@ -123,7 +123,7 @@ class Task:
             _setting_unit(known), check_semivalue(semivalue),
             check_points_per_owner(points_per_owner, owners=known != "point"),
         )  # fmt: skip
-        design = Table(bound=bound).design(setting)
+        design = Table(bound=bound, weights=0).design(setting)
         budget = {
             "epsilon": setting.budget.epsilon,
             "delta": setting.budget.delta,
@@ -222,7 +222,7 @@ class Task:
             _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
             terms["points_per_owner"],
         )  # fmt: skip
-        design = Table(bound=terms["bound"]).design(setting)
+        design = Table(bound=terms["bound"], weights=0).design(setting)
         return replace(design, excess=self.excess(len(terms["silos"])))
 
     def excess(self, survivors: int) -> float:

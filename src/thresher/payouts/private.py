@@ -29,7 +29,6 @@ from thresher.files import write_whole
 from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
-from thresher.privacy.contributions import clipped_weights
 from thresher.privacy.prior import priceable, total_deviations
 from thresher.privacy.release import Release, SeededRelease, interval
 from thresher.privacy.table_mechanism import TableDesign
@@ -274,8 +273,8 @@ def _without_negative(design: TableDesign, prices: Floats) -> float:
     if design.public is None or size is None:
         return 1.0
     vectors = design.public.grouped(size)
-    squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
-    values = clipped_weights(squares, design.bound, design.scale) * (vectors @ prices)
+    kept = design.clipping.shares(design.entries.lengths(vectors))
+    values = kept * (vectors @ prices)
     return float(np.maximum(values, 0.0).sum() / max(values.sum(), np.maximum(values, 0.0).max()))
 
 
@@ -302,7 +301,7 @@ def paid_values(
     Sums run over an owner's own points in their order, so that no bit of them depends on others.
     """
     contributions, where = release._contributions, release._private.where
-    weights = clipped_weights(contributions.squares(), design.bound, design.scale) / design.scale
+    weights = design.weights(design.squares(contributions)) / design.parts
     kept_of = np.empty(len(where))
     units = contributions.units
     kept_of[units.order] = np.repeat(weights, np.diff(units.starts))

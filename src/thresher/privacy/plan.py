@@ -145,7 +145,7 @@ def plan_design(design: Design, public: Public, n: int) -> Plan:
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
-    noise = is_hidden(design.record, _usual_table(design, n))
+    noise = is_hidden(design, _usual_table(design, n))
     cost = design.cost(design.setting.adjacency, design.setting.unit, "gaussian").mu_squared
     name = str(design.record["mechanism"])
     return Plan(name, error, ranks, free, record, noise, cost or None)
@@ -155,8 +155,8 @@ def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
     _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
     usual = _usual_table(design, points)
-    if is_hidden(design.record, usual):
-        share = math.sqrt(over_noise(design.record, usual))
+    if is_hidden(design, usual):
+        share = math.sqrt(over_noise(design, usual))
         raise InputError(
             f"the release would be noise: {points} points like those of the validation set move "
             f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "
