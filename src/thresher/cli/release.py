@@ -37,9 +37,9 @@ def release(
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     kernel: Annotated[
         str,
-        given("How near points weigh: box (all alike), gaussian, triangular or epanechnikov."),
+        given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
-    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
+    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     task: Annotated[
         Literal["classification", "regression"], given("Whether labels are classes or numbers.")
     ] = "classification",
@@ -64,7 +64,7 @@ def release(
         ),
     ] = None,
     anyway: Annotated[
-        bool, given("Release even if --points predicts mere noise.", "--anyway")
+        bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
     ignore: Ignore = None,
     standardize: Annotated[
@@ -72,7 +72,7 @@ def release(
     ] = None,
     fill: Annotated[
         str | None,
-        given("What stands for missing numbers: median (of the validation set), zero or a number."),
+        given("How to fill missing numbers: median (of the validation set), zero or a number."),
     ] = None,
     categorical: Annotated[str | None, given("Columns that are categories.")] = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
@@ -80,7 +80,7 @@ def release(
         Path | None, given("Where the public page goes that shows it: .html.")
     ] = None,
     unusable: Annotated[
-        Path | None, given("Where a list of the rows goes that count for nothing: .csv, private.")
+        Path | None, given("Where to list the rows that count for nothing: .csv, private.")
     ] = None,
     statements: Annotated[
         Path | None,
@@ -111,15 +111,15 @@ def release(
 ) -> None:
     """Release a private price list, charged to a ledger.
 
-    Rows that cannot be used (a label that no validation point has, a cell that is no number, a line
-    with other cells than the header) count for nothing, without a word: an error would tell
-    something of them. --unusable FILE lists them for you. That list is as private as the points:
-    only you may read the file, and it must not be published. Each line of text is a row: a cell in
-    quotes cannot hold a line feed.
+    Rows that cannot be used (a label that no validation point has, a cell that is not a number, a
+    line that does not fit the header) count for nothing, without a message, because an error would
+    reveal something about them. --unusable FILE lists them for you. That list is as private as the
+    points: only you may read the file, and it must not be published. Each line of text is a row: a
+    cell in quotes cannot contain a line break.
 
     With --standardize validation, --fill and --categorical a raw table becomes numbers by rules
     that are fitted on the public validation set. The price list carries them, and thresher appraise
-    follows them, so that nobody has to scale or encode by hand.
+    follows them, so nobody has to scale or encode by hand.
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html

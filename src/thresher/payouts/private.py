@@ -126,7 +126,7 @@ class PrivatePayout:
         return self.pot - sum(line.cents for line in self.lines)
 
     def line(self, owner: Hashable) -> OwnerLine:
-        """What one owner is told."""
+        """What one owner may see."""
         for line in self.lines:
             if line.owner == owner:
                 return line
