@@ -326,10 +326,19 @@ def _middle(radii: Floats, short: Floats) -> float:
     --------
     >>> _middle(np.array([1.0, 2.0, 4.0, 8.0, 9.0]), np.array([0.0, 0.0, 0.0, -9.0, -9.0]))
     2.0
+    >>> two_peaks = np.array([0.0, 0.0, -9.0, -9.0, -0.1, -0.1])
+    >>> _middle(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), two_peaks)  # not 3, between them
+    2.0
     """
     if len(radii) < 2 or not radii.any():
         return float(radii[0])
     logs = np.log(np.maximum(radii, radii[radii > 0][0]))
     ranges = np.minimum(np.gradient(radii), np.median(radii))  # a few points may be far out
-    middle = np.average(logs, weights=np.exp(short / LENIENCE) * ranges)
-    return float(radii[np.argmin(np.abs(logs - middle))])
+    weights = np.exp(short / LENIENCE) * ranges
+    at = np.argmin(np.abs(logs - np.average(logs, weights=weights)))
+    if short[at] < -3 * LENIENCE:  # a valley between two peaks: stay with the higher one
+        best, low = int(np.argmax(short)), np.flatnonzero(short <= short[at])
+        weights[: max([-1, *low[low < best]]) + 1] = 0
+        weights[min([len(short), *low[low > best]]) :] = 0
+        at = np.argmin(np.abs(logs - np.average(logs, weights=weights)))
+    return float(radii[at])
