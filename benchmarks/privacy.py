@@ -25,6 +25,7 @@ from tqdm import tqdm
 import thresher as th
 from thresher.inputs import check_validation
 from thresher.paper.datasets import TABULAR, Shelf
+from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.prior import Prior, Public
 
 HERE = Path(__file__).parent
@@ -52,7 +53,8 @@ def problem(X, y, seed):
 def public_prior(points, y, X_val, y_val):
     """Values at the counts that the validation set alone predicts for so many points."""
     validation = check_validation(X_val, y_val, metric="cosine", classes=[0, 1])
-    prior = Prior(Public.of(validation, 0.5), len(validation), 64)
+    unclipped = Clipping(len(validation), 64, EntryWeights.alike(len(validation)))
+    prior = Prior(Public.of(validation, 0.5), unclipped)
     same, other = np.split(prior.mean * len(points), 2)
     prices = th.PriceList.of_counts(validation, 0.5, (same, other), "shapley")
     return prices.values(points, y)
@@ -102,7 +104,8 @@ def measure(stored, seed, only=None):
             if mechanism in ("table", "cells", RINGS):
                 error, real = release.error, truth.get(mechanism, exact)
                 found["told error"] = error.relative
-                found["held"] = float(((error.low <= real) & (real <= error.high)).mean())
+                held = float(((error.low <= real) & (real <= error.high)).mean())
+                found["held"] = None if error.relative is None else held
             rows.append((mechanism, epsilon, found))
     return [
         {"set": stored.name, "seed": seed, "mechanism": mechanism, "epsilon": epsilon, **found}
@@ -136,7 +139,8 @@ def average(rows, mechanism, epsilon, column):
     found = [
         row[column]
         for row in rows
-        if row["mechanism"] == mechanism and row["epsilon"] == epsilon and column in row
+        if (row["mechanism"], row["epsilon"]) == (mechanism, epsilon)
+        and row.get(column) is not None  # a table that is noise tells no error
     ]
     return float(np.mean(found)) if found else float("nan")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from test_audit import audit, broken
 
 from thresher.attack.area import Area, Scores, epsilon_from_area, mu_from_area
@@ -60,7 +61,8 @@ def test_the_own_contribution_left_in_the_prices_is_found():
 def test_prices_with_a_sigma_from_the_data_are_found():
     def estimates(self, release):
         posterior = self._prior.posterior(
-            release.ravel() / self.scale, self.sigma / self.scale * (1 + len(self.seen.points))
+            release.ravel() / self.scale,
+            np.tile(self.deviations, 2) / self.scale * (1 + len(self.seen.points)),
         )
         return posterior.mean, posterior.draws(32, np.random.default_rng(0))
 
@@ -88,7 +90,7 @@ def test_noise_with_a_sigma_from_the_data_is_found():
 
 def test_a_bound_from_the_data_is_found():
     def footprint(self, contributions):
-        squares = contributions.squares()
+        squares = self.squares(contributions)
         largest = max(1, int(squares.max(initial=1)))
         return contributions.counts(clipped_weights(squares, largest, self.scale))
 
@@ -135,16 +137,35 @@ def test_noise_that_depends_on_who_else_is_there_is_seen_in_lonely_runs():
     assert not coins(10, 1, np.random.default_rng(0))[1].any()
 
 
-def test_right_ones_are_rarely_rejected():
-    """Of 20 audits with a false-alarm rate of 1 %, at most 1; benchmarks/audit.py has more."""
+def test_right_ones_are_rarely_rejected(monkeypatch):
+    """Of 60 audits with a false-alarm rate of 1 %, at most 4: more have a chance of 1 in 1,000.
+
+    Replays have no false alarms and are left out; benchmarks/audit.py has more audits.
+    """
+    assert binom.ppf(0.999, 60, 0.01) == 4
+    monkeypatch.setattr("thresher.attack.audit.leaks", lambda *_: ())
     rejected = [
         not audit_mechanism(
             mechanism, epsilon=1, delta=1e-5, runs=100, canaries=0, confidence=0.99, seed=seed
         ).passed
         for mechanism in ("table", "cells")
-        for seed in range(100, 110)
+        for seed in range(30)
     ]
-    assert sum(rejected) <= 1
+    assert sum(rejected) <= 4
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_what_the_noise_proves_is_rarely_too_much(kind):
+    """Of 1,000 audits with a false-alarm rate of 1 %, at most 21: more have 1 chance in 1,000."""
+    assert binom.ppf(0.999, 1000, 0.01) == 21
+    shape, wrong, quiet = Shape(kind, 8.0, lambda scale: 8.0 / scale), 0, 0
+    for seed in range(1000):
+        noise = getattr(Seeded(seed), kind)(8.0, 100 * 16).reshape(100, 16)
+        energy = shape.energy(noise)
+        wrong += shape.most(energy, 16, 0.01) < 8.0
+        quiet += too_quiet(*shape.quiet(energy, 16), 0.01)
+    assert wrong <= 21
+    assert quiet <= 21
 
 
 def test_the_area_and_its_error():

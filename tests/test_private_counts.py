@@ -18,13 +18,15 @@ from thresher.kernels.units import add_counts, add_squares
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy import contributions as contributions_module
 from thresher.privacy.accountants import Budget
+from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import Setting
+from thresher.privacy.entry_weights import EntryWeights
+from thresher.privacy.fitting import usual_bound
 from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
 from thresher.privacy.prior import Public
 from thresher.privacy.private_points import read_points
-from thresher.privacy.table_mechanism import certified_bound, usual_bound
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
@@ -190,6 +192,8 @@ def test_kernels_add_up_what_units_move(kernels, owned, monkeypatch):
     vectors = np.concatenate([near & same, near & ~same], axis=1).astype(int)
     sums = np.array([vectors[owners == owner].sum(0) for owner in np.unique(owners)])
     np.testing.assert_array_equal(inside.squares(), (sums**2).sum(1))
+    often = random.integers(1, 9, 70)
+    np.testing.assert_array_equal(inside.squares(often), sums**2 @ np.tile(often, 2))
     weights = np.arange(1, len(sums) + 1)
     np.testing.assert_array_equal(inside.counts(weights).ravel(), weights @ sums)
 
@@ -230,7 +234,10 @@ def test_the_usual_bound_is_from_the_validation_set():
     public = Public.of(validation, 0.5)
     unit = X_val / np.linalg.norm(X_val, axis=1)[:, None]
     near = unit @ unit.T >= 0.5
-    assert usual_bound(public) == int(np.quantile(near.sum(1), 0.25))
+    alike = EntryWeights.alike(80)
+    assert usual_bound(public, alike) == int(np.quantile(near.sum(1), 0.25))
+    weighted = EntryWeights.by_density(public.near)
+    assert usual_bound(public, weighted) == int(np.quantile(near @ weighted.squares, 0.25))
 
 
 def test_rows_that_cannot_be_used_count_for_nothing():

@@ -160,10 +160,12 @@ def test_a_squared_length_stops_where_it_would_wrap(kernel, start):
     """An owner of two points near one validation point, and one of two that it is near."""
     words = np.array([[0b01], [0b11]], np.uint32)
     masks, codes = np.full((1, 1), 0xFFFFFFFF, np.uint32), np.zeros(2, np.int32)
-    squares = np.array([start])
-    for _ in range(2):  # as in two blocks; 2^2 + 1 each
-        kernel(words, masks, codes, np.arange(2), np.array([0, 2]), squares)
-    assert squares.tolist() == [min(int(start) + 10, int(LONGEST))]
+    for times, each in (([1, 1], 5), ([2, 1], 9), ([0, 1], 1), ([2**62, 1], 2**64 + 1)):
+        squares, often = np.array([start]), np.zeros(32, np.int64)
+        often[:2] = times
+        for _ in range(2):  # as in two blocks; 2^2 and 1, as often as it says
+            kernel(words, masks, codes, np.arange(2), np.array([0, 2]), often, squares)
+        assert squares.tolist() == [min(int(start) + 2 * each, int(LONGEST))]
 
 
 def test_a_length_that_is_too_long_or_has_wrapped_counts_for_nothing():

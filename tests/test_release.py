@@ -27,8 +27,8 @@ def test_much_budget_buys_the_exact_values(mechanism):
 
 
 def test_a_table_without_clipping_and_noise_is_the_exact_one(monkeypatch):
-    monkeypatch.setattr(table_module, "discrete_sigma", lambda length, mu: 1e-3)
-    monkeypatch.setattr(table_module, "discrete_mu", lambda length, sigma: 1.0)
+    monkeypatch.setattr(table_module, "discrete_sigma", lambda *_: 1e-3)
+    monkeypatch.setattr(table_module, "discrete_mu", lambda *_: 1.0)
     found = release(mechanism=Table(bound=100, prior=False))
     np.testing.assert_allclose(found.values, exact(), atol=1e-3)
 
@@ -196,7 +196,7 @@ def test_values_of_owners_have_the_right_size_if_theirs_is_public(size, mechanis
 
 
 def test_the_size_of_owners_goes_with_owners():
-    with pytest.raises(InputError, match="points_per_owner goes with owners="):
+    with pytest.raises(InputError, match="points_per_owner needs owners="):
         release(points_per_owner=3)
     plan = th.plan_release(
         X_VAL, Y_VAL, points=800, epsilon=1, delta=1e-4, points_per_owner=4, mechanisms="table"

@@ -50,10 +50,10 @@ PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
     """Refuse what is for numbers."""
     if empty is not None:
-        raise InputError("empty goes with task='regression'")
+        raise InputError("empty needs task='regression'")
     if not isinstance(semivalue, str) or semivalue != "shapley":
         raise InputError(
-            "semivalue goes with task='regression': for classes knn_shapley is Shapley's, and "
+            "semivalue needs task='regression': for classes knn_shapley is Shapley's, and "
             "tknn_shapley has all of them"
         )
 
@@ -81,8 +81,8 @@ def knn_shapley(
         by position in the input. "float32" is faster on many features and lets rounding order
         points whose distances are nearly equal, as float32 products see them: center the data.
     error
-        What a value may be wrong by for each validation point, hence for their mean. Above 0 each
-        validation point tells apart only its nearest points, at most max(k, 1/error) of them, and
+        What a value may be wrong by for each validation point, hence for their mean. Above 0, each
+        validation point tells only its nearest points apart, at most max(k, 1/error) of them, and
         gives all others of a label their mean. Where those are more than one point in 32, all are
         sorted, which is as fast, and values are exact.
     task, empty
@@ -101,7 +101,7 @@ def knn_shapley(
     Raises
     ------
     InputError
-        Where an argument cannot be used; the message names it and the first offending rows.
+        If an argument cannot be used; the message names it and the first offending rows.
 
     Notes
     -----
@@ -130,7 +130,7 @@ def knn_shapley(
     error = check_number("error", error, least=0, most=1)
     if regression:
         if precision != "float64" or error or classes is not None:
-            raise InputError("precision, error and classes go without task='regression'")
+            raise InputError("precision, error and classes cannot be used with task='regression'")
         return knn_regression(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
             progress=progress, empty=empty, semivalue=check_semivalue(semivalue),

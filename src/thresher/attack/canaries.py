@@ -35,7 +35,7 @@ from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.settings import Game, release_setting
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_mechanism import Table, TableDesign
 from thresher.regression import CLASSES
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ class Bait:
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
         spots = SPACING * np.arange(neighborhoods)
-        rows = (spots[:, None] + np.linspace(0, RADIUS / 4, size)).reshape(-1, 1)
+        rows = (spots[:, None] + _places(size, uneven=_weighs(mechanism))).reshape(-1, 1)
         if task == CLASSES:
             yes, no = LABELS
             about = Game(rows, [yes] * len(rows), RADIUS, "euclidean", [no, yes], kernel=kernel)
@@ -166,11 +166,22 @@ class Bait:
         assert isinstance(design, TableDesign | PaperDesign)  # noqa: S101 - there are three
         loss = (outputs * shift - shift**2 / 2) / design.sigma**2
         if isinstance(design, TableDesign):
-            return loss.sum(axis=axes)
+            return (loss * design.entries.squares).sum(axis=axes)
         rate, shared = design.options.rate, design.options.sample == "shared"
         sampled = loss.sum(axis=axes if shared else 1)
         mixed = np.logaddexp(math.log1p(-rate), math.log(rate) + sampled)
         return mixed if shared else mixed.sum(axis=1)
+
+
+def _weighs(mechanism: Mechanism) -> bool:
+    """Whether validation points have weights, which should differ then."""
+    return isinstance(mechanism, Table) and mechanism.exponent > 0
+
+
+def _places(size: int, *, uneven: bool) -> Floats:
+    """Validation points around a canary, all of them near it; uneven: and one more near some."""
+    crowd = np.linspace(0, RADIUS / 4, size)
+    return np.append(crowd, 1.1 * RADIUS) if uneven and size > 1 else crowd
 
 
 def knn_trial(design: KNNDesign) -> Trial:

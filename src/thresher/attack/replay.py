@@ -67,7 +67,7 @@ def replay_bait(
     """One canary among validation points that are all near it."""
     if isinstance(mechanism, Table):
         if isinstance(mechanism.bound, str):
-            mechanism = replace(mechanism, bound=BOUND)
+            mechanism = replace(mechanism, bound=BOUND, weights=mechanism.exponent)
         near = max(NEAR, 2 * int(mechanism.bound))
     return Bait.of(mechanism, budget, adjacency, 1, near, *game)
 
@@ -132,7 +132,7 @@ class Replay:
         if isinstance(design, CellsDesign):
             return float(np.abs(moved).sum()) / design.laplace_scale
         assert isinstance(design, TableDesign)  # noqa: S101 - there are three
-        mu = math.sqrt(float((moved**2).sum())) / design.sigma
+        mu = math.sqrt(float(((moved * design.entries.roots) ** 2).sum())) / design.sigma
         return gaussian_epsilon(mu, design.setting.budget.delta) if mu > 0 else 0.0
 
 

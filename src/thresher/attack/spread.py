@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,11 @@ class Shape:
     kind: str  # "gaussian" or "laplace"
     scale: float  # sigma, or the scale of the Laplace distribution
     epsilon: Callable[[float], float]  # of a scale
+    roots: Any = 1.0  # by which the noise of a number is narrower: one for each column
 
     def energy(self, noise: NDArray[np.int64]) -> Floats:
         """Of each run, one a row: the sum of squares, or of absolute values."""
-        flat = noise.reshape(len(noise), -1).astype(np.float64)
+        flat = (noise * self.roots).reshape(len(noise), -1)
         return (flat**2 if self.kind == "gaussian" else np.abs(flat)).sum(axis=1)
 
     def most(self, energy: Floats, numbers: int, alpha: float) -> float:

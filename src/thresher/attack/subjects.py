@@ -27,6 +27,7 @@ from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
+from thresher.privacy.table_mechanism import TableDesign
 
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one
 TOGETHER = 16  # validation points, where canaries are many
@@ -96,13 +97,14 @@ def _shape(bait: Bait, budget: Budget) -> Shape:
         votes = float(np.abs(moved).sum())
         pure = lambda scale: min(LARGEST, votes / scale) if scale > 0 else LARGEST  # noqa: E731
         return Shape("laplace", votes / budget.epsilon, pure)
-    length = math.sqrt(float((moved**2).sum()))
+    roots = design.entries.roots if isinstance(design, TableDesign) else 1.0
+    length = math.sqrt(float(((moved * roots) ** 2).sum()))
 
     def gaussian(scale: float) -> float:
         mu = length / max(scale, 1e-9)
         return min(LARGEST, epsilon_if_gaussian(min(mu, 100.0), budget.delta))
 
-    return Shape("gaussian", length / gaussian_mu(budget.epsilon, budget.delta), gaussian)
+    return Shape("gaussian", length / gaussian_mu(budget.epsilon, budget.delta), gaussian, roots)
 
 
 def knn_subject(

@@ -178,7 +178,7 @@ def upload(
 
 @app.command()
 def uploads(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """List what you handed in (owner).
+    """List your uploads (owner).
 
     Example: thresher market uploads 0123456789abcdef
     """
@@ -311,7 +311,7 @@ def demo(
     from thresher.market.demo import play
 
     if data.exists():
-        raise InputError(f"{data} is there already: name another folder by --data")
+        raise InputError(f"{data} is there already: name another folder with --data")
     with running(data, port) as (url, token):
         found = play(url, token, say)
         show_json(found)

@@ -27,7 +27,7 @@ def serve(
     ] = 10.0,
     cap_delta: Annotated[float, given("The same: delta.")] = 1e-5,
 ) -> None:
-    """Run a market: buyers publish tasks, owners hand in rows, and are paid privately.
+    """Run a market: buyers publish tasks, and owners submit rows and are paid privately.
 
     The first start makes the folder and prints a token for the operator, once. Rows of owners are
     on this machine: whoever runs it can read them. Behind a proxy that speaks https, others can
@@ -78,7 +78,7 @@ def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
         while not server.started and thread.is_alive():
             time.sleep(0.05)
         if not thread.is_alive():
-            raise InputError(f"port {port} cannot be used: name another one by {option('port')}")
+            raise InputError(f"port {port} cannot be used: name another one with {option('port')}")
         yield f"http://127.0.0.1:{port}", token
     finally:
         server.should_exit = True
@@ -92,7 +92,7 @@ def _require() -> None:
 
 
 def work(data: Data = Path("market"), database: Url = None) -> None:
-    """Settle closed tasks of a market, beside its servers, until interrupted.
+    """Settle closed tasks of a market, next to its servers, until interrupted.
 
     Example: thresher work --data market
     """

@@ -22,26 +22,26 @@ LARGEST = 1 << 30  # a sum whose square surely fits
 @njit(cache=True, nogil=True)
 def add_squares(
     words: Words, masks: Words, codes: NDArray[np.int32], rows: Integers, starts: Integers,
-    squares: Integers,
+    importance: Integers, squares: Integers,
 ) -> None:  # fmt: skip
-    """Add to squares[u] the squared euclidean length of unit u's counts in this block.
+    """Add to squares[u] the squared length of unit u's counts in this block.
 
-    A sum beyond `LONGEST` stays there. Nothing wraps: a unit has fewer than 2^31 points, and each
-    of them is in one of the two counts of v, so that v adds less than 2^62.
+    A count of v enters with importance[v] times its square. A sum beyond `LONGEST` stays there.
+    Nothing wraps: a unit has fewer than 2^31 points, and each of them is in one of the two counts
+    of v, so that their squares add up to less than 2^62.
     """
     lanes = words.shape[1] * 32
     counts = np.zeros((2, lanes), np.int64)
     for u in range(starts.shape[0] - 1):
         if starts[u + 1] - starts[u] == 1:  # a point: at most one of the two counts moves, by one
-            for w in range(words.shape[1]):
-                squares[u] += _ones(words[rows[starts[u]], w])
+            squares[u] += _weight_of_ones(words[rows[starts[u]]], importance)
             continue
         counts[:] = 0
         for r in range(starts[u], starts[u + 1]):
             _add_row(words[rows[r]], masks[codes[rows[r]]], 1, counts)
         for v in range(lanes):
             more = counts[0, v] * counts[0, v] + counts[1, v] * counts[1, v]
-            squares[u] += min(more, LONGEST - squares[u])
+            squares[u] = _longer(squares[u], more, importance[v])
 
 
 @njit(cache=True, nogil=True)
@@ -57,13 +57,14 @@ def add_counts(
 
 @njit(cache=True, nogil=True)
 def add_sum_squares(
-    words: Words, adds: Integers, rows: Integers, starts: Integers, squares: Integers
-) -> None:
+    words: Words, adds: Integers, rows: Integers, starts: Integers, importance: Integers,
+    squares: Integers,
+) -> None:  # fmt: skip
     """Add to squares[u] the squared length of what the rows of unit u add in this block.
 
-    A row adds adds[:, row] to every validation point whose bit is set. A sum beyond `LONGEST` stays
-    there, and so does one with an entry beyond `LARGEST`. Nothing wraps: a unit has fewer than 2^31
-    rows, and each adds less than 2^31.
+    A row adds adds[:, row] to every validation point v whose bit is set; the square of a sum enters
+    importance[v] times. A sum beyond `LONGEST` stays there, and so does one with an entry beyond
+    `LARGEST`. Nothing wraps: a unit has fewer than 2^31 rows, and each adds less than 2^31.
     """
     lanes, entries = words.shape[1] * 32, adds.shape[0]
     sums = np.zeros((entries, lanes), np.int64)
@@ -86,7 +87,7 @@ def add_sum_squares(
                 if part > LARGEST:
                     squares[u] = LONGEST
                 else:
-                    squares[u] += min(part * part, LONGEST - squares[u])
+                    squares[u] = _longer(squares[u], part * part, importance[v])
 
 
 @njit(cache=True, nogil=True)
@@ -101,10 +102,18 @@ def _add_row(row: Words, mask: Words, weight: int, counts: Integers) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _ones(word: np.uint32) -> np.int64:
-    """The number of bits set in a word."""
-    x = U32(word)
-    x = U32(x - (U32(x >> ONE) & U32(0x55555555)))
-    x = U32((x & U32(0x33333333)) + (U32(x >> U32(2)) & U32(0x33333333)))
-    x = U32(U32(x + U32(x >> U32(4))) & U32(0x0F0F0F0F))
-    return np.int64(U32(x * U32(0x01010101)) >> U32(24))
+def _weight_of_ones(row: Words, importance: Integers) -> np.int64:
+    """The sum of the importance of all bits that are set."""
+    total = np.int64(0)
+    for w in range(row.shape[0]):
+        for j in range(32):
+            total += importance[w * 32 + j] * np.int64(U32(row[w] >> U32(j)) & ONE)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _longer(square: np.int64, more: np.int64, times: np.int64) -> np.int64:
+    """Square + times more, or `LONGEST` where that is less; times is not negative."""
+    if times > 0 and more > (LONGEST - square) // times:
+        return LONGEST
+    return np.int64(square + times * more)

@@ -23,8 +23,8 @@ def payout(
 ) -> Payout:  # fmt: skip
     """Whole cents for each owner, in proportion to values; they add up to the pot.
 
-    For exact values only: pay that is scaled to add up to a pot tells everybody's total to whoever
-    knows one value. docs/payouts.md has what to pay under noise.
+    For exact values only: pay that is scaled to add up to a pot reveals everybody's total to anyone
+    who knows one value. docs/payouts.md has what to pay under noise.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def payout(
     floor
         Cents that every owner is paid at least.
     minimum
-        Payments below so many cents are not made. The lowest is left out first, and the others
+        Payments below this many cents are not made. The lowest is left out first, and the others
         share what it leaves.
     cap
         Cents that an owner is paid at most. What nobody may take is `unpaid`.
@@ -78,7 +78,7 @@ def payout(
     shared: tuple[SharedRows, ...] = ()
     if rows is not None:
         if type(values) is not Valuation:
-            raise InputError("rows goes with a Valuation of points, which says whose each row is")
+            raise InputError("rows needs a Valuation of points, which says whose each row is")
         shared = shared_rows(rows, values.owners, radius=within)
     found = Payout(tuple(by_owner), finite_values(by_owner), terms, about, shared)
     assert found.cents is not None  # noqa: S101 - computed here, so that errors come at once

@@ -29,7 +29,6 @@ from thresher.files import write_whole
 from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
-from thresher.privacy.contributions import clipped_weights
 from thresher.privacy.prior import priceable, total_deviations
 from thresher.privacy.release import Release, SeededRelease, interval
 from thresher.privacy.table_mechanism import TableDesign
@@ -127,7 +126,7 @@ class PrivatePayout:
         return self.pot - sum(line.cents for line in self.lines)
 
     def line(self, owner: Hashable) -> OwnerLine:
-        """What one owner is told."""
+        """What one owner may see."""
         for line in self.lines:
             if line.owner == owner:
                 return line
@@ -259,10 +258,11 @@ def predicted_totals(
     Counts times prices, with the share of each count that clipping is expected to leave; and more
     by what owners with a negative value, who are paid nothing, would have taken away.
     """
-    prices = release.price_list.member_prices.ravel()
+    setting = design.setting
     if check_choice("basis", basis, ("total", "gains")) == "gains":
-        worth = np.maximum(prices, 0.0) * design.kept_shares()
+        worth = setting.gain_prices(release.price_list) * design.kept_shares()
     else:
+        prices = setting.entry_prices(release.price_list)
         worth = prices * design.kept_shares() * _without_negative(design, prices)
     mean, draws = design.estimates(release.table)
     return float(mean @ worth), draws @ worth
@@ -274,8 +274,8 @@ def _without_negative(design: TableDesign, prices: Floats) -> float:
     if design.public is None or size is None:
         return 1.0
     vectors = design.public.grouped(size)
-    squares = np.minimum((vectors**2).sum(axis=1), 2.0**62).astype(np.int64)
-    values = clipped_weights(squares, design.bound, design.scale) * (vectors @ prices)
+    kept = design.clipping.shares(design.entries.lengths(vectors))
+    values = kept * (vectors @ prices)
     return float(np.maximum(values, 0.0).sum() / max(values.sum(), np.maximum(values, 0.0).max()))
 
 
@@ -302,7 +302,7 @@ def paid_values(
     Sums run over an owner's own points in their order, so that no bit of them depends on others.
     """
     contributions, where = release._contributions, release._private.where
-    weights = clipped_weights(contributions.squares(), design.bound, design.scale) / design.scale
+    weights = design.weights(design.squares(contributions)) / design.parts
     kept_of = np.empty(len(where))
     units = contributions.units
     kept_of[units.order] = np.repeat(weights, np.diff(units.starts))

@@ -135,9 +135,14 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return -last_that_holds(lambda e: gaussian_delta(-e, mu) <= kept, -most, 0.0)
 
 
-def discrete_sigma(length: float, mu: float) -> float:
-    """Sigma of the discrete Gaussian that makes shifts of this euclidean length mu-GDP."""
-    return check_sigma(math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + ROUNDING_VARIANCE))
+def discrete_sigma(length: float, mu: float, largest: float = 1.0) -> float:
+    """Sigma of the discrete Gaussian that makes shifts of this length mu-GDP.
+
+    Entries may have weights (T15): noise of sigma over the root of its weight, of which `largest`
+    is the largest one, hides shifts of this weighted length.
+    """
+    rounding = ROUNDING_VARIANCE * largest
+    return check_sigma(math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + rounding))
 
 
 def check_sigma(sigma: float) -> float:
@@ -155,9 +160,9 @@ def check_sigma(sigma: float) -> float:
     return sigma
 
 
-def discrete_mu(length: float, sigma: float) -> float:
-    """The mu at which whole shifts of this euclidean length are hidden by the discrete Gaussian."""
-    return length / math.sqrt(sigma**2 - ROUNDING_VARIANCE)
+def discrete_mu(length: float, sigma: float, largest: float = 1.0) -> float:
+    """The mu at which whole shifts of this length are hidden; `largest` as in `discrete_sigma`."""
+    return length / math.sqrt(sigma**2 - ROUNDING_VARIANCE * largest)
 
 
 @lru_cache(maxsize=256)

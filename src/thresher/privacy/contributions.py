@@ -97,13 +97,17 @@ class Contributions:
         self.groups = self.game.groups(points.codes)
         self._rows = self.groups.positions[units.order].astype(np.int64)
 
-    def squares(self) -> Integers:
-        """The squared euclidean length of each unit's vector, or `LONGEST` if it is longer."""
+    def squares(self, importance: Integers | None = None) -> Integers:
+        """The squared length of each unit's vector, or `LONGEST` if it is longer.
+
+        The squares of a validation point's counts enter as often as its `importance` says.
+        """
         squares = np.zeros(len(self.units), np.int64)
 
         def add(block: Block | RingBlock) -> None:
             for layer in block.layers():
-                self._add_units(layer, add_squares, lambda lo, hi: (squares[lo:hi],))
+                often = in_lanes(importance, layer)
+                self._add_units(layer, add_squares, lambda lo, hi: (often, squares[lo:hi]))  # noqa: B023
 
         visit(self.points, self.near, self.groups, add)
         return squares
@@ -172,6 +176,14 @@ class Contributions:
 
         parallel = len(self.points) * len(self.validation) >= PARALLEL_PAIRS
         run(job, cut(0, len(self.units), JOB_UNITS), parallel=parallel)
+
+
+def in_lanes(importance: Integers | None, block: Block) -> Integers:
+    """What a kernel reads beside the words of a block: 0 where there is no validation point."""
+    lanes = np.zeros(block.words.shape[1] * 32, np.int64)
+    width = block.columns.stop - block.columns.start
+    lanes[:width] = 1 if importance is None else importance[block.columns]
+    return lanes
 
 
 def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:

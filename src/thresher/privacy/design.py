@@ -7,6 +7,7 @@ and turns the sum into prices: that last step sees nothing private.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
@@ -101,6 +102,14 @@ class Setting:
         share = 1 / len(self.validation.classes)
         return np.repeat([[1 - share], [-share]], len(self.validation), axis=1)
 
+    def entry_prices(self, prices: PriceList) -> Floats:
+        """What a member is paid for each number that it adds to the table."""
+        return prices.member_prices.ravel()
+
+    def gain_prices(self, prices: PriceList) -> Floats:
+        """The same where nobody is charged: what is paid by these is at least what is gained."""
+        return np.maximum(self.entry_prices(prices), 0.0)
+
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""
         prices = PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)
@@ -118,7 +127,7 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
         return None
     if not owners:
         owners_given = either("owners=", option("owner"))
-        raise InputError(f"{option('points_per_owner')} goes with {owners_given}")
+        raise InputError(f"{option('points_per_owner')} needs {owners_given}")
     return check_count(option("points_per_owner"), number, most=MAX_INTEGER)
 
 
@@ -146,6 +155,19 @@ class Design(Protocol):
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
         """The epsilon of the release at its delta, where data sets differ in one such unit."""
+
+    def settled(self, contributions: Contributions, source: Noise) -> Design:  # noqa: ARG002
+        """The design once it has asked what it needs to know first, with noise: mostly nothing."""
+        return self
+
+    def recorded(self, record: Mapping[str, Any]) -> Design:  # noqa: ARG002
+        """The design as it was settled in a release with this record."""
+        return self
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations of the noise: of all numbers, or of each in a row of them."""
+        return np.array(self.record["sigma"] * self.record["scale"])
 
     def noise(self, source: Noise) -> Integers:
         """The noise, drawn before anything is measured."""

@@ -58,8 +58,9 @@ def dp_tknn_shapley(
     ----------
     X, y
         The private points. A row that cannot be used (a missing number, a label not in the class
-        list) counts for nothing and is worth 0: an error would tell that it is there. The result's
-        `unusable` lists such rows, for you alone. With metric="precomputed" X is one array.
+        list) counts for nothing and is worth 0: an error would reveal that it is there. The
+        result's `unusable` lists such rows, for you alone. With metric="precomputed" X is one
+        array.
     X_val, y_val, radius, metric
         The public side, as in `tknn_shapley`.
     epsilon, delta
@@ -97,14 +98,14 @@ def dp_tknn_shapley(
     anyway
         Release it even so.
     task
-        As in `tknn_shapley`; regression goes with the mechanism "table".
+        As in `tknn_shapley`; regression needs the mechanism "table".
     bounds
         As in `tknn_shapley`, but it is needed here, and private targets outside of it are clipped
         without a word: choose it without looking at them.
     empty
         For regression: as in `tknn_shapley`.
     kernel, rings
-        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels go with
+        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels need
         classes and the mechanism "table".
 
     Returns
@@ -161,23 +162,26 @@ def dp_tknn_shapley(
         )
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
-        noise = design.noise(source)  # before anything is counted
-        table = design.measure(contributions, source) + noise
+        known = design.settled(contributions, source)
+        noise = known.noise(source)  # before anything is counted
+        table = known.measure(contributions, source) + noise
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
-        whole = record | {"ledger": entry, "table_digest": table_digest(table)}
+        digest = {"ledger": entry, "table_digest": table_digest(table)}
+        whole = record | known.record | digest
         return {"record": whole, "table": table.tolist()}
 
     body, new = _through(ledger, design, record, draw)
     kind = Release if seed is None else SeededRelease
     table, whole = np.array(body["table"], np.int64), body["record"] | {"published": publish}
-    return kind(design, table, whole, private, contributions, known_owners, stored=not new)
+    known = design.recorded(whole)
+    return kind(known, table, whole, private, contributions, known_owners, stored=not new)
 
 
 def _check_foretold(design: Design, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
     anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
-        both = f"{option('anyway')} goes with {option('points')}"
+        both = f"{option('anyway')} needs {option('points')}"
         raise InputError(f"{both}: without it no release is judged")
     if points is not None and not anyway:
         check_more_than_noise(design, points)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from thresher.price_list import PriceList
 from thresher.privacy.design import Floats, Setting
+from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.prior import MOST_ROWS, Public
 
 Integers = NDArray[np.int64]
@@ -23,6 +24,7 @@ Integers = NDArray[np.int64]
 QUANTILES = (0.25, 0.5, 0.8, 0.95, 1.0)  # of what validation points are near: bounds that are tried
 TRIALS = 2
 CLASS_SHIFT = 0.5  # the standard deviation of the logarithm of a class's share
+UNFITTED = 0.25  # share of public units that are not clipped if the number of points is unknown
 BETTER = 0.99  # a larger bound must be better by this to be taken
 
 
@@ -30,24 +32,25 @@ class Simulated(Protocol):
     """A mechanism as far as it is tried: noise, scale, and prices of a release."""
 
     @property
-    def parts(self) -> int:
-        """Weights are whole numbers of this part of one."""
+    def clipping(self) -> Clipping:
+        """How vectors are clipped."""
 
     @property
     def scale(self) -> int:
         """How many whole numbers of the table stand for one point."""
 
     @property
-    def sigma(self) -> float:
-        """Of the noise on the scaled table."""
+    def deviations(self) -> Floats:
+        """Of the noise on the scaled table: those of an entry of each validation point."""
 
     def prices(self, release: Integers) -> PriceList:
         """The price list of a release."""
 
 
 def fitted_bound(
-    public: Public, setting: Setting, points: int, design: Callable[[int], Simulated]
-) -> int:
+    public: Public, setting: Setting, points: int, entries: EntryWeights,
+    design: Callable[[int], Simulated],
+) -> int:  # fmt: skip
     """The bound with the smallest error of values on made-up points, so many of them."""
     size = setting.points_per_owner or 1
     if size > 1:
@@ -55,19 +58,39 @@ def fitted_bound(
     else:
         some = slice(None, None, -(-len(public.near) // MOST_ROWS))
         vectors, classes = public.vectors(some), public.kinds[some]
-    squares = (vectors**2).sum(axis=1)
-    tried = np.unique(np.maximum(1, np.quantile(squares + (size == 1), QUANTILES).astype(np.int64)))
     made = [_made(len(vectors), classes, max(1, points // size), trial) for trial in range(TRIALS)]
-    best, least = 0, np.inf
-    for bound in tried.tolist():
+    tried = np.unique(candidate_bounds(public, entries, size, QUANTILES)).tolist()
+    lengths, best, least = entries.lengths(vectors), tried[0], np.inf
+    for bound in tried:
         simulated = design(bound)
-        kept = public.weights(squares, bound, simulated.parts) * simulated.scale
+        kept = public.weights(lengths, simulated.clipping) * simulated.scale
         error = float(
             np.mean([_missed(simulated, public, setting, z, vectors, kept) for z in made])
         )
         if error < BETTER * least:
             best, least = bound, error
-    return best or int(tried[0])
+    return int(best)
+
+
+def candidate_bounds(
+    public: Public, entries: EntryWeights, size: int, shares: tuple[float, ...]
+) -> Integers:
+    """Such shares of public units have at most these squared weighted lengths, themselves too."""
+    if size > 1:  # owners of so many points each
+        lengths = entries.lengths(public.grouped(size))
+    else:
+        lengths = public.lengths(entries) + entries.squares[public.rows]
+    return np.maximum(1, np.quantile(lengths, shares)).astype(np.int64)
+
+
+def usual_bound(public: Public, entries: EntryWeights, size: int = 1) -> int:
+    """A quarter of the public units have at most this squared weighted length.
+
+    A training point with a longer vector is scaled down, and the prior makes up for it: less noise
+    for all is worth more (benchmarks/privacy.py; from a tenth to a half there is little
+    difference).
+    """
+    return int(candidate_bounds(public, entries, size, (UNFITTED,))[0])
 
 
 def _made(rows: int, classes: NDArray[np.int32] | None, units: int, seed: int) -> Floats:
@@ -87,7 +110,7 @@ def _missed(
     random = np.random.default_rng(0)
     exact = setting.table_prices((drawn @ vectors).reshape(setting.entries, -1))
     measured = ((drawn * kept) @ vectors).reshape(setting.entries, -1)
-    noise = design.sigma * random.standard_normal(measured.shape)
+    noise = design.deviations * random.standard_normal(measured.shape)
     found = design.prices(np.rint(measured + noise).astype(np.int64))
     truth, values = public.worth(exact.member_prices), public.worth(found.member_prices)
     return float(np.sqrt(((values - truth) ** 2).mean() / max((truth**2).mean(), 1e-300)))

@@ -104,14 +104,14 @@ def plan_release(
         Names or mechanisms with options; by default "table" and, for classes without a kernel,
         "cells".
     points_per_owner
-        If given, owners of so many points each are protected, not points.
+        If given, owners with about this many points each are protected, not single points.
 
     Returns
     -------
     list of Plan
         In the order of their expected relative error; NaN where nothing can be told, since no
-        validation point is near another, or all have one label. Real data differ from the
-        validation set, so real errors are larger where it is a poor likeness.
+        validation point is near another, or all have one label. Real data differs from the
+        validation set, so real errors are larger if the validation set is a poor likeness.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def plan_design(design: Design, public: Public, n: int) -> Plan:
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
-    noise = is_hidden(design.record, _usual_table(design, n))
+    noise = is_hidden(design, _usual_table(design, n))
     cost = design.cost(design.setting.adjacency, design.setting.unit, "gaussian").mu_squared
     name = str(design.record["mechanism"])
     return Plan(name, error, ranks, free, record, noise, cost or None)
@@ -155,8 +155,8 @@ def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
     _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
     usual = _usual_table(design, points)
-    if is_hidden(design.record, usual):
-        share = math.sqrt(over_noise(design.record, usual))
+    if is_hidden(design, usual):
+        share = math.sqrt(over_noise(design, usual))
         raise InputError(
             f"the release would be noise: {points} points like those of the validation set move "
             f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "

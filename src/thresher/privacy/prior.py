@@ -4,9 +4,10 @@ The model: a training point is distributed like a validation point. A wrong mode
 never privacy, since only public data and the released table enter. With w_r the clipped vector of
 public row r, m their mean and K their covariance, n training points give a table of
 
-    counts  ~  Normal(n m, kappa n (1 + n / R) K + tau I)          R public rows
-    release =  clipped counts + noise of variance sigma^2
+    counts  ~  Normal(n m, kappa n (1 + n / R) K + tau W)          R public rows
+    release =  clipped counts + noise of variance sigma^2 W
 
+W is diagonal with mean 1: less noise is where fewer points are near (`entry_weights`).
 K also has the directions in which the table moves when the classes have other shares, or labels
 are wrong more often. The unknown n, the factor kappa (how far the training set may differ from the
 public one) and tau (by how much each count on its own) are weighed by the likelihood of the
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from thresher.inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import near_pairs
-from thresher.privacy.contributions import clipped_weights
+from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.threads import cut, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -84,10 +85,9 @@ class Public:
         """Whether labels agree: R x M."""
         return self.codes[self.rows][:, None] == self.codes[None, :]
 
-    @cached_property
-    def squares(self) -> NDArray[np.int64]:
-        """How many validation points each row is near, itself left out."""
-        return self.near.sum(axis=1)
+    def lengths(self, entries: EntryWeights) -> Floats:
+        """The squared weighted length of each row's vector, itself left out."""
+        return np.asarray(self.near @ entries.squares)
 
     def vectors(self, rows: slice) -> Floats:
         """The vectors (same, other) of some rows, 2M numbers each."""
@@ -120,10 +120,9 @@ class Public:
         """How much of some rows, by their weights, is near each validation point."""
         return np.asarray(weights[members] @ self.near[members])
 
-    def weights(self, squares: NDArray[Any], bound: int, scale: int) -> Floats:
-        """The clipped weights of vectors with these squared lengths."""
-        whole = np.minimum(squares, 2.0**62).astype(np.int64)
-        return clipped_weights(whole, bound, scale) / scale
+    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
+        """The clipped weights of vectors with these squared weighted lengths."""
+        return clipping.shares(lengths)
 
     def kept(self, clipped: Floats, whole: Floats) -> Floats:
         """Which share of each number of a table clipping leaves."""
@@ -139,24 +138,24 @@ class Public:
 
 
 class Prior:
-    """What the validation set says about the counts, for units clipped to sqrt(bound).
+    """What the validation set says about the counts of clipped units.
 
     A unit is `size` points: 1, or what owners usually have.
     """
 
-    def __init__(self, public: Public, bound: int, scale: int, size: int = 1) -> None:
+    def __init__(self, public: Public, clipping: Clipping, size: int = 1) -> None:
         rows = len(public.near)
         raw = public.total(np.ones(rows)) / (rows - 1)
         if size == 1:
             some = slice(None, None, -(-rows // MOST_ROWS))
             vectors = public.vectors(some)
-            weights = public.weights(public.squares, bound, scale)
+            weights = public.weights(public.lengths(clipping.entries), clipping)
             kept = public.kept(public.total(weights), (rows - 1) * raw)
             shifts = [public.shifts(part) for part in (np.ones(rows), weights)]
             weights = weights[some]
         else:
             vectors = public.grouped(size)
-            weights = public.weights((vectors**2).sum(axis=1), bound, scale)
+            weights = public.weights(clipping.entries.lengths(vectors), clipping)
             kept = public.kept(weights @ vectors, vectors.sum(axis=0))
             shift = size * public.shifts(np.ones(rows))
             shifts = [shift, shift * kept]
@@ -185,8 +184,8 @@ class Prior:
         drawn = ((chance * weights) @ vectors + self._kept) / (chance @ vectors + 1)
         return np.asarray(np.clip(self._kept / np.maximum(drawn, 1e-9), 1 / 3, 3.0) ** DOUBT)
 
-    def posterior(self, release: Floats, sigma: float) -> Posterior:
-        """The counts behind a release with noise of standard deviation sigma."""
+    def posterior(self, release: Floats, sigma: Floats) -> Posterior:
+        """The counts behind a release with noise of these standard deviations."""
         with one_blas_thread():  # small products: several threads would only wait for each other
             return Posterior(self, release, sigma)
 
@@ -219,8 +218,10 @@ class Posterior:
     regression with an error of its own.
     """
 
-    def __init__(self, prior: Prior, release: Floats, sigma: float) -> None:
-        self._prior, self._sigma = prior, sigma
+    def __init__(self, prior: Prior, release: Floats, sigma: Floats) -> None:
+        self._prior = prior
+        self._sigma = math.sqrt(float((sigma**2).mean()))
+        self._own = sigma / self._sigma  # what a count does on its own grows as its noise does
         self._A = prior.clipped_spread / sigma  # whitened: noise has variance 1
         lam, U = np.linalg.eigh(self._A @ self._A.T)
         used = lam > 1e-12 * max(lam[-1], 1e-300)
@@ -261,7 +262,8 @@ class Posterior:
         inside = (z / (fits.common[:, None] * self._lam + outside)) @ self._axes
         solved = inside + (seen - z @ self._axes) / outside
         shared = (inside @ self._A.T) @ self._prior.spread
-        return fits.common[:, None] * shared + fits.tau[:, None] / self._sigma * solved
+        alone = fits.tau[:, None] / self._sigma * solved
+        return fits.common[:, None] * shared + alone * self._own
 
     def draws(self, count: int, random: np.random.Generator) -> Floats:
         """Tables drawn from the posterior, one a row.
@@ -275,7 +277,7 @@ class Posterior:
         own = np.sqrt(fits.tau)[:, None] * random.standard_normal((count, cells))
         more = (np.minimum(fits.n_deviation, fits.n) * random.standard_normal(count))[:, None]
         with one_blas_thread():
-            table = common @ self._prior.spread + own + more * self._prior.mean
+            table = common @ self._prior.spread + own * self._own + more * self._prior.mean
             seen = common @ self._A + own / self._sigma + more * self._usual
             seen += random.standard_normal(seen.shape)
             drawn = self._means[which] + table - self._deviations(fits, seen)

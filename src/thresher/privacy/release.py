@@ -144,7 +144,7 @@ class _Outcome:
     @property
     def is_noise(self) -> bool:
         """Whether the released table is no larger than noise alone would be."""
-        return is_noise(self.record, self.table)
+        return is_noise(self._design, self.table)
 
     def values_of(self, owner: Hashable) -> Floats:
         """The values of one owner's points, in input order."""
@@ -243,25 +243,24 @@ class SeededRelease(_Outcome):
     """
 
 
-def is_noise(record: Mapping[str, Any], table: NDArray[np.int64]) -> bool:
+def is_noise(design: Design, table: NDArray[np.int64]) -> bool:
     """Whether a released table is no larger than noise alone would be.
 
     Then all that the release says is what the validation set says anyway, and its own error cannot
     be told. The mean square of so many numbers is three standard deviations above that of noise in
     about one of a thousand cases.
     """
-    return over_noise(record, table) < 1 + 3 * math.sqrt(2 / table.size)
+    return over_noise(design, table) < 1 + 3 * math.sqrt(2 / table.size)
 
 
-def is_hidden(record: Mapping[str, Any], exact: Floats) -> bool:
+def is_hidden(design: Design, exact: Floats) -> bool:
     """Whether an exact table would, on average, make a release that `is_noise`."""
-    return over_noise(record, exact) < 3 * math.sqrt(2 / exact.size)
+    return over_noise(design, exact) < 3 * math.sqrt(2 / exact.size)
 
 
-def over_noise(record: Mapping[str, Any], table: NDArray[Any]) -> float:
-    """The mean square of the numbers in a table, over that of the noise."""
-    noise = float(record["sigma"]) * record["scale"]
-    return float((table.astype(np.float64) ** 2).mean()) / noise**2
+def over_noise(design: Design, table: NDArray[Any]) -> float:
+    """The mean square of the numbers in a table, each over that of its noise."""
+    return float(((table / design.deviations) ** 2).mean())
 
 
 def release_format(record: Mapping[str, Any]) -> str:

@@ -51,25 +51,26 @@ def release_setting(
     if check_task(game.task) == REGRESSION:
         if kernel is not None:
             raise InputError(
-                f"{option('kernel')} goes without task='regression'; see `tknn_shapley`"
+                f"{option('kernel')} cannot be used with task='regression'; see `tknn_shapley`"
             )
         return _of_targets(game, rest)
     if game.bounds is not None or game.empty is not None:
-        raise InputError("bounds and empty go with task='regression'")
+        raise InputError("bounds and empty need task='regression'")
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return _of_classes(kept(validation), radius, kernel, **rest)
+    return class_setting(kept(validation), radius, kernel, **rest)
 
 
 def recorded_setting(validation: Validation, record: Mapping[str, Any], *rest: Any) -> Setting:
     """The setting of a release of classes that has this record."""
-    return _of_classes(validation, record["radius"], Kernel.recorded(record), *rest)
+    return class_setting(validation, record["radius"], Kernel.recorded(record), *rest)
 
 
-def _of_classes(
+def class_setting(
     validation: Validation, radius: float, kernel: Kernel | None, *rest: Any, **more: Any
 ) -> Setting:
+    """The setting of classes; without a kernel all near points count alike."""
     if kernel is None:
         return Setting(validation, radius, *rest, **more)
     return RingSetting.of(kernel, Setting(validation, radius, *rest, **more))
@@ -77,7 +78,7 @@ def _of_classes(
 
 def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
     if game.classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
+        raise InputError("classes cannot be used with task='regression', which has targets")
     if game.bounds is None:
         raise InputError(
             "bounds is needed for private targets: the public range of targets, (low, high). "

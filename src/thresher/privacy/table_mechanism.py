@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count, check_flag
+from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
-from thresher.games.classes import ClassCounts
-from thresher.inputs import Points, Validation
-from thresher.metrics import Rows
-from thresher.neighbors.ball import Ball
-from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import (
     Adjacency,
@@ -27,7 +21,8 @@ from thresher.privacy.accountants import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from thresher.privacy.contributions import Contributions, clipped_weights
+from thresher.privacy.certified import certified_bound
+from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import (
     DRAWS,
     OWNER_SCALE,
@@ -38,12 +33,12 @@ from thresher.privacy.design import (
     Setting,
     Unit,
 )
-from thresher.privacy.fitting import fitted_bound
+from thresher.privacy.entry_weights import EXPONENT, Clipping, EntryWeights
+from thresher.privacy.fitting import fitted_bound, usual_bound
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior, Public
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
-SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rounding
 
 
 @dataclass(frozen=True)
@@ -56,10 +51,17 @@ class Table:
         B, the squared length that one unit may move the table by: a number chosen without looking
         at the points, "usual" or "certified" (no point can be near more, so that nothing is
         clipped). The usual one fits the number of points, by a simulation on the validation set,
-        where that number is public (`points=`). Where it is not, a quarter of the validation points
+        where that number is public (`points=`). "counted" fits a noisy count of the units, which
+        takes a small part of the budget (T16). With neither, a quarter of the validation points
         are near no more than that.
     prior
         Whether the public validation set serves as a prior for the counts.
+    weights
+        Where few points are near, counts get less noise, and more where many are: noise of sigma /
+        s_v with s_v = (p_v + 1/R)^(-weights) for a share p_v of the R public rows near validation
+        point v. B is then a squared weighted length (T15). From 0 (no weights) to 1; by default 0
+        with a bound that is a number or certified, which is about unweighted lengths, and otherwise
+        1/4, or epsilon where that is less.
 
     Examples
     --------
@@ -72,22 +74,50 @@ class Table:
     'table'
     """
 
-    bound: int | Literal["usual", "certified"] = "usual"
+    bound: int | Literal["usual", "certified", "counted"] = "usual"
     prior: bool = True
+    weights: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.bound, str):
-            check_choice("bound", self.bound, ("usual", "certified"))
+            check_choice("bound", self.bound, ("usual", "certified", "counted"))
         else:
             object.__setattr__(self, "bound", check_count("bound", self.bound))
         object.__setattr__(self, "prior", check_flag("prior", self.prior))
+        if self.weights is not None:
+            object.__setattr__(
+                self, "weights", check_number("weights", self.weights, least=0.0, most=1.0)
+            )
+        if self.weights and self.bound == "certified":
+            raise InputError("weights goes without bound='certified', which has none")
 
     def design(self, setting: Setting) -> TableDesign:
         """The mechanism fitted to a setting."""
         public = setting.public()
-        return TableDesign(setting, self._bound(setting, public), public if self.prior else None)
+        entries = self._entries(setting, public)
+        if self.bound == "counted":
+            from thresher.privacy.counted_table import counted_design
 
-    def _bound(self, setting: Setting, public: Public | None) -> int:
+            return counted_design(setting, public if self.prior else None, entries)
+        bound = self._bound(setting, public, entries)
+        return TableDesign(setting, bound, public if self.prior else None, entries)
+
+    def _entries(self, setting: Setting, public: Public | None) -> EntryWeights:
+        exponent = self.exponent
+        if self.weights is None:  # less where noise drowns the counts: benchmarks/privacy.py
+            exponent = min(exponent, setting.budget.epsilon)
+        if exponent and public is not None:
+            return EntryWeights.by_density(public.near, exponent)
+        return EntryWeights.alike(len(setting.validation))
+
+    @property
+    def exponent(self) -> float:
+        """Of the weights of validation points; 0 where all weigh the same."""
+        if self.weights is None:
+            return EXPONENT if self.bound in {"usual", "counted"} else 0.0
+        return self.weights
+
+    def _bound(self, setting: Setting, public: Public | None, entries: EntryWeights) -> int:
         if not isinstance(self.bound, str):
             return self.bound
         if setting.validation.rows is None:
@@ -97,9 +127,9 @@ class Table:
         if public is None:
             return len(setting.validation)
         if setting.points is not None and self.prior:
-            make = lambda bound: TableDesign(setting, bound, public)  # noqa: E731
-            return fitted_bound(public, setting, setting.points, make)
-        return usual_bound(public, setting.points_per_owner or 1)
+            fitted = TableDesign(setting, 1, public, entries).fitted(setting.points)
+            return fitted.bound
+        return usual_bound(public, entries, setting.points_per_owner or 1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +139,16 @@ class TableDesign(Design):
     setting: Setting
     bound: int
     public: Public | None
+    entries: EntryWeights
     excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
+    spared: float = 0.0  # the part of mu^2 that something else takes
+
+    def fitted(self, points: int) -> Self:
+        """With the bound that fits so many points."""
+        assert self.public is not None  # noqa: S101 - by those who call
+        make = lambda bound: replace(self, bound=bound)  # noqa: E731
+        bound = fitted_bound(self.public, self.setting, points, self.entries, make)
+        return replace(self, bound=bound)
 
     @property
     def parts(self) -> int:
@@ -121,27 +160,55 @@ class TableDesign(Design):
         """How many whole numbers of the table stand for one point."""
         return self.parts * self.setting.one
 
+    @property
+    def clipping(self) -> Clipping:
+        """How vectors are clipped."""
+        return Clipping(self.bound, self.parts, self.entries)
+
+    def squares(self, contributions: Contributions) -> Integers:
+        """The squared weighted lengths of the whole vectors of units."""
+        return contributions.squares(self.entries.whole)
+
     def weights(self, squares: Integers) -> Integers:
-        """The clipped weights of units whose whole vectors have these squared lengths."""
-        return clipped_weights(squares, self.bound * self.setting.one**2, self.parts)
+        """The clipped weights of units whose whole vectors have these `squares`."""
+        return self.clipping.weights(squares, self.setting.one)
 
     def length(self, adjacency: Adjacency, unit: Unit | None = None) -> float:
-        """By how much the scaled table can move if one `unit` changes; by default one of ours."""
+        """The weighted length by which the scaled table can move if one `unit` changes.
+
+        By default one of those that are protected.
+        """
         moved = self.setting.moved[self.setting.unit, unit or self.setting.unit][adjacency]
         return self.scale * math.sqrt(moved * self.bound)
 
     @cached_property
     def sigma(self) -> float:
-        """Of the noise on the scaled table that the guarantee counts on."""
-        budget = self.setting.budget
-        return discrete_sigma(
-            self.length(self.setting.adjacency), gaussian_mu(budget.epsilon, budget.delta)
-        )
+        """Of the noise on the scaled table that the guarantee counts on, where the weight is 1."""
+        mu = self.budget_mu * math.sqrt(1 - self.spared)
+        return discrete_sigma(self.length(self.setting.adjacency), mu, self.entries.largest)
+
+    @property
+    def budget_mu(self) -> float:
+        """The mu of the whole budget."""
+        return gaussian_mu(self.setting.budget.epsilon, self.setting.budget.delta)
 
     @property
     def drawn_sigma(self) -> float:
-        """Of all noise on the scaled table."""
+        """Of all noise on the scaled table, where the weight is 1."""
         return self.sigma * math.sqrt(self.excess)
+
+    @property
+    def deviations(self) -> Floats:
+        """Of all noise on the scaled table: those of an entry of each validation point."""
+        return self.drawn_sigma / self.entries.roots
+
+    def mu(self, length: float) -> float:
+        """At which noise hides moves of the scaled table by this weighted length."""
+        return discrete_mu(length, self.sigma, self.entries.largest)
+
+    def whole_mu(self, length: float) -> float:
+        """The same for all that is released."""
+        return math.hypot(self.mu(length), self.budget_mu * math.sqrt(self.spared))
 
     @property
     def untold(self) -> str:
@@ -161,40 +228,45 @@ class TableDesign(Design):
             "scale": self.scale,
             "scheme": "no sampling",
             "prior": "none" if self.public is None else "validation set",
+            **self.entries.record(),
         }
 
     def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
         """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
         if filter == "basic":
             return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
-        return Cost(mu_squared=discrete_mu(self.length(adjacency, unit), self.sigma) ** 2)
+        return Cost(mu_squared=self.whole_mu(self.length(adjacency, unit)) ** 2)
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
         """Exact conversion of mu; for the adjacency and unit of the budget, what was asked for."""
         if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon
-        mu = discrete_mu(self.length(adjacency, unit), self.sigma)
+        mu = self.whole_mu(self.length(adjacency, unit))
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
-        """A discrete Gaussian for each number of the table."""
-        m, entries = len(self.setting.validation), self.setting.entries
-        return source.gaussian(self.drawn_sigma, entries * m).reshape(entries, m)
+        """A discrete Gaussian for each number of the table, of the width that its weight asks."""
+        drawn = np.empty((self.setting.entries, len(self.entries.whole)), np.int64)
+        for width in np.unique(self.deviations).tolist():
+            places = np.flatnonzero(self.deviations == width)
+            noise = source.gaussian(width, drawn.shape[0] * len(places))
+            drawn[:, places] = noise.reshape(-1, len(places))
+        return drawn
 
     def footprint(self, contributions: Contributions) -> Integers:
         """The scaled table of clipped counts."""
-        return contributions.counts(self.weights(contributions.squares()))
+        return contributions.counts(self.weights(self.squares(contributions)))
 
     def personal_epsilon(self, contributions: Contributions) -> Floats:
         """From the length of each unit's own clipped vector, and that of a worst replacement."""
-        distinct, which = np.unique(contributions.squares(), return_inverse=True)
-        weights = self.weights(distinct).tolist()
+        distinct, which = np.unique(self.squares(contributions), return_inverse=True)
+        weights, one = self.weights(distinct).tolist(), self.entries.one
         replaced = self.setting.adjacency == "replace-one"
         other = self.scale * math.sqrt(self.bound) if replaced else 0.0
-        own = [w * math.sqrt(u) for w, u in zip(weights, distinct.tolist(), strict=True)]
+        own = [w * math.sqrt(u / one) for w, u in zip(weights, distinct.tolist(), strict=True)]
         delta, opposed = self.setting.budget.delta, self.setting.opposed
         moved = [math.sqrt(a**2 + other**2 + 2 * opposed * a * other) for a in own]
-        each = [gaussian_epsilon(discrete_mu(length, self.sigma), delta) for length in moved]
+        each = [gaussian_epsilon(self.whole_mu(length), delta) for length in moved]
         return np.array(each)[which]
 
     def prices(self, release: Integers) -> PriceList:
@@ -210,7 +282,8 @@ class TableDesign(Design):
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""
-        table, sigma = release.ravel() / self.scale, self.drawn_sigma / self.scale
+        table = release.ravel() / self.scale
+        sigma = np.tile(self.deviations / self.scale, self.setting.entries)
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
             return table, table + sigma * random.standard_normal((DRAWS, len(table)))
@@ -223,7 +296,7 @@ class TableDesign(Design):
             return np.ones(self.setting.entries * len(self.setting.validation))
         prior = self._prior
         return np.divide(
-            prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean > 0
+            prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean != 0
         )
 
     def owner_mean(self) -> Floats:
@@ -233,60 +306,4 @@ class TableDesign(Design):
     @cached_property
     def _prior(self) -> Prior:
         assert self.public is not None  # noqa: S101 - by those who call
-        return Prior(self.public, self.bound, self.parts, self.setting.points_per_owner or 1)
-
-
-def usual_bound(public: Public, size: int = 1) -> int:
-    """A quarter of the public points are near at most so many validation points, themselves too.
-
-    A training point near more of them is scaled down, and the prior makes up for it: less noise for
-    all is worth more (benchmarks/privacy.py; from a tenth to a half there is little difference).
-    """
-    if size > 1:  # the same for owners of so many points each
-        return max(1, int(np.quantile((public.grouped(size) ** 2).sum(axis=1), 0.25)))
-    return max(1, int(np.quantile(public.squares + 1, 0.25)))
-
-
-def certified_bound(validation: Validation, radius: float) -> int:
-    """A number of validation points that no point whatsoever can be near more than.
-
-    The least of three: all of them; the most that lie within twice the radius of one (those near x
-    are that close to each other, angles for the cosine metric); and for the cosine metric with t =
-    1 - radius and unit vectors v, for every a > -t, the largest over unit x of sum_v (<x, v> +
-    a)^2 / (t + a)^2, since each near v adds at least 1. That largest is at most L + sum_q (a
-    b_q)^2 / (L - l_q) + a^2 M for every L beyond the eigenvalues l of V'V, with b = V'1 in their
-    basis (Lagrange).
-    """
-    rows = validation.rows
-    assert rows is not None  # noqa: S101 - the mechanism checked it
-    least = len(validation)
-    wide = _twice(validation.metric, radius)
-    if wide is not None:
-        points = Points(rows, np.zeros(len(rows), np.int32))
-        counts = count(points, Ball.around(validation, wide), ClassCounts(1))
-        least = min(least, int(counts.max()))
-    level = 1.0 - radius - SAFETY
-    if validation.metric == "cosine" and level > 0:
-        least = min(least, _spectral_bound(rows, level))
-    return max(1, least)
-
-
-def _twice(metric: str, radius: float) -> float | None:
-    """The radius within which all validation points near one point lie; None where it is all."""
-    if metric == "euclidean":
-        return 2 * radius * (1 + SAFETY)
-    angle = 2 * math.acos(max(-1.0, 1.0 - radius))
-    return None if angle >= math.pi else 1.0 - math.cos(angle) + SAFETY
-
-
-def _spectral_bound(rows: Rows, level: float) -> int:
-    V: NDArray[Any] = rows.as_float64(slice(None)) / np.sqrt(rows.squares)[:, None]
-    values, axes = np.linalg.eigh(V.T @ V)
-    b = axes.T @ V.sum(axis=0)
-    least = math.inf
-    for a in np.linspace(0.0, 3.0, 61):
-        step = a * float(np.linalg.norm(b)) + 1.0
-        multipliers = values[-1] + SAFETY + step * np.geomspace(1e-6, 1e2, 400)
-        dual = multipliers + ((a * b) ** 2 / (multipliers[:, None] - values)).sum(axis=1)
-        least = min(least, float(dual.min() + a * a * len(V)) / (level + a) ** 2)
-    return math.floor(least * (1 + SAFETY) + SAFETY)
+        return Prior(self.public, self.clipping, self.setting.points_per_owner or 1)

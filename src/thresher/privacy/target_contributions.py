@@ -11,7 +11,7 @@ from thresher.kernels.units import add_sum_squares
 from thresher.labels import Classes
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
-from thresher.privacy.contributions import JOB_UNITS, Contributions, Integers, Units
+from thresher.privacy.contributions import JOB_UNITS, Contributions, Integers, Units, in_lanes
 from thresher.privacy.lagrange import basis
 from thresher.sides.targets import TargetSide
 from thresher.threads import cut, run
@@ -33,16 +33,19 @@ class TargetContributions(Contributions):
         self.points, self.validation, self.units = points, side.validation, units
         self.near, self.game, self.adds = self.plain.near, side.counting(), basis(k)
 
-    def squares(self) -> Integers:
+    def squares(self, importance: Integers | None = None) -> Integers:
         """The squared length of each unit's whole vector, or `LONGEST` if it is longer."""
         if len(self.units) == len(self.points):  # a point adds the same wherever it is near
-            return (self.plain.squares() * (self.adds**2).sum(axis=0))[self.units.order]
+            near = self.plain.squares(importance)
+            return (near * (self.adds**2).sum(axis=0))[self.units.order]
         squares = np.zeros(len(self.units), np.int64)
 
         def add(block: Block) -> None:
+            often = in_lanes(importance, block)
+
             def job(lo: int, hi: int) -> None:
-                starts = self.units.starts[lo : hi + 1]
-                add_sum_squares(block.words, self.adds, self.units.order, starts, squares[lo:hi])
+                starts, found = self.units.starts[lo : hi + 1], squares[lo:hi]
+                add_sum_squares(block.words, self.adds, self.units.order, starts, often, found)
 
             run(job, cut(0, len(self.units), JOB_UNITS), parallel=len(self.units) > JOB_UNITS)
 

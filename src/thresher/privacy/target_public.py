@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.lagrange import ENTRIES, ONE, basis, steps, sums
 from thresher.privacy.prior import Public
 
@@ -37,10 +38,9 @@ class TargetPublic(Public):
         """L(u) of the rows: three columns."""
         return basis(steps(self.targets[self.rows])).T / ONE
 
-    @cached_property
-    def squares(self) -> NDArray[Any]:
-        """The squared length of each row's vector."""
-        return self.near.sum(axis=1) * (self.adds**2).sum(axis=1)
+    def lengths(self, entries: EntryWeights) -> Floats:
+        """The squared weighted length of each row's vector, itself left out."""
+        return super().lengths(entries) * (self.adds**2).sum(axis=1)
 
     @cached_property
     def kinds(self) -> NDArray[Any]:
@@ -59,9 +59,9 @@ class TargetPublic(Public):
         a, b, c = (part @ near.T for part in np.moveaxis(prices, -2, 0))
         return np.asarray(a + u * (b + u * c))
 
-    def weights(self, squares: NDArray[Any], bound: int, scale: int) -> Floats:
-        """The clipped weights of vectors with these squared lengths."""
-        return super().weights(np.rint(squares * ONE**2), bound * ONE**2, scale)
+    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
+        """The clipped weights of vectors with these squared weighted lengths."""
+        return clipping.shares(lengths, ONE)
 
     def kept(self, clipped: Floats, whole: Floats) -> Floats:
         """Which share of the points near each validation point clipping leaves."""

@@ -149,7 +149,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     error = release.relative_error
     setting = release._design.setting
     public = setting.public()
-    if is_noise(release.record, release.table):
+    if is_noise(release._design, release.table):
         return None, (
             "its table cannot be told from noise, so that all it says is what the validation set "
             "says: the budget is too small for so few points near"
