@@ -57,11 +57,13 @@ class Tab:
     def press(self, text):
         from selenium.webdriver.common.by import By
 
-        before = self.browser.find_element(By.TAG_NAME, "html")
         path = f"//main//button[normalize-space()='{text}'] | //a[normalize-space()='{text}']"
+        self.browser.execute_script("window.before = true")
         self.browser.find_element(By.XPATH, path).click()
+        there = "return !window.before && document.readyState === 'complete'"
         end = time.monotonic() + 60
-        while self.browser.find_element(By.TAG_NAME, "html") == before and time.monotonic() < end:
+        while not self.browser.execute_script(there):
+            assert time.monotonic() < end, self.text
             time.sleep(0.05)
 
     def wait_for(self, *texts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -122,3 +123,21 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     ):  # fmt: skip
         got = send(buyer, "/new", task_form(**changed), "/new", validation=file)
         assert (got.status_code, said in got.text) == (422, True), got.text
+
+
+def test_the_files_of_the_tutorial_are_paid_for_whatever_the_noise(tmp_path, monkeypatch):
+    from thresher.market.questions import Question
+    from thresher.market.settlement import compute
+    from thresher.market.terms import Terms
+
+    page = Path(__file__).parent.parent / "docs" / "market.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})  # noqa: S102
+    files = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
+    given = Terms("diagnosis", 100_000, 90.0, 1e-6, 40, 2)
+    question = Question.read(given, files.pop("validation"), "csv")
+    owned = {owner: question.rows(content, "csv") for owner, content in files.items()}
+    for seed in range(10):
+        paid = compute(None, question, "task", owned, seed=seed).payout
+        assert min(line.cents for line in paid.lines) > 0
