@@ -40,6 +40,16 @@ def release(
         given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    task: Annotated[
+        Literal["classification", "regression"], given("Whether labels are classes or numbers.")
+    ] = "classification",
+    bounds: Annotated[
+        str | None,
+        given("For regression: the public range of targets, such as 0,100; others are clipped."),
+    ] = None,
+    empty: Annotated[
+        float | None, given("For regression: the prediction where nobody is near, if not the mean.")
+    ] = None,
     mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
     points_per_owner: Annotated[
@@ -124,10 +134,8 @@ def release(
             "owner has (public, or a guess; 1 if one each); nothing was charged"
         )
         raise typer.Exit(2)
-    from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
-    from thresher.runs.hints import missing_labels
-    from thresher.runs.public_encoding import Preparation, read_radius
+    from thresher.runs.public_encoding import Preparation, read_bounds, read_radius
     from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
@@ -136,8 +144,7 @@ def release(
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    if doubt := missing_labels(check_labels("y_val", y_val)):  # which are public
-        say(f"hint: in {validation} {doubt}")
+    y, y_val = _labels(task, private.y, validation, y_val)
     left_out = [*split_names(ignore), *([] if owner is None else [owner])]
     preparation = Preparation.of(standardize, fill, split_names(categorical))
     encoder = preparation and preparation.fit(validation, label, left_out, delimiter)
@@ -146,12 +153,12 @@ def release(
         if encoder
         else same_columns(private.X, X_val, left_out)
     )
-    reach = read_radius(radius, X_val, y_val, metric, kernel, rings)
+    reach = read_radius(radius, X_val, y_val, metric=metric, kernel=kernel, rings=rings, task=task)
     found = dp_tknn_shapley(
-        X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
+        X, y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
         mechanism=mechanism, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
-        kernel=kernel, rings=rings,
+        kernel=kernel, rings=rings, task=task, bounds=read_bounds(bounds), empty=empty,
     )  # fmt: skip
     try:
         replace(found.price_list, encoding=encoder and encoder.record).save(out_prices)
@@ -174,6 +181,19 @@ def release(
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
     asked.write(found)
     show_json(dict(found.record))
+
+
+def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
+    """Private and public labels as the task has them; a hint about those that are public."""
+    from thresher.labels import check_labels
+    from thresher.runs.hints import missing_labels
+    from thresher.tables.labeled import private_targets, public_targets
+
+    if task == "regression":
+        return private_targets(y), public_targets(validation, y_val)
+    if doubt := missing_labels(check_labels("y_val", y_val)):
+        say(f"hint: in {validation} {doubt}")
+    return y, y_val
 
 
 def _error(found: Any) -> str:
