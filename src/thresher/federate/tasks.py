@@ -30,7 +30,8 @@ from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, g
 from thresher.privacy.design import Setting, Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.prior import Public
-from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.privacy.table_design import TableDesign
+from thresher.privacy.table_mechanism import Table
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.protocol import PublicSide
 
