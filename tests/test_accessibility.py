@@ -55,6 +55,10 @@ def folder(tmp_path_factory):
     owners = [f"owner {i % 4}" for i in range(60)]
     found = th.owner_shapley(X, y, X_val, y_val, owners=owners, radius=1.8, metric="euclidean")
     found.report(folder / "owners.html")
+    same = X.copy()
+    same[-5:] = X[:5]
+    paid = th.tknn_shapley(same, y, X_val, y_val, owners=owners, radius=1.8, metric="euclidean")
+    th.payout(paid, pot=10**6, rows=same).report(folder / "payout.html")
     return folder
 
 
@@ -71,7 +75,7 @@ def faults(browser):
     ]
 
 
-@pytest.mark.parametrize("name", [*PAGES, "owners"])
+@pytest.mark.parametrize("name", [*PAGES, "owners", "payout"])
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_axe_finds_no_serious_fault(browser, folder, name, width, scheme):
     visit(browser, (folder / f"{name}.html").as_uri())

@@ -305,7 +305,7 @@ def test_the_command(rng, tmp_path, run_command):
         ),
         (["--seed", "-1"], "--seed must be an integer >= 0, got -1"),
         (["--held-out", "500"], "--held-out must be less than the 300 rows of the table, got 500"),
-        (["--epsilon", "1"], "--epsilon goes with --method dp-tknn, got tknn"),
+        (["--epsilon", "1"], "--epsilon needs --method dp-tknn, got tknn"),
         (["--metric", "precomputed"], "--metric must be one of 'cosine', 'euclidean'"),
     ],
 )

@@ -356,7 +356,7 @@ def test_a_progress_bar_is_shown_on_demand(capsys):
     ("call", "message"),
     [
         (lambda: audit("histogram"), "mechanism must be one of 'table', 'paper', 'cells', 'knn'"),
-        (lambda: audit("table", k=3), "k and subsample go with mechanism='knn'"),
+        (lambda: audit("table", k=3), "k and subsample need mechanism='knn'"),
         (lambda: audit("table", runs=10), "runs must be an integer >= 100"),
         (lambda: audit("table", delta=0), "delta must be > 0"),
         (lambda: audit("table", confidence=2), "confidence must be"),

@@ -184,9 +184,9 @@ def test_findings_of_other_data_are_refused(points):
     assert "v.parquet was not made from a.csv as it is now" in done.stderr
     pq.write_table(findings().slice(0, 4), "v.parquet")
     done = run("a.csv", *V, *drop)
-    assert "v.parquet has 4 rows but a.csv has 5: match them by --id" in done.stderr
+    assert "v.parquet has 4 rows but a.csv has 5: match them with --id" in done.stderr
     pq.write_table(findings().replace_schema_metadata({b"thresher": b"{"}), "v.parquet")
-    assert "record is no JSON" in run("a.csv", *V, *drop).stderr
+    assert "record is not JSON" in run("a.csv", *V, *drop).stderr
     assert not Path("b.csv").exists()
 
 
@@ -194,7 +194,7 @@ def test_files_that_are_there_need_force(points):
     put("b.csv", "mine")
     drop = ("--drop", "rows:0", "--out", "b.csv")
     done = run("a.csv", *drop)
-    assert "b.csv is there already: name another file, or replace it by --force" in done.stderr
+    assert "b.csv is there already: name another file, or replace it with --force" in done.stderr
     assert Path("b.csv").read_text() == "mine"
     assert run("a.csv", *drop, "--force").returncode == 0
     done = run("a.csv", "--values", "v.parquet", "--drop", "drop", "--out", "v.parquet", "--force")
@@ -207,7 +207,7 @@ def test_files_that_are_there_need_force(points):
 def test_an_array_needs_its_labels(folder):
     np.save("X.npy", np.eye(3))
     done = run("X.npy", "--drop", "rows:0", "--out", "b.npy")
-    assert "name the file of them by --label" in done.stderr
+    assert "name the file of them with --label" in done.stderr
     put("y.txt", "a\nb\na\n")
     done = run("X.npy", "--label", "y.txt", "--drop", "rows:0", "--relabel", "rows:2=b",
                "--out", "b.npy")  # fmt: skip

@@ -191,12 +191,12 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
     cases = [
         ((*start, "--ledger", "none.db"), 1, "thresher ledger create makes a new one"),
         ((*start, "--ledger", "o.db"), 1, "the ledger protects owners: pass --owner"),
-        ((*start, "--points-per-owner", "4"), 1, "--points-per-owner goes with --owner"),
-        ((*start, "--anyway"), 1, "--anyway goes with --points: "),
+        ((*start, "--points-per-owner", "4"), 1, "--points-per-owner needs --owner"),
+        ((*start, "--anyway"), 1, "--anyway needs --points: "),
         ((*start, "--points", "2"), 1, "or release it anyway (--anyway)"),
         ((*start, "--delta", "0"), 1, "got 0: use --mechanism cells"),
         (("clinics.csv", *start[1:]), 1,
-         "only the points have the column 'clinic': leave it out by --ignore clinic"),
+         "only the points have the column 'clinic': leave it out with --ignore clinic"),
         (owned, 2, "Missing --points-per-owner: with --owner, say about how many"),
         ((*start[:-1], "-"), 1, "--out-prices must be a file, got -; nothing was charged"),
         ((*start, "--report", "-"), 1, "--report must be a file, got -"),
@@ -214,7 +214,7 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
     assert th.Ledger.open(folder / "l.db").remaining() == 1  # nothing was charged
     assert not {"-", "p.json"} & {path.name for path in folder.iterdir()}
     again = thresher("ledger", "create", "l.db", "--epsilon", "1", "--delta", "0", cwd=folder)
-    assert "fixed forever: use it by --ledger, or another path for other data" in again.stderr
+    assert "fixed forever: use it with --ledger, or another path for other data" in again.stderr
 
 
 def test_the_command_says_what_was_charged_where_more_was(folder):

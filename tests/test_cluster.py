@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(th.InputError, match="y has 299 labels but X has 300 rows"):
         th.tknn_shapley(cut, da.from_array(y[:-1], chunks=100), X_val, y_val)
     for more in ({"memory": "64GB"}, {"checkpoint": "run"}):
-        with pytest.raises(th.InputError, match="memory and checkpoint go without Dask"):
+        with pytest.raises(th.InputError, match="memory and checkpoint cannot be used with Dask"):
             th.tknn_shapley(cut, y, X_val, y_val, **more)
     broken = X.copy()
     broken[250, 2] = np.nan

@@ -87,7 +87,7 @@ def test_the_command_tells_of_copies_and_the_table_names_them(tmp_path, monkeypa
     done = thresher("value", "points.csv", "--trees", 4, "-o", "v.csv")
     lines = [line for line in done.stderr.splitlines() if line.startswith("copies: ")]
     assert lines == [
-        f"copies: 1 exact group of copies has different labels: row 3 is {y[3]}, row 7 is {y[7]}",
+        f"copies: 1 group of exact copies has different labels: row 3 is {y[3]}, row 7 is {y[7]}",
         "copies: 4 rows have exact copies",
     ]
     found = csv.read_csv("v.csv")

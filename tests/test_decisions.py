@@ -116,7 +116,7 @@ def test_decisions_stand_alone(points, option):
 def test_without_a_decision_nothing_is_done(points):
     done = thresher("clean", "a.csv", "--out", "b.csv")
     assert (
-        "nothing to do: say which rows by --decisions, --drop, --relabel or --correct"
+        "nothing to do: say which rows with --decisions, --drop, --relabel or --correct"
         in done.stderr
     )
     assert not Path("b.csv").exists()
@@ -153,6 +153,10 @@ def test_the_next_step_is_told_whatever_was_found():
     assert decide.startswith("to decide row by row")
     assert steps(report=None, inspect=1) == [
         "no label is clearly wrong, but 1 row is worth a look in v.csv"
+    ]
+    assert steps(None, None, relabel=3) == [
+        "to keep this and review the rows: thresher value a.csv --label kind --out values.parquet "
+        "--report report.html"
     ]
     assert steps(keep=5) == ["no label stands out as wrong: nothing needs to be changed"]
 

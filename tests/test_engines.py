@@ -346,7 +346,7 @@ def test_labels_of_a_scan_are_those_that_are_written(written, read, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a,b,y\n1,,0\n1,2,0\n", "row 0: leave it out by ignore=['b'], or drop those rows"),
+        ("a,b,y\n1,,0\n1,2,0\n", "row 0: leave it out with ignore=['b'], or drop those rows"),
         ("a,b,y\n1,red,0\n", "clean it"),
         ("a;b;y\n1;2;0\n", "delimiter="),
         ("a,b,z\n1,2,0\n", "(label)"),

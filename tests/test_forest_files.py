@@ -180,7 +180,7 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: th.NeighborCounts(forest=FOREST, radius=2), "radius, metric and kernel go without forest"),
+        (lambda: th.NeighborCounts(forest=FOREST, radius=2), "radius, metric and kernel cannot be used with forest"),
         (lambda: th.NeighborCounts(forest=RandomForestClassifier()), "forest must be a Forest"),
         (lambda: th.NeighborCounts(X_VAL, forest=FOREST), "X_val and y_val go together"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X[:, :2], Y), "X has 2 features but the forest has 3"),

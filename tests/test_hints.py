@@ -70,7 +70,7 @@ def test_a_column_of_ids_is_pointed_out_with_the_way_out(kind, standardize):
     hints = hints_of("p.csv", standardize=standardize, **options)
     assert len(hints) == 1
     assert hints[0].startswith(f"column '{name}' looks like an id")
-    assert hints[0].endswith(f"name it by --id {name}, or leave it out by --ignore {name}")
+    assert hints[0].endswith(f"name it with --id {name}, or leave it out with --ignore {name}")
     for way in ({"id": name}, {"ignore": (name,)}):
         if kind != "copied" or "ignore" in way:  # ids are distinct
             assert not hints_of("p.csv", **options, **way)
@@ -93,7 +93,7 @@ def test_where_ids_leave_nobody_near_the_command_and_the_report_say_why():
     assert done.returncode == 0, done.stderr
     assert f"{ROWS} outlier" in done.stderr
     assert re.search(r"makes up [89]\d % of the distances", done.stderr)
-    assert "name it by --id visit, or leave it out by --ignore visit" in done.stderr
+    assert "name it with --id visit, or leave it out with --ignore visit" in done.stderr
     assert "or auto" not in done.stderr  # it was auto
     assert "larger --radius" not in done.stderr
     cautions = Page(Path("r.html").read_text()).said("cautions")

@@ -207,7 +207,7 @@ def test_owners_are_guessed_where_they_are_the_players():
 def test_points_and_validation_must_say_numbers_alike():
     put("a.csv", column(lambda row: f"{row / 2} %"))
     put("v.csv", column(lambda row: f"{row / 200}"))
-    check_refused(lambda: valued("a.csv", validation="v.csv"), "no percents", "'0.0' in row 0")
+    check_refused(lambda: valued("a.csv", validation="v.csv"), "not percents", "'0.0' in row 0")
 
 
 def test_dates_are_days_whatever_the_file():
@@ -228,7 +228,7 @@ def test_dates_are_days_whatever_the_file():
     put("b.csv", column(lambda row: f"0{row % 9 + 1}/0{row // 9 + 1}/2024"))
     check_refused(lambda: valued("b.csv", date=("own",)), "--date own=%d/%m/%Y", "%m/%d/%Y")
     assert valued("b.csv", date=("own=%m/%d/%Y",)).data[0][1, 1] == 19723 + 31
-    check_refused(lambda: valued("a.csv", date=("own=%Y",)), "no dates of the format %Y")
+    check_refused(lambda: valued("a.csv", date=("own=%Y",)), "not dates of the format %Y")
 
 
 def test_columns_that_only_one_side_has_explain_themselves():

@@ -88,8 +88,8 @@ def test_the_command_values_by_a_kernel(tmp_path, more):
 def test_the_command_refuses_kernels_that_make_no_sense():
     for more, message in [
         ({"kernel": "cubic"}, "--kernel must be one of"),
-        ({"rings": 5, "kernel": "box"}, "--rings goes with a --kernel other than box"),
-        ({"kernel": "gaussian", "method": "knn"}, "--kernel goes with --method tknn"),
+        ({"rings": 5, "kernel": "box"}, "--rings needs a --kernel other than box"),
+        ({"kernel": "gaussian", "method": "knn"}, "--kernel needs --method tknn"),
     ]:
         check_refused(lambda more=more: Settings("points.csv", **more), message)
 

@@ -69,5 +69,5 @@ def test_what_a_store_of_numbers_refuses(tmp_path):
             with pytest.raises(th.InputError, match=why):
                 live.relabel("a", wrong)
         check_same(live, X[:1], [1.0], V, y_val)
-    with pytest.raises(th.InputError, match="go with task='regression'"):
+    with pytest.raises(th.InputError, match="need task='regression'"):
         th.LiveCounts.create(tmp_path / "other", V, [0, 1] * 6, radius=1.0, empty=1.0)

@@ -236,9 +236,9 @@ def test_the_same_bits_in_parts_and_on_dask(kind):
     ("more", "message"),
     [
         ({"semivalue": th.Calibrated(3)}, "Calibrated is for points"),
-        ({"kernel": "gaussian", **NUMBERS}, "regression' goes with kernel='box'"),
-        ({"empty": 0.5}, "empty goes with task='regression'"),
-        ({"classes": [0, 1], **NUMBERS}, "classes goes without task='regression'"),
+        ({"kernel": "gaussian", **NUMBERS}, "regression' needs kernel='box'"),
+        ({"empty": 0.5}, "empty needs task='regression'"),
+        ({"classes": [0, 1], **NUMBERS}, "classes cannot be used with task='regression'"),
         ({"semivalue": th.Beta(100, 1)}, "a of Beta of this game"),
         ({"task": "ranking"}, "task must be"),
     ],

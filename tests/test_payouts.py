@@ -234,12 +234,12 @@ def test_shared_rows_equal_all_pairs():
         ({}, {}, "values has no owners"),
         ([1.0, 2.0], {}, "values must be an OwnerValuation, a Valuation with owners, or a mapping"),
         ({"a": 1.0, "b": 1.0}, {"floor": 51}, "floor=51 for 2 owners is 102 cents"),
-        ({"a": 1.0}, {"floor": 5, "minimum": 6}, "floor goes without minimum"),
+        ({"a": 1.0}, {"floor": 5, "minimum": 6}, "floor cannot be used with minimum"),
         ({"a": 1.0}, {"minimum": 101}, "minimum=101 is more than pot=100"),
         ({"a": 1.0}, {"cap": 0}, "cap must be at least 1 cent"),
         ({"a": 1.0}, {"flooring": "point"}, "flooring='point' needs a Valuation of points"),
         ({"a": 1.0}, {"flooring": "row"}, "flooring must be"),
-        ({"a": 1.0}, {"rows": [[1.0]]}, "rows goes with a Valuation of points"),
+        ({"a": 1.0}, {"rows": [[1.0]]}, "rows needs a Valuation of points"),
     ],
 )
 def test_bad_arguments(values, wrong, message):
@@ -298,5 +298,5 @@ def test_the_command_reads_the_rule_from_the_values(tmp_path, monkeypatch):
         assert (tmp_path / f"{players}.html").exists()
     done = thresher(*["payout", "points.csv", "--pot-cents", "100"])
     assert done.returncode == 1
-    assert "is no .parquet file" in done.stderr
+    assert "is not a .parquet file" in done.stderr
     assert thresher(*["payout", "owners.parquet", "--pot-cents", "1.5"]).returncode == 2

@@ -69,7 +69,7 @@ def test_many_points_are_foretold_from_few():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"anyway": True}, "anyway goes with points: "),
+        ({"anyway": True}, "anyway needs points: "),
         ({"points": 0}, "points must be"),
         ({"points": 5, "anyway": "yes"}, "anyway must be True or False"),
     ],

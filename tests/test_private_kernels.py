@@ -190,7 +190,7 @@ def test_an_attack_on_a_private_kernel_stays_below_the_ceiling():
         ({"kernel": "round"}, "kernel must be"),
         ({"radius": 0.0}, "must be positive"),
         ({"rings": 0}, "rings must be"),
-        ({"task": "regression", "bounds": (0, 1)}, "kernel goes without task='regression'"),
+        ({"task": "regression", "bounds": (0, 1)}, "kernel cannot be used with task='regression'"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(options, message):

@@ -249,8 +249,8 @@ def test_a_plan_for_targets():
         ({"bounds": (2.0, 1.0)}, "two numbers, the lower first"),
         ({"bounds": (0.0, 1.0)}, "outside of the bounds"),
         ({"mechanism": "cells"}, "mechanism='table' alone"),
-        ({"classes": [1, 2]}, "classes goes without"),
-        ({"task": "classification"}, "go with task='regression'"),
+        ({"classes": [1, 2]}, "classes cannot be used with"),
+        ({"task": "classification"}, "need task='regression'"),
         ({"empty": math.nan}, "empty must be a finite number"),
     ],
 )

@@ -205,7 +205,7 @@ def test_counts_of_other_grids_do_not_merge_and_bounds_are_kept():
     for bounds in [(1, 1), (2, 1), (0, np.inf), 3]:
         with pytest.raises(th.InputError, match="bounds must be two numbers"):
             th.NeighborCounts(V, y_val, bounds=bounds, **about)
-    with pytest.raises(th.InputError, match="empty and bounds go with task='regression'"):
+    with pytest.raises(th.InputError, match="empty and bounds need task='regression'"):
         th.NeighborCounts(V, [0, 1, 0, 1, 0], empty=1.0)
 
 
@@ -384,8 +384,8 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, 2.0, 3.0], {"empty": "none"}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"empty": np.nan}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"empty": True}, "empty must be a finite number"),
-        ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes goes without task='regression'"),
-        ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' goes with kernel='box'"),
+        ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes cannot be used with task='regression'"),
+        ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' needs kernel='box'"),
         ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside of the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "64GB"}, "outside of the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "regression has none of it"),
@@ -402,7 +402,7 @@ def test_empty_is_needed_without_a_validation_set_and_is_for_regression():
     with pytest.raises(th.InputError, match="empty is needed where there is no validation set"):
         th.tknn_shapley(X, y, metric="euclidean", task="regression")
     for function in (th.tknn_shapley, th.knn_shapley, th.forest_shapley):
-        with pytest.raises(th.InputError, match="empty goes with task='regression'"):
+        with pytest.raises(th.InputError, match="empty needs task='regression'"):
             function(X, [0, 1, 1], X, [0, 1, 1], empty=1.0)
     with pytest.raises(th.InputError, match="task must be one of"):
         th.tknn_shapley(X, y, task="ranking")

@@ -196,7 +196,7 @@ def test_values_of_owners_have_the_right_size_if_theirs_is_public(size, mechanis
 
 
 def test_the_size_of_owners_goes_with_owners():
-    with pytest.raises(InputError, match="points_per_owner goes with owners="):
+    with pytest.raises(InputError, match="points_per_owner needs owners="):
         release(points_per_owner=3)
     plan = th.plan_release(
         X_VAL, Y_VAL, points=800, epsilon=1, delta=1e-4, points_per_owner=4, mechanisms="table"

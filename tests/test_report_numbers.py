@@ -170,7 +170,7 @@ def test_decisions_about_numbers_are_applied(folder, run, tmp_path):
     assert after[6].endswith(",7.5")
     (tmp_path / "d.csv").write_text((tmp_path / "d.csv").read_text().replace("7.5", "cat"))
     refused = CliRunner().invoke(app, [*common, "--out", str(tmp_path / "e.csv")])
-    assert "which is no number" in str(refused.exception)
+    assert "which is not a number" in str(refused.exception)
 
 
 @needed

@@ -100,7 +100,7 @@ def test_a_fit_that_fails_predicts_the_mean_target(data):
     [
         ({"model": LogisticRegression()}, "must be a scikit-learn regressor"),
         ({"accelerate": True}, "accelerate is for classes"),
-        ({"classes": [0, 1]}, "classes goes without task='regression'"),
+        ({"classes": [0, 1]}, "classes cannot be used with task='regression'"),
         ({"empty": "none"}, "empty must be a finite number"),
         ({"task": "numbers"}, "task must be"),
     ],

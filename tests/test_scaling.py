@@ -150,7 +150,7 @@ def test_records_say_which_and_older_ones_are_read():
 def test_broken_knots_are_refused(change):
     record = Encoder.fit(columns(x=[1.0, 2.0]), standardize=True, scaling="ranks").describe()
     record["columns"][0] |= change
-    with pytest.raises(InputError, match="no record of an encoder"):
+    with pytest.raises(InputError, match="not an encoder's record"):
         Encoder.from_record(record)
 
 
@@ -199,7 +199,7 @@ def test_robust_columns_find_what_plain_ones_lose(messy):
 
 
 def test_a_scaling_goes_with_standardize():
-    with pytest.raises(InputError, match="scaling goes with standardize=True"):
+    with pytest.raises(InputError, match="scaling needs standardize=True"):
         Settings("p.csv", scaling="ranks")
     with pytest.raises(InputError, match="scaling must be one of 'robust', 'plain', 'ranks'"):
         Settings("p.csv", standardize=True, scaling="odd")
@@ -226,7 +226,7 @@ def test_a_column_that_rules_the_distances_is_told_with_the_way_out(tmp_path, mo
     put("p.csv", rows_of(1, 9, 1, 1))
     (hint,) = hints_of(metric="euclidean", radius=5.0)
     assert re.match(r"column 'x1' makes up 7\d % of the distances", hint)
-    assert hint.endswith("use --standardize, or leave it out by --ignore x1")
+    assert hint.endswith("use --standardize, or leave it out with --ignore x1")
     assert not hints_of(metric="euclidean", radius=5.0, standardize=True)
     put("p.csv", rows_of(1, 2, 1, 1))
     assert not hints_of(metric="euclidean", radius=5.0)

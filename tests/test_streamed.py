@@ -266,8 +266,8 @@ COMMAND = ("value", "points", "--validation", "val.parquet", "--id", "name", "--
     [
         ({"validation": None}, ["--memory needs --validation", "split some off"]),
         ({"fill": "median"}, ["--fill median", "--fill zero or a number"]),
-        ({"method": "knn"}, ["--memory goes with --method tknn"]),
-        ({"text": "name"}, ["--memory goes without --text", "thresher embed"]),
+        ({"method": "knn"}, ["--memory needs --method tknn"]),
+        ({"text": "name"}, ["--memory cannot be used with --text", "thresher embed"]),
         ({"memory": "much"}, ["memory must be bytes"]),
     ],
 )
@@ -281,7 +281,7 @@ def test_what_needs_the_whole_table_is_refused(about, words):
     [
         ([*COMMAND, "--out", "v.parquet", "--report", "r.html"], "--report shows all rows"),
         (COMMAND, "--memory needs --out"),
-        ([*COMMAND[:-2], "--checkpoint", "run"], "--checkpoint goes with --memory"),
+        ([*COMMAND[:-2], "--checkpoint", "run"], "--checkpoint needs --memory"),
         ([*COMMAND[:-1], "90MB", "--out", "v.parquet"], "90MB is too little"),
     ],
 )

@@ -809,5 +809,5 @@ def test_a_record_does_the_same_again(rows, fill, scaling):
 )  # fmt: skip
 def test_a_broken_record_is_refused(change):
     record = Encoder.fit(columns(x=[1, 2])).describe()
-    check_refused(lambda: Encoder.from_record(record | change), "no record of an encoder")
-    check_refused(lambda: Encoder.from_record([]), "no record of an encoder")
+    check_refused(lambda: Encoder.from_record(record | change), "not an encoder's record")
+    check_refused(lambda: Encoder.from_record([]), "not an encoder's record")

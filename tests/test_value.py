@@ -358,10 +358,10 @@ def test_a_file_of_labels_is_an_input_like_others(data):
         (["--radius", "-1"], "radius"),
         (["--semivalue", "nash"], "--semivalue must be shapley, banzhaf"),
         (["--holdout", "0.1"], "choose one of the two"),
-        (["--k", "3"], "--k goes with --method knn"),
-        (["--error", "0.1"], "--error goes with --method knn"),
+        (["--k", "3"], "--k needs --method knn"),
+        (["--error", "0.1"], "--error needs --method knn"),
         (["--method", "knn", "--error", "2"], "--error must be a number between 0 and 1"),
-        (["--method", "knn", "--radius", "0.5"], "--radius goes with --method tknn"),
+        (["--method", "knn", "--radius", "0.5"], "--radius needs --method tknn"),
         (["--out", "v.xlsx"], "--out must be a .parquet"),
         (["--out", "none/v.csv"], "does not exist"),
         (["--report", "r.txt"], "a report must be an .html file"),
@@ -647,7 +647,7 @@ def test_a_column_that_only_the_points_have_is_named_with_the_ways_out():
     said = check_refused(
         lambda: value_files(Settings(**settings)),
         "v.csv has no column 'id', which is a feature of ids.csv: it seems to hold ids, so name it "
-        "by --id id, or leave it out by --ignore id",
+        "with --id id, or leave it out with --ignore id",
     )
     assert "--features" not in said
     named = Settings(**settings, features=("id", "a"))

@@ -56,7 +56,7 @@ def test_a_table_is_taken_as_it_is_and_every_row_is_judged():
     first, second, *_ = done.stderr.splitlines()
     assert first == "valued 240 points by each other: forest-shapley, 200 trees"
     assert second == (
-        "method forest: for a table of named columns, it needs no scaling and no validation set"
+        "method forest: it suits a table of named columns, and needs no scaling and no validation set"
     )
     found = pq.read_table("v.parquet")
     assert found.column_names == FINDINGS
@@ -154,11 +154,11 @@ def check_run(*words, file="points.csv", **settings):
 
 def test_options_that_a_forest_would_pass_over_are_refused():
     csv.write_csv(messy()[0], "points.csv")
-    check_run("--standardize goes with --method tknn or", method="forest", standardize=True)
-    check_run("--radius goes with --method tknn or", method="forest", radius=0.5)
+    check_run("--standardize needs --method tknn or", method="forest", standardize=True)
+    check_run("--radius needs --method tknn or", method="forest", radius=0.5)
     check_run("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
-    check_run("--trees goes with --method forest, and the method is knn", method="knn", trees=10)
-    check_run("--radius goes with", "and the method is forest", trees=10, radius=1.0)
+    check_run("--trees needs --method forest, and the method is knn", method="knn", trees=10)
+    check_run("--radius needs", "and the method is forest", trees=10, radius=1.0)
 
 
 def test_texts_that_all_differ_are_no_categories_unless_that_is_said():

@@ -152,7 +152,7 @@ def test_inspect_and_refusals_name_the_task():
     found = inspect_files(Settings("points.parquet"))
     assert found.command.endswith("--task regression")
     assert found.solved
-    check_refused("say which by --task regression or --task", "value", "points.parquet")
+    check_refused("say which with --task regression or --task", "value", "points.parquet")
 
 
 BAD = {
@@ -175,7 +175,7 @@ def test_bad_targets_are_refused_in_the_command(why):
     [
         (["--empty", "cat"], "unable to parse"),
         (["--empty", "nan"], "--empty must be a number"),
-        (["--method", "zero-budget"], "--task regression goes with --method forest"),
+        (["--method", "zero-budget"], "--task regression needs --method forest"),
         (["--kernel", "gaussian"], "--kernel is for classes"),
         (["--unlabeled", "skip"], "--unlabeled is for classes"),
     ],
@@ -185,7 +185,7 @@ def test_options_that_do_not_fit_numbers_are_refused(options, why):
 
 
 def test_empty_goes_with_regression():
-    with pytest.raises(InputError, match="goes with task='regression'"):
+    with pytest.raises(InputError, match="needs task='regression'"):
         Settings("points.parquet", empty=1.0)
 
 
@@ -271,7 +271,7 @@ def test_a_radius_for_numbers_is_between_too_narrow_and_too_wide(data):
     near = np.sqrt(((V[:, None] - V) ** 2).sum(axis=2)) <= float(found)
     np.fill_diagonal(near, val=False)
     assert found.coverage[at] == pytest.approx(near.any(axis=1).mean())
-    with pytest.raises(InputError, match="go without task='regression'"):
+    with pytest.raises(InputError, match="cannot be used with task='regression'"):
         th.suggest_radius(V, y_val, task="regression", classes=[0, 1])
 
 

@@ -123,6 +123,6 @@ def test_what_does_not_go_together_is_refused():
     words = "value points.parquet --validation val.parquet --players owners"
     check_refused(thresher(*words.split()), "--players owners needs --owner, the column of owners")
     done = value("points.parquet", "--checkpoint", "run", "--out", "a.parquet")
-    check_refused(done, "--checkpoint goes with --memory")
+    check_refused(done, "--checkpoint needs --memory")
     words = "value points.parquet --owner clinic --players owners --method knn"
-    check_refused(thresher(*words.split()), "--players goes with --method forest or tknn")
+    check_refused(thresher(*words.split()), "--players needs --method forest or tknn")

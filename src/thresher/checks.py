@@ -128,8 +128,8 @@ def check_no_limits(memory: object, checkpoint: object) -> None:
     """Raise if a run on Dask is given what only runs in this process have."""
     if not (memory is None and checkpoint is None):
         raise InputError(
-            "memory and checkpoint go without Dask: workers have memory of their own, and a worker "
-            "that is lost takes nothing with it"
+            "memory and checkpoint cannot be used with Dask: workers have memory of their own, and "
+            "a worker that is lost takes nothing with it"
         )
 
 

@@ -94,18 +94,18 @@ class NeighborCounts:
     ) -> None:  # fmt: skip
         if check_task(task) == REGRESSION:
             if (classes, forest, kernel) != (None, None, BOX):
-                raise InputError("classes, forest and kernel go without task='regression'")
+                raise InputError("classes, forest and kernel cannot be used with task='regression'")
             side = target_side(
                 X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds
             )
             self._start(side)
             return
         if (empty, bounds) != (None, None):
-            raise InputError("empty and bounds go with task='regression'")
+            raise InputError("empty and bounds need task='regression'")
         if forest is not None:
             if (radius, metric, kernel) != (0.5, "cosine", BOX):
                 raise InputError(
-                    "radius, metric and kernel go without forest: near is in the same leaf"
+                    "radius, metric and kernel cannot be used with forest: near is in the same leaf"
                 )
             self._start(forest_side(forest, X_val, y_val, classes))
             return

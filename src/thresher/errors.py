@@ -85,9 +85,9 @@ def option(name: str, value: object = None) -> str:
     thresher.errors.InputError: the file is there: pass force=True
     >>> in_options(f"use {option('metric', 'euclidean')} or another {option('points_per_owner')}")
     'use --metric euclidean or another --points-per-owner'
-    >>> advice = f"leave it out by {option('ignore', ['row id'])}"
+    >>> advice = f"leave it out with {option('ignore', ['row id'])}"
     >>> in_python(advice), in_options(advice)
-    ("leave it out by ignore=['row id']", "leave it out by --ignore 'row id'")
+    ("leave it out with ignore=['row id']", "leave it out with --ignore 'row id'")
     """
     import json
 

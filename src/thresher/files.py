@@ -95,7 +95,7 @@ def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) 
         same = any(path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "is there already"
         raise InputError(
-            f"{path} {what}: name another file, or replace it by {option('force', value=True)}"
+            f"{path} {what}: name another file, or replace it with {option('force', value=True)}"
         )
     check_writable(path)
 

@@ -118,13 +118,13 @@ def leaf_target_votes(leaves: Any, leaves_val: Any, targets: Targets, unseen: An
 def check_no_classes(classes: Any) -> None:
     """Refuse classes, which numbers have none of."""
     if classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
+        raise InputError("classes cannot be used with task='regression', which has targets")
 
 
 def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
-        raise InputError("empty goes with task='regression': classes have 1/C where nobody is near")
+        raise InputError("empty needs task='regression': classes have 1/C where nobody is near")
 
 
 @overload

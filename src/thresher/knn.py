@@ -50,10 +50,10 @@ PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
     """Refuse what is for numbers."""
     if empty is not None:
-        raise InputError("empty goes with task='regression'")
+        raise InputError("empty needs task='regression'")
     if not isinstance(semivalue, str) or semivalue != "shapley":
         raise InputError(
-            "semivalue goes with task='regression': for classes knn_shapley is Shapley's, and "
+            "semivalue needs task='regression': for classes knn_shapley is Shapley's, and "
             "tknn_shapley has all of them"
         )
 
@@ -130,7 +130,7 @@ def knn_shapley(
     error = check_number("error", error, least=0, most=1)
     if regression:
         if precision != "float64" or error or classes is not None:
-            raise InputError("precision, error and classes go without task='regression'")
+            raise InputError("precision, error and classes cannot be used with task='regression'")
         return knn_regression(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
             progress=progress, empty=empty, semivalue=check_semivalue(semivalue),

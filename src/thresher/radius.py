@@ -140,7 +140,7 @@ def suggest_radius(
     most_points = check_count("most_points", most_points, least=2)
     if check_task(task) == REGRESSION:
         if classes is not None or kernel != BOX:
-            raise InputError("classes and kernel go without task='regression'")
+            raise InputError("classes and kernel cannot be used with task='regression'")
         return _suggest_for_targets(X_val, y_val, metric, candidates, most_points)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     how: dict[str, Any] = {"candidates": candidates, "most_points": most_points, "rings": rings}

@@ -41,18 +41,18 @@ def check_task(task: object) -> str:
 
 
 def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
-    """Whether targets are numbers; what goes with the other task is refused."""
+    """Whether targets are numbers; what belongs to the other task is refused."""
     if check_task(task) != REGRESSION:
         if empty is not None or bounds is not None:
             raise InputError(
-                "empty goes with task='regression', and so do bounds: classes have 1/C where "
+                "empty needs task='regression', and so do bounds: classes have 1/C where "
                 "nobody is near"
             )
         return False
     if classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
+        raise InputError("classes cannot be used with task='regression', which has targets")
     if kernel is not None:
-        raise InputError("task='regression' goes with kernel='box'")
+        raise InputError("task='regression' needs kernel='box'")
     return True
 
 
@@ -230,7 +230,7 @@ def knn_regression(
 ) -> Valuation:  # fmt: skip
     """`knn_shapley` with numbers as targets."""
     if utility == "jia2019" and empty is not None:
-        raise InputError("empty goes with utility='mean': jia2019 has utility 0 for no points")
+        raise InputError("empty needs utility='mean': jia2019 has utility 0 for no points")
     given = 0.0 if utility == "jia2019" else empty
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
     known_owners = check_owners(owners, len(points))

@@ -67,9 +67,9 @@ def audit_mechanism(
     progress
         Show a progress bar on standard error.
     task
-        As in `dp_tknn_shapley`: "regression" goes with "table".
+        As in `dp_tknn_shapley`: "regression" needs "table".
     kernel
-        As in `dp_tknn_shapley`: other kernels than the box go with "table".
+        As in `dp_tknn_shapley`: other kernels than the box need "table".
 
     Returns
     -------
@@ -97,7 +97,7 @@ def audit_mechanism(
     if isinstance(mechanism, str) and mechanism == "knn":
         subject = knn_subject(budget, known, near, k, subsample)
     elif k is not None or subsample is not None:
-        raise InputError(f"k and subsample go with {option('mechanism', 'knn')}, got {mechanism!r}")
+        raise InputError(f"k and subsample need {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
         subject = subject_of(mechanism, budget, known, near, canaries, check_task(task), kernel)
     source = Buffered(noise_source(seed))
@@ -143,6 +143,6 @@ def audit_runs(
     budget = Budget(epsilon, delta)
     claim = Claim("runs", budget, "as in the runs", check_flag("gaussian", gaussian))
     if gaussian and budget.delta == 0:
-        raise InputError("gaussian=True goes with delta > 0: Gaussian noise is never epsilon-DP")
+        raise InputError("gaussian=True needs delta > 0: Gaussian noise is never epsilon-DP")
     scores = bounds.read_scores("inside", inside), bounds.read_scores("outside", outside)
     return audited(claim, Evidence(*scores, Scores.of(*scores)), confidence)

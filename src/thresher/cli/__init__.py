@@ -85,7 +85,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """What goes without a verb."""
+    """Options that need no verb."""
 
 
 def main() -> None:

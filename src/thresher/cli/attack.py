@@ -84,7 +84,7 @@ def _target(method: str, radius: float, k: int, metric: str, private: dict[str, 
     if method == "dp-tknn":
         return DPTKNN(**({"epsilon": 1.0, "delta": 1e-5} | given), radius=radius, metric=metric)
     if given:
-        raise InputError(f"--{next(iter(given))} goes with --method dp-tknn, got {method}")
+        raise InputError(f"--{next(iter(given))} needs --method dp-tknn, got {method}")
     return TKNN(radius, metric) if method == "tknn" else KNN(k, metric)
 
 

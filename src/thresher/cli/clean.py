@@ -124,15 +124,15 @@ def _check_asked(
         )
     if decisions is None and drop is None and relabel is None:
         raise InputError(
-            "nothing to do: say which rows by --decisions, --drop, --relabel or --correct"
+            "nothing to do: say which rows with --decisions, --drop, --relabel or --correct"
         )
 
 
 def _stand_in(table: Any) -> Path:
     if not table.is_text:
         raise InputError(
-            f"--out - goes with tables of text, and {table.name} is a .{table.kind} file: name a "
-            "file for the cleaned one"
+            f"--out - works only for tables of text, and {table.name} is a .{table.kind} file: "
+            "name a file for the cleaned one"
         )
     return stand_in(f".{table.kind}")
 
@@ -143,7 +143,7 @@ def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
 
     if table.kind == "npy":
         if label is None:
-            raise InputError(f"{table.name} has no labels: name the file of them by --label")
+            raise InputError(f"{table.name} has no labels: name the file of them with --label")
         return label
     if label is None and not needed and "y" not in table.data.column_names:
         return None

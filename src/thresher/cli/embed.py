@@ -38,7 +38,7 @@ def embed(
     held_out: Annotated[
         float | None, given("The share of each class to hold out; 0.1 if not given.")
     ] = None,
-    seed: Annotated[int | None, given("Of the rows held out; 0 if not given.")] = None,
+    seed: Annotated[int | None, given("The seed for the rows held out; 0 if not given.")] = None,
     force: Force = False,
 ) -> None:
     """Turn texts or images into rows of numbers, by a public model.
@@ -82,7 +82,7 @@ def embed(
 def _refuse(given: dict[str, Any], place: str) -> None:
     for name, entry in given.items():
         if entry is not None:
-            raise InputError(f"--{name} goes with {place}, got {entry}")
+            raise InputError(f"--{name} can only be used with {place}, got {entry}")
 
 
 def _embed_and_write(

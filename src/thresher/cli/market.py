@@ -311,7 +311,7 @@ def demo(
     from thresher.market.demo import play
 
     if data.exists():
-        raise InputError(f"{data} is there already: name another folder by --data")
+        raise InputError(f"{data} is there already: name another folder with --data")
     with running(data, port) as (url, token):
         found = play(url, token, say)
         show_json(found)

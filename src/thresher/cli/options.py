@@ -24,8 +24,12 @@ def argument(text: str, **more: Any) -> Any:
 
 given = panel(None)
 
-Delimiter = Annotated[str | None, given("Between cells of text: a comma or a tab if not given.")]
-Encoding = Annotated[str | None, given("Of text, such as latin-1 or utf-16; UTF-8 if not given.")]
+Delimiter = Annotated[
+    str | None, given("What separates cells of text: a comma or a tab if not given.")
+]
+Encoding = Annotated[
+    str | None, given("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")
+]
 Force = Annotated[bool, given("Replace files that are there.", "--force")]
 Id = Annotated[str | None, given("The column of ids.")]
 Ignore = Annotated[str | None, given("Columns to leave out.")]

@@ -22,6 +22,7 @@ def value_players(
     """Value owners, wherever their points are; the outcome for programs."""
     from thresher.runs.guessed import guesses_in_words
     from thresher.runs.inspection import explained
+    from thresher.runs.next_step import rounded
     from thresher.runs.owner_run import value_owners
 
     check_targets(settings, out, report, force=force)
@@ -48,7 +49,7 @@ def value_players(
         say(f"guessed: {guessed}")
     worth = sorted(found.by_owner().items(), key=lambda entry: -entry[1])
     for owner, value in worth[:SHOWN]:
-        say(f"  {shortened(str(owner), 60)}: {value:.4g}")
+        say(f"  {shortened(str(owner), 60)}: {rounded(value)}")
     if len(worth) > SHOWN:
         say(f"  and {len(worth) - SHOWN} more")
     for path in wrote:

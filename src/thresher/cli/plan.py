@@ -19,7 +19,7 @@ def plan(
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     kernel: Annotated[
-        str, given("As in thresher release; other kernels than box go with --mechanisms table.")
+        str, given("As in thresher release; other kernels than box need --mechanisms table.")
     ] = "box",
     rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
     mechanisms: Annotated[

@@ -78,7 +78,7 @@ def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
         while not server.started and thread.is_alive():
             time.sleep(0.05)
         if not thread.is_alive():
-            raise InputError(f"port {port} cannot be used: name another one by {option('port')}")
+            raise InputError(f"port {port} cannot be used: name another one with {option('port')}")
         yield f"http://127.0.0.1:{port}", token
     finally:
         server.should_exit = True

@@ -41,7 +41,8 @@ def spooled(spec: str, *, allowed: bool = True) -> str:
         return spec
     if not allowed:
         raise InputError(
-            f"{spec} is a stream, which goes without --memory and --engine dask: save it first"
+            f"{spec} is a stream, which cannot be used with --memory and --engine dask: save "
+            "it first"
         )
     if spec in _typed.values():
         raise InputError(f"{spec} can be read only once: name a file for one of the two")
@@ -78,7 +79,8 @@ def is_standard_output(out: Path | None, *, json: bool) -> bool:
     name = str(out)
     if out is not None and name.startswith("-."):
         raise InputError(
-            f"standard output takes .csv alone, by --out -, got {name}: name a file for other kinds"
+            f"standard output takes only .csv, with --out -, got {name}: name a file for "
+            "other kinds"
         )
     if name != STREAM:
         return False

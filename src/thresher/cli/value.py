@@ -97,10 +97,10 @@ def value(
         _column("Rows without a label get a suggested one, and no value, by skip."),
     ] = None,
     delimiter: Annotated[
-        str | None, _text("Between cells of text: a comma or a tab if not given.")
+        str | None, _text("What separates cells of text: a comma or a tab if not given.")
     ] = None,
     encoding: Annotated[
-        str | None, _text("Of text, such as latin-1 or utf-16; UTF-8 if not given.")
+        str | None, _text("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")
     ] = None,
     na: Annotated[
         str | None, _text("Words that say that a cell is missing, such as ?,-999.")
@@ -117,12 +117,12 @@ def value(
     ] = False,
     validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
     validation_label: Annotated[
-        str | None, _validation("Its column or file of labels, if another one.")
+        str | None, _validation("Its column or file of labels, if it has another name.")
     ] = None,
     holdout: Annotated[
         float | None, _validation("Instead, hold out this share of each class; 0.1 if not given.")
     ] = None,
-    seed: Annotated[int, _validation("Of the rows held out, and of sampling.")] = 0,
+    seed: Annotated[int, _validation("The seed for the rows held out, and for sampling.")] = 0,
     method: Annotated[
         Method,
         _method(
@@ -130,7 +130,7 @@ def value(
             "embeddings, in parts, and with options about distances."
         ),
     ] = "auto",
-    trees: Annotated[int, _method("How many, for forest.")] = 200,
+    trees: Annotated[int, _method("How many trees, for forest.")] = 200,
     folds: Annotated[
         int, _method("For forest: a row is judged by trees that were grown on the other folds.")
     ] = 2,
@@ -250,9 +250,9 @@ def value(
     out = None if is_standard_output(out, json=json) else out
     settings = _settings(given)
     if memory is None and checkpoint is not None:
-        raise InputError("--checkpoint goes with --memory: points are read in parts then")
+        raise InputError("--checkpoint needs --memory: points are read in parts then")
     if engine == "local" and scheduler is not None:
-        raise InputError("--scheduler goes with --engine dask")
+        raise InputError("--scheduler needs --engine dask")
     if players == "owners":
         where = scheduler, checkpoint
         done = value_players(settings, out, report, *where, force=force, json=json)

@@ -192,7 +192,7 @@ def _say_next(done: Any, out: Path | None) -> None:
     for path in done.wrote:
         say(f"wrote {path}")
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
-    if done.suggestions is None or (out is None and page is None):
+    if done.suggestions is None:
         return
     for line in next_steps(done.suggestions, done.settings, done.record, out, page):
         say(line)

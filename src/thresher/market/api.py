@@ -238,7 +238,7 @@ def get_payout(task: str, market: InMarket, actor: Actor) -> dict[str, Any]:
 
 
 @router.get(
-    "/tasks/{task}/report", response_class=HTMLResponse,
+    "/tasks/{task}/report", response_class=Response,
     responses=given("<!doctype html>...", "text/html"),
 )  # fmt: skip
 def get_report(task: str, market: InMarket, actor: Actor) -> HTMLResponse:

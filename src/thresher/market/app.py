@@ -22,6 +22,7 @@ from thresher.market.workers import work
 from thresher.version import __version__
 
 log = logging.getLogger("thresher.market")
+FOR_PROGRAMS = ("/api", "/health", "/metrics")
 CODES = {404: "not_found", 405: "no_such_method"}
 
 
@@ -69,7 +70,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
 
 async def _refused(request: Request, error: Any) -> Response:
     """A refusal, as JSON for programs and as a page for people."""
-    if request.url.path.startswith("/api"):
+    if request.url.path.startswith(FOR_PROGRAMS):
         return answer(error)
     template = "login.html.jinja" if error.status == 401 else "base.html.jinja"
     return web.page(request, None, template, problem=error.message, status=error.status)

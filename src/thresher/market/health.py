@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 from sqlalchemy import func, select, text
 
@@ -28,7 +28,7 @@ def health(market: InMarket) -> schemas.HealthOut:
 
 
 @router.get(
-    "/metrics", response_class=PlainTextResponse,
+    "/metrics", response_class=Response,
     responses=given("thresher_market_jobs_waiting 0\n", "text/plain"),
 )  # fmt: skip
 def metrics(market: InMarket, _: Operator) -> PlainTextResponse:

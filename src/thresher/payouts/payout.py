@@ -78,7 +78,7 @@ def payout(
     shared: tuple[SharedRows, ...] = ()
     if rows is not None:
         if type(values) is not Valuation:
-            raise InputError("rows goes with a Valuation of points, which says whose each row is")
+            raise InputError("rows needs a Valuation of points, which says whose each row is")
         shared = shared_rows(rows, values.owners, radius=within)
     found = Payout(tuple(by_owner), finite_values(by_owner), terms, about, shared)
     assert found.cents is not None  # noqa: S101 - computed here, so that errors come at once

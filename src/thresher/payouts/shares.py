@@ -44,7 +44,7 @@ class Terms:
                 f"pot={self.pot}"
             )
         if self.floor and self.minimum:
-            raise InputError("floor goes without minimum: everybody is paid at least the floor")
+            raise InputError("floor cannot be used with minimum: all are paid at least the floor")
         if self.cap is not None and self.cap < max(self.floor, self.minimum, 1):
             raise InputError(
                 f"cap must be at least 1 cent, the floor and the minimum, got {self.cap}"

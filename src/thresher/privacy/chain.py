@@ -36,7 +36,7 @@ from thresher.privacy.witness import Witness, WitnessFile
 
 APPLICATION = int.from_bytes(b"THRL", "big")  # SQLite's mark of whose file this is
 TIMEOUT = 60.0  # seconds to wait for other writers
-OPENED = either("Ledger.open", f"it by {option('ledger')}")
+OPENED = either("Ledger.open", f"it with {option('ledger')}")
 ATTEMPTS = 100  # at a witness that other writers keep moving
 LOCK_BYTES = 0x40000000, 512  # where SQLite locks a file, and how much of it
 

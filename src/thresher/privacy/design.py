@@ -119,7 +119,7 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
         return None
     if not owners:
         owners_given = either("owners=", option("owner"))
-        raise InputError(f"{option('points_per_owner')} goes with {owners_given}")
+        raise InputError(f"{option('points_per_owner')} needs {owners_given}")
     return check_count(option("points_per_owner"), number, most=MAX_INTEGER)
 
 

@@ -97,14 +97,14 @@ def dp_tknn_shapley(
     anyway
         Release it even so.
     task
-        As in `tknn_shapley`; regression goes with the mechanism "table".
+        As in `tknn_shapley`; regression needs the mechanism "table".
     bounds
         As in `tknn_shapley`, but it is needed here, and private targets outside of it are clipped
         without a word: choose it without looking at them.
     empty
         For regression: as in `tknn_shapley`.
     kernel, rings
-        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels go with
+        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels need
         classes and the mechanism "table".
 
     Returns
@@ -180,7 +180,7 @@ def _check_foretold(design: Design, *, anyway: object) -> None:
     """Refuse a release that would be noise, by public numbers alone."""
     anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
-        both = f"{option('anyway')} goes with {option('points')}"
+        both = f"{option('anyway')} needs {option('points')}"
         raise InputError(f"{both}: without it no release is judged")
     if points is not None and not anyway:
         check_more_than_noise(design, points)

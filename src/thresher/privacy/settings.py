@@ -51,11 +51,11 @@ def release_setting(
     if check_task(game.task) == REGRESSION:
         if kernel is not None:
             raise InputError(
-                f"{option('kernel')} goes without task='regression'; see `tknn_shapley`"
+                f"{option('kernel')} cannot be used with task='regression'; see `tknn_shapley`"
             )
         return _of_targets(game, rest)
     if game.bounds is not None or game.empty is not None:
-        raise InputError("bounds and empty go with task='regression'")
+        raise InputError("bounds and empty need task='regression'")
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
@@ -77,7 +77,7 @@ def _of_classes(
 
 def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
     if game.classes is not None:
-        raise InputError("classes goes without task='regression', which has targets")
+        raise InputError("classes cannot be used with task='regression', which has targets")
     if game.bounds is None:
         raise InputError(
             "bounds is needed for private targets: the public range of targets, (low, high). "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from thresher.report.phrases import brief, count_of, short
 from thresher.version import __version__
 
 MOST_ROWS = 1000
+NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?%?)?")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,16 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    def numbers(self) -> list[bool]:
+        """Which columns hold numbers, and stand to the right.
+
+        Examples
+        --------
+        >>> Table("Pay", ("owner", "paid"), (("ann", "1,204.50"), ("bob", ""))).numbers()
+        [False, True]
+        """
+        return [all(map(NUMBER.fullmatch, cells)) for cells in zip(*self.rows, strict=True)]
 
     @classmethod
     def of(cls, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

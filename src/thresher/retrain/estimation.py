@@ -121,7 +121,7 @@ class Problem:
         """Points and validation set, with classes or with numbers."""
         if check_task(task) == REGRESSION:
             if classes is not None:
-                raise InputError("classes goes without task='regression', which has targets")
+                raise InputError("classes cannot be used with task='regression', which has targets")
             if y_val is None:
                 raise InputError("y_val is None: a retrained model is judged by a validation set")
             points, validation, targets = checked_points(
@@ -131,7 +131,7 @@ class Problem:
             about = {**targets.record(), "utility": "minus the mean squared error"}
             return cls(NumberGame(*sides, targets.empty), about, numbers=True)
         if empty is not None:
-            raise InputError("empty goes with task='regression'")
+            raise InputError("empty needs task='regression'")
         points, validation = check_pair(X, y, X_val, y_val, metric="euclidean", classes=classes)
         labels = label_array(validation.classes.labels)
         if labels.dtype.kind == "O":

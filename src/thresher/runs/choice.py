@@ -72,7 +72,7 @@ def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[s
     if is_embedding(points):
         columns = f"{len(points.names)} columns of fractions that are all alike"
         return "tknn", f"{columns} are taken for embeddings"
-    return "forest", "for a table of named columns, it needs no scaling and no validation set"
+    return "forest", "it suits a table of named columns, and needs no scaling and no validation set"
 
 
 def is_embedding(points: Columns) -> bool:

@@ -152,6 +152,6 @@ def no_label(table: Table, known: list[Profile]) -> InputError:
     shown = ", ".join(map(repr, names[:MOST_NAMES]))
     what = f"; it may be one of {shown}{more}" if likely else f"; the columns are {shown}{more}"
     return InputError(
-        f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it by "
+        f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it with "
         f"{option('label')}{what}"
     )

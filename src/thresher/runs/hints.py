@@ -99,7 +99,7 @@ def doubtful_labels(
         )
     missing = "" if keep_na else missing_labels([*points, *validation])
     if missing:
-        found.append(f"{missing}, or confirm them as classes by {option('keep_na', value=True)}")
+        found.append(f"{missing}, or confirm them as classes with {option('keep_na', value=True)}")
     return found
 
 
@@ -147,7 +147,8 @@ def _ruling_hints(
             said = "" if settings.scaling == "ranks" else f"use {way_out}, or "
             return [
                 f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so that "
-                f"the others hardly count: {said}leave it out by {option('ignore', [feature.name])}"
+                f"the others hardly count: {said}leave it out with "
+                f"{option('ignore', [feature.name])}"
             ]
         place += feature.width
     return []
@@ -172,10 +173,10 @@ def id_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> dict[int, s
 
 def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
     most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
-    named_so = "" if settings.id else f"name it by {option('id', name)}, or "
+    named_so = "" if settings.id else f"name it with {option('id', name)}, or "
     return (
         f"column {name!r} looks like an id ({why}), yet it is a feature{most}: {named_so}leave it "
-        f"out by {option('ignore', [name])}"
+        f"out with {option('ignore', [name])}"
     )
 
 
@@ -189,7 +190,7 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
     >>> hints = category_hints(points, TreeEncoder.fit(points), Settings("a.csv"))
     >>> from thresher.errors import in_python
     >>> print(in_python(hints[0]))
-    column 'x' is used as categories, but looks like numbers: read it by decimal=','
+    column 'x' is used as categories, but looks like numbers: read it with decimal=','
     """
     found: list[str] = []
     if not isinstance(encoder, TreeEncoder):
@@ -206,8 +207,8 @@ def category_hint(column: Profile) -> str:
     """That a column of categories looks like numbers or dates, and the way out."""
     options = " ".join(option(key, entry) for key, entry in column.fix.items())
     return (
-        f"column {column.name!r} is used as categories, but looks like {column.kind}s: read it by "
-        f"{options}"
+        f"column {column.name!r} is used as categories, but looks like {column.kind}s: read it "
+        f"with {options}"
     )
 
 

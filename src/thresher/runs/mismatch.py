@@ -33,7 +33,7 @@ def check_same_features(points: Columns, names: list[str], table: Table) -> None
     alike = f"; there, {', '.join(pairs[:SHOWN])}" if pairs else ""
     raise InputError(
         f"{table.name} lacks {len(lacking)} of the {len(names)} features of {points.source}: "
-        f"{shown}{more}{alike}: name the columns alike, or leave them out by "
+        f"{shown}{more}{alike}: name the columns alike, or leave them out with "
         f"{option('ignore', lacking)}"
     )
 
@@ -58,12 +58,12 @@ def _way_out(points: Columns, name: str, near: str) -> str:
     role = role_of(points, name)
     if role is not None:
         return (
-            f"it seems to hold {role}s, so name it by {option(role, name)}, or leave it out by "
+            f"it seems to hold {role}s, so name it with {option(role, name)}, or leave it out with "
             f"{option('ignore', [name])}"
         )
     if near:
-        return f"name both alike, or leave it out by {option('ignore', [name])}"
+        return f"name both alike, or leave it out with {option('ignore', [name])}"
     return (
-        f"leave it out by {option('ignore', [name])}, or name it by {option('id', name)} or "
+        f"leave it out with {option('ignore', [name])}, or name it with {option('id', name)} or "
         f"{option('owner', name)}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from thresher.tables.packing import inner_name, is_packed
 DECIDED = {"decisions": "decisions.csv"}
 COLUMNS: tuple[str, ...] = ("label", "id", "delimiter", "encoding")
 CHANGING = ("relabel", "correct")  # suggestions to change a label, and a number
+FILES = "--out values.parquet --report report.html"
 MOST_OWNERS = 5  # that are told at each end
 
 
@@ -51,6 +53,9 @@ def next_steps(
     changes = {"drop": "drop", change: change}
     act = clean_command(settings, record, {"values": str(out)}, changes)
     found = []
+    if out is None and report is None:
+        keep = dataclasses.replace(settings, guess=()).command() if decided else ""
+        return [f"to keep this and review the rows: {keep} {FILES}"] if keep else []
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
     if suggestions[change] + suggestions["drop"]:
@@ -66,6 +71,17 @@ def next_steps(
     return [f"no {what} stands out as wrong: nothing needs to be changed"]
 
 
+def rounded(value: float) -> str:
+    """A value with about four digits.
+
+    Examples
+    --------
+    >>> rounded(0.123456), rounded(23244.7)
+    ('0.1235', '23,245')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def owner_lines(by_owner: Mapping[Any, float] | None) -> list[str]:
     """What owners are worth, the most first; of many, those at both ends.
 
@@ -75,7 +91,7 @@ def owner_lines(by_owner: Mapping[Any, float] | None) -> list[str]:
     ['north: 1.5', 'south: -0.25']
     """
     worth = sorted((by_owner or {}).items(), key=lambda pair: -pair[1])
-    lines = [f"{owner}: {value:.4g}" for owner, value in worth]
+    lines = [f"{owner}: {rounded(value)}" for owner, value in worth]
     if len(lines) <= 2 * MOST_OWNERS:
         return lines
     between = f"... {len(lines) - 2 * MOST_OWNERS} more ..."

@@ -42,7 +42,7 @@ def pay_file(
     valuation: Valuation = (OwnerValuation if owners else Valuation).load(path)
     if valuation.owners is None:
         raise InputError(
-            f"{path} has no owners: name their column by {option('owner')} when the points are "
+            f"{path} has no owners: name their column with {option('owner')} when the points are "
             "valued"
         )
     found = payout(valuation, pot=pot, floor=floor, minimum=minimum, cap=cap, flooring=flooring)
@@ -56,8 +56,8 @@ def _record(path: Path) -> Any:
     with reading(path, "table of values") as file:
         if file.suffix.lower() != ".parquet":
             raise InputError(
-                f"{file} is no .parquet file, which alone keeps values to the last bit: write the "
-                f"values by {option('out', 'values.parquet')}"
+                f"{file} is not a .parquet file, which alone keeps values to the last bit: write "
+                f"the values with {option('out', 'values.parquet')}"
             )
         with open_parquet(file) as opened:
             metadata = opened.schema_arrow.metadata or {}

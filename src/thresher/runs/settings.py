@@ -137,7 +137,7 @@ class Settings:
         self._check_task()
         check_choice(option("scaling"), self.scaling, SCALINGS)
         if "scaling" in self.given() and not self.standardize:
-            raise InputError(f"{option('scaling')} goes with {option('standardize', value=True)}")
+            raise InputError(f"{option('scaling')} needs {option('standardize', value=True)}")
         if check_metric(self.metric) == "precomputed":
             raise InputError(
                 f"{option('metric')} must be cosine or euclidean: a table has features"
@@ -150,7 +150,7 @@ class Settings:
             object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
         if self.holdout is not None:
             if self.validation is not None:
-                both = f"{option('holdout')} goes without {option('validation')}"
+                both = f"{option('holdout')} cannot be used with {option('validation')}"
                 raise InputError(f"{both}: choose one of the two")
             if not 0 < check_number(option("holdout"), self.holdout, least=0, most=1) < 1:
                 raise InputError(
@@ -170,7 +170,7 @@ class Settings:
         check_choice(option("kernel"), self.kernel, (AUTO, BOX, *SHAPES))
         check_kernel(SUGGESTED, self.rings, 1.0)
         if "rings" in self.given() and self.weighing == BOX:
-            raise InputError(f"{option('rings')} goes with a {option('kernel')} other than box")
+            raise InputError(f"{option('rings')} needs a {option('kernel')} other than box")
 
     @property
     def weighing(self) -> str:
@@ -193,7 +193,7 @@ class Settings:
         if self.task == REGRESSION:
             self._check_numbers()
         elif self.empty is not None:
-            raise InputError(f"{option('empty')} goes with {option('task', REGRESSION)}")
+            raise InputError(f"{option('empty')} needs {option('task', REGRESSION)}")
 
     @property
     def numbers(self) -> bool:
@@ -206,12 +206,12 @@ class Settings:
         if self.method not in NUMBER_METHODS:
             listed = ", ".join(NUMBER_METHODS[1:-1])
             raise InputError(
-                f"{wanted} goes with {option('method')} {listed} or {NUMBER_METHODS[-1]}, and the "
+                f"{wanted} needs {option('method')} {listed} or {NUMBER_METHODS[-1]}, and the "
                 f"method is {self.method}"
             )
         for name in CLASSES_ONLY:
             if name in self.given():
-                raise InputError(f"{option(name)} is for classes, and goes without {wanted}")
+                raise InputError(f"{option(name)} is for classes, and cannot be used with {wanted}")
         if self.empty is not None:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
 
@@ -220,7 +220,7 @@ class Settings:
             cluster = option("engine", "dask")
             if self.memory is not None:
                 raise InputError(
-                    f"{option('memory')} goes without {cluster}: workers have their own"
+                    f"{option('memory')} cannot be used with {cluster}: workers have their own"
                 )
             self._check_streaming(cluster)
         if self.memory is not None:
@@ -232,11 +232,12 @@ class Settings:
         check_streaming_fill(self.fill)
         if self.unlabeled is not None:
             raise InputError(
-                f"{wanted} goes without {option('unlabeled')}: drop the rows without a label first"
+                f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
+                "label first"
             )
         if self.method not in {AUTO, "tknn"}:
             raise InputError(
-                f"{wanted} goes with {option('method', 'tknn')}, and the method is {self.method}"
+                f"{wanted} needs {option('method', 'tknn')}, and the method is {self.method}"
             )
         if self.validation is None:
             raise InputError(
@@ -245,7 +246,8 @@ class Settings:
             )
         if self.text is not None:
             raise InputError(
-                f"{wanted} goes without {option('text')}: embed the texts first, by thresher embed"
+                f"{wanted} cannot be used with {option('text')}: embed the texts first, with "
+                "thresher embed"
             )
 
     def _check_forest(self) -> None:
@@ -302,7 +304,7 @@ class Settings:
             if name in self.given() and self.method not in fits:
                 listed = " or ".join(methods)
                 raise InputError(
-                    f"{option(name)} goes with {option('method')} {listed}, and the method is "
+                    f"{option(name)} needs {option('method')} {listed}, and the method is "
                     f"{self.method}"
                 )
 

@@ -116,12 +116,13 @@ def validation_table(settings: Settings, table: Table) -> Table | None:
         found = read_table(settings.validation, **settings.reading())
         if found.kind == "npy" and settings.validation_label is None:
             raise InputError(
-                f"{found.name} has no labels: name the file of them by {option('validation_label')}"
+                f"{found.name} has no labels: name the file of them with "
+                f"{option('validation_label')}"
             )
         return found
     if settings.validation_label is not None:
         raise InputError(
-            f"{option('validation_label')} goes with {option('validation')}, which was not given"
+            f"{option('validation_label')} needs {option('validation')}, which was not given"
         )
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 

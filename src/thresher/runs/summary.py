@@ -144,10 +144,10 @@ def copies_told(run: MemoryRun) -> list[str]:
         ("near", copies.near_rows, copies.near_conflicts()),
     ):
         if groups:
-            have = "group of copies has" if len(groups) == 1 else "groups of copies have"
+            have = "group of {} copies has" if len(groups) == 1 else "groups of {} copies have"
             shown = "; ".join(_group(run, group) for group in groups[:GROUPS])
             more = f"; and {len(groups) - GROUPS} more" if len(groups) > GROUPS else ""
-            found.append(f"{len(groups)} {kind} {have} different labels: {shown}{more}")
+            found.append(f"{len(groups)} {have.format(kind)} different labels: {shown}{more}")
         if count:
             found.append(f"{count} rows have {kind} copies")
     return found

@@ -46,7 +46,8 @@ def check_labeled(settings: Settings, table: Table) -> None:
             raise InputError(f"{where}: drop or fill those rows")
         total = _total(table, int(empty[-1]))
         raise InputError(
-            f"{where}: {total}fill them in, or get them suggested by {option('unlabeled', 'skip')}"
+            f"{where}: {total}fill them in, or have them suggested with "
+            f"{option('unlabeled', 'skip')}"
         )
 
 

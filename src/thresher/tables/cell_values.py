@@ -18,7 +18,7 @@ from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
 from thresher.tables.number_text import plain_numbers, sign_kind
 
-WANTED = {"percent": "no percents", "money": "no money of one currency"}
+WANTED = {"percent": "not percents", "money": "not money in one currency"}
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
@@ -169,11 +169,11 @@ def _date_kind(columns: Columns, name: str, column: pa.ChunkedArray) -> str:
         return f"date:{formats[0]}"
     if not formats:
         odd = [(row, cell) for row, cell in enumerate(column.to_pylist()) if cell]
-        raise _no_numbers(columns, name, odd, "no dates of one format")
+        raise _no_numbers(columns, name, odd, "not dates in one format")
     one, other = (f"{name}={each}" for each in formats)
     raise InputError(
         f"{columns.source} column {name!r} has dates such as {cells[0].as_py()!r}, in which the "
-        f"day or the month may come first: say which by {option('date', [one])} or "
+        f"day or the month may come first: say which with {option('date', [one])} or "
         f"{option('date', [other])}"
     )
 
@@ -188,7 +188,7 @@ def _dates(columns: Columns, name: str, bare: pa.ChunkedArray, form: str) -> NDA
     found = text_days(bare, form)
     odd = pc.and_(pa.chunked_array([np.isnan(found)]), pc.is_valid(bare))
     if pc.any(odd).as_py():
-        what = "no dates" if form == ISO else f"no dates of the format {form}"
+        what = "no dates" if form == ISO else f"not dates of the format {form}"
         raise _no_numbers(columns, name, _odd_cells(bare, odd), what)
     return found
 
@@ -232,25 +232,25 @@ def _cut(text: str) -> str:
 
 
 def _date_advice(name: str) -> str:
-    return f"make numbers of it by {option('date', [name])}"
+    return f"turn it into numbers with {option('date', [name])}"
 
 
 def _number_advice(columns: Columns, name: str) -> str:
     """The way out for a column that is no numbers, by what it looks like."""
     seen = profile(name, columns.features.column(name), columns.cells)
     if seen.fix:
-        return f"read it by {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
+        return f"read it with {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
     if seen.kind == "id":
-        return f"name it by {option('id', name)}"
+        return f"name it with {option('id', name)}"
     if seen.kind == "text" and is_prose(seen):
-        return either("embed its texts first", f"embed its texts by {option('text', name)}")
-    way_out = either("", f"encode it by {option('categorical', [name])}, or ")
+        return either("embed its texts first", f"embed its texts with {option('text', name)}")
+    way_out = either("", f"encode it with {option('categorical', [name])}, or ")
     return f"{way_out}clean it"
 
 
 def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:
     """An error about a column of features, with two ways out."""
     return InputError(
-        f"{columns.source} column {name!r} {said}: leave it out by {option('ignore', [name])}, or "
-        f"{way_out}"
+        f"{columns.source} column {name!r} {said}: leave it out with {option('ignore', [name])}, "
+        f"or {way_out}"
     )

@@ -172,7 +172,7 @@ def row_numbers(
     if not proven and len(numbers) != len(table):
         raise InputError(
             f"{findings.name} has {len(numbers)} rows but {table.name} has {len(table)}: match "
-            f"them by {option('id')}, or use findings in a .parquet file, which know their input"
+            f"them with {option('id')}, or use findings in a .parquet file, which know their input"
         )
     rows = []
     for number in numbers:
@@ -218,8 +218,8 @@ def _alike(one: Any, other: Any) -> bool:
 def _need(suggested: Suggested | None, verb: str, text: str) -> Suggested:
     if suggested is None:
         raise InputError(
-            f"{option(verb, text)} needs findings: name them by {option('values')}, or name rows, "
-            f"such as {option(verb, 'rows:3,17')}"
+            f"{option(verb, text)} needs findings: name them with {option('values')}, or name "
+            f"rows, such as {option(verb, 'rows:3,17')}"
         )
     return suggested
 
@@ -299,7 +299,7 @@ def _places(ids: Sequence[Hashable] | None) -> dict[str, int] | None:
 
 def _row_of_id(verb: str, entry: str, places: Mapping[str, int] | None) -> int:
     if places is None:
-        raise InputError(f"{option(verb)} names ids: name their column by {option('id')}")
+        raise InputError(f"{option(verb)} names ids: name their column with {option('id')}")
     if entry not in places:
         near = nearest(entry, places)
         hint = f": did you mean {told_apart(near[0], entry)}?" if near else ""

@@ -66,7 +66,7 @@ def which_task() -> str:
     other = f"name another {option('label')}"
     return either(
         f"classes are needed: {other}, or group its entries into classes",
-        f"say which by {tasks}, or {other}",
+        f"say which with {tasks}, or {other}",
     )
 
 

@@ -191,8 +191,8 @@ def check_target(
         )
     if not table.is_text and (is_packed(table.files[0]) or is_packed(target)):
         raise InputError(
-            f"{table.files[0]} is packed, which goes with tables of text: unpack it first, and "
-            "name a file that is not packed"
+            f"{table.files[0]} is packed, which works only for tables of text: unpack it first, "
+            "and name a file that is not packed"
         )
     if len(table.files) > 1 and table.kind in {"xlsx", "jsonl"}:
         raise InputError(f"clean .{table.kind} files one by one, got {len(table.files)}")

@@ -56,7 +56,7 @@ class ColumnFit:
             what = "true or false" if "truth" in said else " or ".join(sorted(said))
             raise InputError(
                 f"{table.source} column {self.name!r} has cells that say {what}, and others "
-                f"that do not: clean it, or leave it out by {option('ignore', [self.name])}"
+                f"that do not: clean it, or leave it out with {option('ignore', [self.name])}"
             )
         self.kind = self.kind or kind
         if isinstance(self.fill, str):
@@ -82,7 +82,7 @@ class ColumnFit:
         if np.isnan(found).all():
             raise InputError(
                 f"{table.source} column {self.name!r} has no numbers, and so no median: leave it "
-                f"out by {option('ignore', [self.name])}"
+                f"out with {option('ignore', [self.name])}"
             )
         return float(np.nanmedian(found))
 

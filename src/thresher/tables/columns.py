@@ -137,7 +137,7 @@ def choose_columns(
     chosen = [*names, *([] if text is None else [text])]
     if not chosen:
         raise InputError(
-            f"{table.name} has no columns left as features: name some by {option('features')}"
+            f"{table.name} has no columns left as features: name some with {option('features')}"
         )
     return Columns(
         labels=labels,
@@ -294,7 +294,7 @@ def _feature_names(
             place = table.data.column_names.index("") + 1
             raise InputError(
                 f"{table.name} has no name for column {place}, maybe an index that was written "
-                f"with it: name the {option('features')}, or leave it out by "
+                f"with it: name the {option('features')}, or leave it out with "
                 f"{option('ignore', [''])}"
             )
         return names

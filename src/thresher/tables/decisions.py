@@ -68,7 +68,7 @@ def read_decisions(file: Table, table: Table, labels: Sequence[Any], kind: Any =
     odd = [row for row, word, new in decided if word == "correct" and not is_number(new)]
     if odd:
         raise InputError(
-            f"{file.name} corrects row {odd[0]} to {relabel[odd[0]]!r}, which is no number"
+            f"{file.name} corrects row {odd[0]} to {relabel[odd[0]]!r}, which is not a number"
         )
     drop = sorted(row for row, word, _ in decided if word == "drop")
     counts = {word: Counter(words)[word] for word in DECISIONS}

@@ -169,7 +169,7 @@ def not_utf8(
     byte = "" if foreign is None else f" has the byte 0x{foreign.object[foreign.start]:02x}"
     name = "utf-16" if old == "UTF-16" else "cp1252"
     return InputError(
-        f"{path} is not UTF-8 ({where}{byte}): read it by {option('encoding', name)}, or save it "
+        f"{path} is not UTF-8 ({where}{byte}): read it with {option('encoding', name)}, or save it "
         f"as UTF-8, for example by iconv -f {old} -t UTF-8 {path} > utf8.csv"
     )
 

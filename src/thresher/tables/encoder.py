@@ -175,7 +175,7 @@ class Encoder:
         """The encoder that `describe` described."""
         formats = FORMAT, FORMAT_OF_RANKS
         if not isinstance(record, Mapping) or record.get("format") not in formats:
-            raise InputError(f"this is no record of an encoder: its format is not {formats[-1]}")
+            raise InputError(f"this is not an encoder's record: its format is not {formats[-1]}")
         try:
             features = tuple(
                 Feature(
@@ -192,7 +192,7 @@ class Encoder:
             text = record["text"] or {"column": None, "model": None}
             return cls(features, text["column"], text["model"], dict(record["fitted_on"]))
         except (InputError, LookupError, TypeError, ValueError) as wrong:
-            raise InputError(f"this is no record of an encoder: {wrong}") from None
+            raise InputError(f"this is not an encoder's record: {wrong}") from None
 
 
 def _scaling(scaling: str, *, standardize: bool) -> str | None:

@@ -63,8 +63,8 @@ class Feature:
             fill += " (or zero, or a number)" if some else ""
             raise InputError(
                 f"{columns.source} column {self.name!r} has missing numbers in "
-                f"{rows_text(columns.rows[empty])}: {either('', f'fill them by {fill}, ')}leave it "
-                f"out by {option('ignore', [self.name])}, or drop those rows"
+                f"{rows_text(columns.rows[empty])}: {either('', f'fill them with {fill}, ')}leave "
+                f"it out with {option('ignore', [self.name])}, or drop those rows"
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 

@@ -61,7 +61,7 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except ValueError as wrong:
-        raise InputError(f"{path} is no JSON in line {number}: {wrong}") from None
+        raise InputError(f"line {number} of {path} is not JSON: {wrong}") from None
     if not isinstance(found, dict):
         raise InputError(
             f"{path} has no object in line {number}: JSON lines have one object a line, such as "

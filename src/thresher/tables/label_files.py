@@ -32,7 +32,7 @@ class LabelFile:
     def pieces(self, drop: AbstractSet[int], labels: Mapping[int, str]) -> Iterator[bytes]:
         """The bytes of a file of text without some rows and with other labels."""
         if self.text is None:
-            raise InputError(f"{self.path} is no file of text")
+            raise InputError(f"{self.path} is not a text file")
         cells = {row: self._cell(label) for row, label in labels.items()}
         return edited(self.text, drop, cells, 0, header=self.header)
 

@@ -76,7 +76,7 @@ def read_private(
         raise
     except BROKEN:
         objects = ", or holds Python objects" if kind == "npz" else ""
-        raise InputError(f"{path} is damaged, or is no .{kind} file{objects}") from None
+        raise InputError(f"{path} is damaged, or is not a .{kind} file{objects}") from None
     check_names(path, table.column_names)
     X, y, owners = _apart(path, table, label, owner)
     if lines is None or not numbered:
@@ -124,14 +124,14 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
         what, them = ("column", "it") if len(names) == 1 else ("columns", "them")
         listed, rest = ", ".join(map(repr, names[:5])), "" if len(names) <= 5 else ",..."
         raise InputError(
-            f"only the {where} the {what} {listed}{rest}: leave {them} out by "
+            f"only the {where} the {what} {listed}{rest}: leave {them} out with "
             f"{option('ignore', names[:5])}{rest}"
         )
     for name in X_val.column_names:
         if X_val.column(name).null_count:
             raise InputError(
                 f"the validation set has cells in column {name!r} that are missing or no numbers: "
-                f"leave it out by {option('ignore')}, or clean it"
+                f"leave it out with {option('ignore')}, or clean it"
             )
     return X.select(X_val.column_names), X_val
 

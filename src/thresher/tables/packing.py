@@ -55,7 +55,7 @@ def member_of(path: Path) -> str:
         with zipfile.ZipFile(path) as archive:
             names = [each.filename for each in archive.infolist() if not each.is_dir()]
     except zipfile.BadZipFile:
-        raise InputError(f"{path} is damaged, or is no .zip file") from None
+        raise InputError(f"{path} is damaged, or is not a .zip file") from None
     found = [name for name in names if not _is_beside(name)]
     if len(found) != 1:
         listed = f": {', '.join(found[:5])}" if found else ""

@@ -26,8 +26,8 @@ def check_encoder(encoder: Encoder) -> Encoder:
             kind = feature.kind.partition(":")[0]
             raise InputError(
                 f"column {feature.name!r} of the validation set says {kind}, which is not read "
-                f"from private rows: leave it out by {option('ignore', [feature.name])}, or take "
-                f"it for categories by {option('categorical', [feature.name])}"
+                f"from private rows: leave it out with {option('ignore', [feature.name])}, or take "
+                f"it for categories with {option('categorical', [feature.name])}"
             )
     return encoder
 

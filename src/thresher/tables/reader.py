@@ -124,7 +124,7 @@ def scan_table(
     files, kind, between, how = _opened(spec, delimiter, encoding)
     if kind in {"npz", "npy"}:
         raise InputError(
-            f"{files[0]} holds arrays, which are not scanned: map an .npy file by "
+            f"{files[0]} holds arrays, which are not scanned: map an .npy file with "
             "numpy.load(path, mmap_mode='r')"
         )
     found = common_schema(files, kind, between, how)
@@ -240,7 +240,7 @@ def record_of(table: Table) -> dict[str, Any]:
             stored = (table.data.schema.metadata or {}).get(KEY, b"{}")
         about = json.loads(stored)
     except ValueError:
-        raise InputError(f"{table.name} is damaged: its record is no JSON") from None
+        raise InputError(f"{table.name} is damaged: its record is not JSON") from None
     return about if isinstance(about, dict) else {}
 
 
@@ -291,5 +291,5 @@ def _refusing(path: Path, kind: str) -> Iterator[None]:
             raise InputError(
                 f"{path} holds Python objects: save numbers, or text of a fixed length"
             ) from None
-        what = f"is damaged, was not written to its end, or is no .{kind} file"
+        what = f"is damaged, was not written to its end, or is not a .{kind} file"
         raise damaged(path, what, broken) from broken

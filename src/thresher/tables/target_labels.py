@@ -42,7 +42,7 @@ def check_target_cells(what: str, entries: Iterable[Any], cells: CellFormat) -> 
 
     _refuse(what, "missing targets", "drop those rows, or fill them in", rows(_is_gap))
     _refuse(
-        what, "entries that are no numbers",
+        what, "entries that are not numbers",
         f"{option('task', 'regression')} needs numbers; name another {option('label')}",
         rows(lambda _, number: math.isnan(number)), raw,
     )  # fmt: skip
