@@ -55,6 +55,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/owners.py
 	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/federate.py
+	$(BIN)/python benchmarks/market.py
 
 faults: $(READY)  ## kill servers and workers of a market 200 times on each database
 	$(BIN)/python tests/market_faults.py 200

@@ -37,7 +37,7 @@ def tape(seed):
     return draw
 
 
-SECRETS = [tape(f"secret {i}")(32) for i in range(12)]
+SECRETS = [tape(f"secret {i}")(32) for i in range(50)]
 COORDINATOR_SECRET = tape("coordinator")(32)
 
 

@@ -38,7 +38,11 @@ def start_cluster(folder):
     control = programs / "pg_ctl", "-D", data
     call(*control, "-o", options, "-w", "-l", folder / "log", "start")
     url = f"postgresql://market@/postgres?host={folder}"
-    return url, lambda: call(*control, "-m", "immediate", "stop")
+
+    def tell(verb="stop"):
+        call(*control, "-o", options, "-m", "immediate", "-w", "-l", folder / "log", verb)
+
+    return url, tell
 
 
 def made_up(rows, seed, width=3):

@@ -30,10 +30,10 @@ def test_make_bench_runs_every_benchmark():
 
 
 def test_tables_about_owners_are_those_that_were_measured():
-    text = (ROOT / "docs" / "payouts.md").read_text()
+    text = " ".join((ROOT / "docs" / "payouts.md").read_text().split())
     for line in (RESULTS / "owners.md").read_text().splitlines():
         if line.startswith("| ") or "times as much" in line:
-            assert line in text, line
+            assert " ".join(line.split()) in text, line
 
 
 def test_the_page_of_privacy_has_what_a_budget_buys_for_targets():

@@ -100,6 +100,36 @@ def test_processes_add_up(processes, numbers):
     np.testing.assert_array_equal(coordinator.result, tables.sum(axis=0))
 
 
+def test_fifty_silos_add_up_without_those_that_leave():
+    """In threads of one process, so that it is fast; two silos are gone before they upload."""
+    numbers = n, _, _, entries = 50, 38, 1, 2000
+    terms, tables, gone = make_terms(*numbers), some_tables(n, entries), {7, 31}
+    found = {}
+
+    def silo(number, url):
+        def start(opening):
+            return SiloRound(terms, SECRETS[number], opening, lambda _: tables[number])
+
+        played = play(Link(url, 60.0), start, number, terms.longest, 60.0)
+        for stage, round_ in enumerate(played):
+            if number in gone and stage == 1:
+                return
+            found[number] = round_
+
+    with serving(numbers) as (coordinator, server):
+        threads = [threading.Thread(target=silo, args=(i, server.url)) for i in range(n)]
+        for thread in threads:
+            thread.start()
+        with server.change:
+            server.change.wait_for(lambda: coordinator.step == 2, 60)
+        close_step_without(server, gone)
+        for thread in threads:
+            thread.join(60)
+    left = [i for i in range(n) if i not in gone]
+    np.testing.assert_array_equal(coordinator.result, tables[left].sum(axis=0))
+    assert all((found[i].result == coordinator.result).all() for i in left)
+
+
 @pytest.mark.parametrize("stage", range(6))
 def test_a_silo_killed_after_any_stage_does_not_stop_the_others(processes, stage):
     with serving() as (coordinator, server):

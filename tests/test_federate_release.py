@@ -103,6 +103,17 @@ def test_the_sum_is_the_table_of_all_points_together(task, plain):
         np.testing.assert_array_equal(plain[name].table, whole)
 
 
+def test_a_kernel_is_counted_in_rings_by_every_silo():
+    about = {"kernel": "gaussian", "radius": 0.8}
+    task = federate.Task.read(json.loads(json.dumps(make_task(**about).document())))
+    found = run(task, make_silos(task, noise=Silence()))
+    assert found["coordinator"].table.shape == (8, len(X_VAL))
+    np.testing.assert_array_equal(found["coordinator"].table, Holding.of(task, X, Y).table(task))
+    assert found["coordinator"].record["kernel"] == "gaussian"
+    assert found["south"].price_list.kernel.name == "gaussian"
+    assert task.plan(1000).rank_agreement > 0.8
+
+
 def test_it_is_a_release_of_the_same_kind(task, plain, tmp_path):
     central = th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-6, seed=0)
     release, mine = plain["coordinator"], plain["south"]

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from tabular import thresher
 
 import thresher as th
 from thresher.attack import DPTKNN
@@ -24,6 +25,7 @@ from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
 from thresher.privacy.settings import Game, release_setting
 from thresher.privacy.target_setting import TargetSetting
+from thresher.runs.appraisal import appraise_files
 
 RNG = np.random.default_rng(0)
 X_ALL = RNG.random((700, 2))
@@ -277,3 +279,54 @@ def test_an_attack_on_private_targets_stays_below_the_ceiling():
     sizes = {"members": 60, "nonmembers": 60, "shadow": 60, "shadow_sets": 2}
     found = th.membership_attack(X, Y, V, W, against=against, **sizes)
     assert all(roc.auroc < 0.588 + 3 * roc.standard_error for roc in found.rocs.values())
+
+
+def test_the_command_releases_targets_and_appraises_those_outside_of_the_bounds(tmp_path):
+    def write(name, rows, targets):
+        lines = [f"{a!r},{b!r},{t}" for (a, b), t in zip(rows.tolist(), targets, strict=True)]
+        (tmp_path / name).write_text("\n".join(["a,b,y", *lines]) + "\n")
+        return tmp_path / name
+
+    points = write("p.csv", X[:300], [*Y[:298].tolist(), "9", "none"])  # one clipped, one unusable
+    val, prices = write("v.csv", V, W.tolist()), tmp_path / "prices.json"
+    th.Ledger.create(tmp_path / "l.db", epsilon=1, delta=1e-5)
+    budget = "--epsilon", 1, "--delta", 1e-5, "--ledger", tmp_path / "l.db"
+    about = "--task", "regression", "--metric", "euclidean", "--radius", 0.25
+    done = thresher("release", points, "--validation", val, *budget, *about, "--out-prices", prices)
+    assert (done.returncode, "bounds" in done.stderr) == (1, True)
+    about = *about, "--bounds=-1.5,4.5", "--unusable", tmp_path / "bad.csv"
+    done = thresher("release", points, "--validation", val, *budget, *about, "--out-prices", prices)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bounds"] == [-1.5, 4.5]
+    assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith('301,"its target is')
+    listed = th.PriceList.load(prices)
+    mine = write("m.csv", X[290:299], [*Y[290:298].tolist(), 9.0])
+    with pytest.warns(
+        th.ThresherWarning, match=r"outside of the bounds .* in row 8: each is valued"
+    ):
+        found = appraise_files(mine, prices).values
+    wanted = listed.values(X[290:299], [*Y[290:298].tolist(), 4.5])
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    with pytest.raises(InputError, match="entries that are not numbers"):
+        appraise_files(write("bad2.csv", X[:1], ["high"]), prices)
+
+
+def test_what_entries_of_the_table_are_paid_is_what_points_are_paid():
+    found = release()
+    setting, inside = found._design.setting, found._contributions
+    table = inside.counts(np.ones(len(inside.units), np.int64)) / ONE
+    prices = setting.table_prices(table)
+    values = inside.values([prices])[0]
+    total = setting.entry_prices(prices) @ table.ravel()
+    assert total == pytest.approx(values.sum(), abs=1e-2 * np.abs(values).sum())  # of the grid
+    assert setting.gain_prices(prices) @ table.ravel() > np.maximum(values, 0).sum()
+
+
+def test_owners_of_targets_are_paid_from_a_release():
+    owners = np.arange(len(X)) // 4
+    found = release(owners=owners, points_per_owner=4, epsilon=8)
+    exact = np.bincount(owners, th.tknn_shapley(X, Y, V, W, **ABOUT).values)
+    paid = th.private_payout(found, pot=100_000)
+    cents = np.array([paid.line(owner).cents for owner in range(len(exact))])
+    assert 0 < cents.sum() <= 100_000
+    assert spearmanr(cents, exact)[0] > 0.8

@@ -119,7 +119,7 @@ def test_what_cannot_be_prepared_is_refused(files, tmp_path):
     with pytest.raises(th.InputError, match="standardize must be one of 'validation'"):
         Preparation.of("points", None, ())
     with pytest.raises(th.InputError, match="must be a number or auto"):
-        read_radius("wide", None, None, "cosine")
+        read_radius("wide", None, None, metric="cosine")
     lines = [f"{a},{b},C,no" for a, b in (("10%", 1), ("20%", 2), ("30%", 3))]
     with pytest.raises(th.InputError, match="says percent"):
         Preparation.of("validation", None, ["town"]).fit(write(val, lines), "y", [], None)

@@ -21,7 +21,7 @@ from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels within `radius`, uniform where there is nobody.
+    """Predict by the shares of labels within `radius`; uniform if nobody is near.
 
     The classifier whose soft accuracy is the utility of `tknn_shapley`.
 

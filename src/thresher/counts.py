@@ -183,7 +183,7 @@ class NeighborCounts:
         return f"NeighborCounts({len(self)} points, {self._side})"
 
     def add(self, X: object, y: object) -> NeighborCounts:
-        """Count these points in, of which there may be none; returns itself."""
+        """Count these points in (there may be none); returns itself."""
         if self._moved(X, enter=y) or _is_empty(X, y):
             return self
         points = self._side.check_points(X, y)
@@ -191,7 +191,7 @@ class NeighborCounts:
         return self.move(enter=points)
 
     def remove(self, X: object, y: object) -> NeighborCounts:
-        """Count these points out, each of which was counted in; returns itself.
+        """Count out points that were counted in before; returns itself.
 
         If one was not, nothing changes and the error names the rows.
         """

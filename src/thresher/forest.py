@@ -61,7 +61,7 @@ def leaf_shapley(
         label each. Leaves come from `forest.apply(X)`, from the leaf indices of LightGBM or
         XGBoost, or from any other partition, such as cells of a grid or hashes.
     leaves_val, y_val
-        The validation set. Without it every point is a judge of the others.
+        The validation set. Without it, every point is a judge of the others.
     unseen
         Where each point may be: True in the trees that did not see it while they were grown, in the
         shape of `leaves`. Everywhere, if not given.
@@ -158,25 +158,25 @@ def forest_shapley(
         files, and None. Cells may be missing, columns of a data frame may be categories or text,
         and no scaling is needed.
     X_val, y_val
-        The validation set. Without it every point is a judge of the others.
+        The validation set. Without it, every point is a judge of the others.
     forest
         The structure, as `grow_forest` makes it; then `trees`, `folds` and `seed` are its own. Or a
-        classifier of scikit-learn's that has `apply` and `n_estimators`, to grow the trees with;
-        `RandomForestClassifier(bootstrap=False)` if not given. One that is fitted is taken as it
-        is: then every point fills all of its trees, whether they saw it or not.
+        scikit-learn classifier with `apply` and `n_estimators` that grows the trees;
+        `RandomForestClassifier(bootstrap=False)` if not given. A fitted classifier is used as it
+        is: every point then fills all of its trees, whether they saw it or not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
-        Points are divided into so many folds, by a hash of their features: copies stay together,
-        and the order of points does not matter. Each point fills the trees that were grown on the
-        other folds, which is `trees / folds` of them.
+        How many folds there are. A hash of its features assigns each point to a fold, so copies
+        stay together and the order of points does not matter. Each point fills the trees that were
+        grown on the other folds, which is `trees / folds` of them.
     seed
         Of the folds and of the trees.
     semivalue, classes, owners, mean, progress
         As in `leaf_shapley`.
     memory, checkpoint
-        As in `tknn_shapley`: points are read in parts, and dropped through the trees where they
-        lie. The values are the same to the last bit.
+        As in `tknn_shapley`. Points are read in parts and pass through the trees where they are
+        stored. The values are the same to the last bit.
     task, empty
         As in `leaf_shapley`; in memory. The forest is a regressor then, by default
         `RandomForestRegressor(bootstrap=False, min_samples_leaf=5, max_features=1/3)`.
@@ -188,11 +188,11 @@ def forest_shapley(
 
     Notes
     -----
-    `leaf_shapley` has the utility. The folds are drawn anew up to ten times, each with its share
+    `leaf_shapley` has the utility. The folds are drawn again up to ten times, each with its share
     of the trees. At most 20,000 points of a fold decide the structure: those with the smallest
-    hashes of their features, so that order and partitions do not matter. All of them fill it.
-    Growing the trees takes most of the time. Values take O(N trees depth), and memory for one tree
-    at a time; in parts and on Dask, for the class counts of all leaves.
+    hashes of their features, so order and partitions do not matter. All points fill it. Growing the
+    trees takes most of the time. Values take O(N trees depth), and memory for one tree at a time;
+    in parts and on Dask, for the class counts of all leaves.
 
     Examples
     --------

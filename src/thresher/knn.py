@@ -81,8 +81,8 @@ def knn_shapley(
         by position in the input. "float32" is faster on many features and lets rounding order
         points whose distances are nearly equal, as float32 products see them: center the data.
     error
-        What a value may be wrong by for each validation point, hence for their mean. Above 0 each
-        validation point tells apart only its nearest points, at most max(k, 1/error) of them, and
+        What a value may be wrong by for each validation point, hence for their mean. Above 0, each
+        validation point tells only its nearest points apart, at most max(k, 1/error) of them, and
         gives all others of a label their mean. Where those are more than one point in 32, all are
         sorted, which is as fast, and values are exact.
     task, empty
@@ -101,7 +101,7 @@ def knn_shapley(
     Raises
     ------
     InputError
-        Where an argument cannot be used; the message names it and the first offending rows.
+        If an argument cannot be used; the message names it and the first offending rows.
 
     Notes
     -----

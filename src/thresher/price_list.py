@@ -53,7 +53,7 @@ class PriceList:
 
     The list of a forest holds its structure and, for each leaf, how many points of each class are
     in it. With a validation set those are the leaves of validation points. Where the points judge
-    each other they are all leaves: such a list tells nearly as much as the points themselves, and
+    each other they are all leaves: such a list reveals nearly as much as the points themselves, and
     says so by `holds_points`. Keep it as you keep the data.
 
     Parameters
@@ -139,7 +139,7 @@ class PriceList:
 
     @property
     def holds_points(self) -> bool:
-        """Whether the list tells of single points, because they judge each other."""
+        """Whether the list reveals single points, because they judge each other."""
         return self.side.holds_points
 
     @property

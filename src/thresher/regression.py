@@ -52,7 +52,10 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
     if classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
     if kernel is not None:
-        raise InputError("task='regression' needs kernel='box'")
+        raise InputError(
+            "task='regression' needs kernel='box': the squared error of a weighted mean has a "
+            "term for every pair of rings, which is not computed"
+        )
     return True
 
 

@@ -68,9 +68,9 @@ def tknn_shapley(
         The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
         `Scan` of files, and None.
     X_val, y_val
-        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` can do
-        without: then every point is a judge of the others, and is left out of its own game.
-        Precomputed distances are then those of the points to each other.
+        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` do not
+        need one: without it, every point is a judge of the others, and is left out of its own game.
+        Precomputed distances are then those between the points.
     radius
         Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
     metric
@@ -93,26 +93,27 @@ def tknn_shapley(
     progress
         Show a progress bar on standard error.
     memory
-        The most bytes this process may take, as a number or as "2GB", its interpreter and whatever
-        it holds included, pages of files not: points are read in parts, in two passes. The values
-        are the same to the last bit.
+        The most memory that this process may use, in bytes or as "2GB". It includes the interpreter
+        and everything else in the process, but not pages of files. Points are then read in parts,
+        in two passes. The values are the same to the last bit.
     checkpoint
-        The path of a file that keeps what is done. A run that was broken off, however hard, goes
-        on from it when it is called again with the same arguments. It is removed when the run is
-        through. Points are then read in parts, too.
+        The path of a file that saves progress. After an interruption of any kind, call the function
+        again with the same arguments to continue. The file is removed at the end of the run. Points
+        are then read in parts, too.
     kernel
-        How near points weigh: "box", all alike; "gaussian", "triangular" or "epanechnikov", less
-        the farther away they are, in `rings` of equal width, each with the weight at its middle
-        (the radius is three standard deviations of the Gaussian); or a sequence of (radius,
-        weight), one for each ring from the inside out, without `radius`.
+        How much near points count. "box" counts all of them alike. "gaussian", "triangular" and
+        "epanechnikov" count points less the farther away they are, in `rings` of equal width, each
+        with the weight at its middle (the radius is three standard deviations of the Gaussian). Or
+        a sequence of (radius, weight), one for each ring from the inside out; then leave out
+        `radius`.
     rings
-        In how many rings a named kernel is cut.
+        Into how many rings a named kernel is divided.
     task
         "classification", or "regression": then `y` and `y_val` are numbers, and utility is minus
         the squared error of the mean of the near targets. Without a kernel.
     empty
-        For regression: the prediction where nobody is near, a public number. By default the mean
-        of the validation targets; it is needed where there are none.
+        For regression: the prediction if nobody is near, a public number. The default is the mean
+        of the validation targets. Without validation targets it is required.
     bounds
         For regression: the public range of targets, of which the grid is a part in 2^32. By default
         that of all targets; in parts and on Dask that of `y_val`, and as much again on either side.
@@ -125,17 +126,17 @@ def tknn_shapley(
     Raises
     ------
     InputError
-        Where an argument cannot be used; the message names it and the first offending rows.
+        If an argument cannot be used; the message names it and the first offending rows.
 
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, weighted with a kernel, 1/C where there is none. The box has closed forms; with a
-    kernel values are converged integrals, exact to rounding. The utility for all judges is
-    the sum. Cost at most O(N M d) in time
-    and O(N + M) in memory; by a tree O(N log N + (N + M log N) d) for few features and a small
-    radius. Whether a pair is near is decided as in float64, for any dtype. From "Threshold
-    KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS 2023).
+    the label, weighted by the kernel, or 1/C if there is none. The utility for all judges is the
+    sum. The box has closed forms. With another kernel, values are converged integrals, exact to
+    rounding. The cost is at most O(N M d) time and O(N + M) memory; with a tree it is O(N log N +
+    (N + M log N) d) for few features and a small radius. Whether a pair is near is decided as in
+    float64, for any dtype. From "Threshold KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS
+    2023).
 
     Examples
     --------

@@ -24,7 +24,7 @@ def appraise(
         bool, given("The points were not counted: what each would add, alone.", "--newcomer")
     ] = False,
     fill: Annotated[
-        str | None, given("What stands for missing numbers: median, zero or a number.")
+        str | None, given("How to fill missing numbers: median, zero or a number.")
     ] = None,
     delimiter: Delimiter = None,
     out: Annotated[

@@ -33,7 +33,7 @@ def embed(
         str | None, given("A name, folder or file: all-MiniLM-L6-v2 for texts, else resnet50.")
     ] = None,
     components: Annotated[
-        int | None, given("Keep so many principal components of the points.")
+        int | None, given("How many principal components of the points to keep.")
     ] = None,
     held_out: Annotated[
         float | None, given("The share of each class to hold out; 0.1 if not given.")

@@ -48,6 +48,8 @@ def task(
     key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    kernel: Annotated[str, given("How near points weigh, as in thresher release.")] = "box",
+    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     unit: Annotated[
         Literal["point", "owner", "silo"], given("What is protected; owners within one silo.")
@@ -86,14 +88,15 @@ def task(
         "silos": silos, "key": Key.load(key), "colluding": colluding, "name": name,
         "fewest": least_survivors(len(silos), colluding) if fewest is None else fewest,
     }  # fmt: skip
+    near: dict[str, Any] = {"radius": radius, "kernel": kernel, "rings": rings}
     if reveal_exact_counts:
-        counts = NeighborCounts(X_val, y_val, radius=radius, metric=metric)
+        counts = NeighborCounts(X_val, y_val, metric=metric, **near)
         made = Task.create_revealing_exact_counts(counts, **parties)
     else:
         if epsilon is None or delta is None:
             raise InputError("a task needs epsilon and delta: its noise follows from them")
         made = Task.create(
-            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, radius=radius, metric=metric,
+            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, metric=metric, **near,
             points_per_owner=points_per_owner, **parties,
         )  # fmt: skip
     made.save(out)

@@ -178,7 +178,7 @@ def upload(
 
 @app.command()
 def uploads(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """List what you handed in (owner).
+    """List your uploads (owner).
 
     Example: thresher market uploads 0123456789abcdef
     """

@@ -30,7 +30,7 @@ Delimiter = Annotated[
 Encoding = Annotated[
     str | None, given("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")
 ]
-Force = Annotated[bool, given("Replace files that are there.", "--force")]
+Force = Annotated[bool, given("Replace existing files.", "--force")]
 Id = Annotated[str | None, given("The column of ids.")]
 Ignore = Annotated[str | None, given("Columns to leave out.")]
 Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]

@@ -34,7 +34,7 @@ def payout(
     out: Annotated[
         Path | None, given("Where the statement goes: .csv, .parquet or .json.", "--out", "-o")
     ] = None,
-    report: Annotated[Path | None, given("Where the page goes that shows it: .html.")] = None,
+    report: Annotated[Path | None, given("Where to write the page that shows it: .html.")] = None,
     json: Json = False,
     force: Force = False,
 ) -> None:

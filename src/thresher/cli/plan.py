@@ -21,7 +21,7 @@ def plan(
     kernel: Annotated[
         str, given("As in thresher release; other kernels than box need --mechanisms table.")
     ] = "box",
-    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
+    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     mechanisms: Annotated[
         str | None, given("Which to compare: table, cells, paper. Without it table and cells.")
     ] = None,
@@ -37,7 +37,7 @@ def plan(
 
     Made-up points, drawn from the public validation set, are released by each mechanism with each
     budget. No private file is read. The table has the expected error of values, how well their
-    order agrees with the exact one (1 is perfect; a score that costs nothing is shown beside it),
+    order agrees with the exact one (1 is perfect; a score that costs nothing is shown next to it),
     and the price: epsilon if a point is added or removed, if it is replaced, and mu^2, which a
     ledger adds up.
 

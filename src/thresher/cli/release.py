@@ -37,9 +37,19 @@ def release(
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     kernel: Annotated[
         str,
-        given("How near points weigh: box (all alike), gaussian, triangular or epanechnikov."),
+        given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
-    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
+    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    task: Annotated[
+        Literal["classification", "regression"], given("Whether labels are classes or numbers.")
+    ] = "classification",
+    bounds: Annotated[
+        str | None,
+        given("For regression: the public range of targets, such as 0,100; others are clipped."),
+    ] = None,
+    empty: Annotated[
+        float | None, given("For regression: the prediction where nobody is near, if not the mean.")
+    ] = None,
     mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
     points_per_owner: Annotated[
@@ -54,7 +64,7 @@ def release(
         ),
     ] = None,
     anyway: Annotated[
-        bool, given("Release even if --points predicts mere noise.", "--anyway")
+        bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
     ignore: Ignore = None,
     standardize: Annotated[
@@ -62,7 +72,7 @@ def release(
     ] = None,
     fill: Annotated[
         str | None,
-        given("What stands for missing numbers: median (of the validation set), zero or a number."),
+        given("How to fill missing numbers: median (of the validation set), zero or a number."),
     ] = None,
     categorical: Annotated[str | None, given("Columns that are categories.")] = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
@@ -70,7 +80,7 @@ def release(
         Path | None, given("Where the public page goes that shows it: .html.")
     ] = None,
     unusable: Annotated[
-        Path | None, given("Where a list of the rows goes that count for nothing: .csv, private.")
+        Path | None, given("Where to list the rows that count for nothing: .csv, private.")
     ] = None,
     statements: Annotated[
         Path | None,
@@ -101,15 +111,15 @@ def release(
 ) -> None:
     """Release a private price list, charged to a ledger.
 
-    Rows that cannot be used (a label that no validation point has, a cell that is no number, a line
-    with other cells than the header) count for nothing, without a word: an error would tell
-    something of them. --unusable FILE lists them for you. That list is as private as the points:
-    only you may read the file, and it must not be published. Each line of text is a row: a cell in
-    quotes cannot hold a line feed.
+    Rows that cannot be used (a label that no validation point has, a cell that is not a number, a
+    line that does not fit the header) count for nothing, without a message, because an error would
+    reveal something about them. --unusable FILE lists them for you. That list is as private as the
+    points: only you may read the file, and it must not be published. Each line of text is a row: a
+    cell in quotes cannot contain a line break.
 
     With --standardize validation, --fill and --categorical a raw table becomes numbers by rules
     that are fitted on the public validation set. The price list carries them, and thresher appraise
-    follows them, so that nobody has to scale or encode by hand.
+    follows them, so nobody has to scale or encode by hand.
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
@@ -124,10 +134,8 @@ def release(
             "owner has (public, or a guess; 1 if one each); nothing was charged"
         )
         raise typer.Exit(2)
-    from thresher.labels import check_labels
     from thresher.privacy.dp_tknn import dp_tknn_shapley
-    from thresher.runs.hints import missing_labels
-    from thresher.runs.public_encoding import Preparation, read_radius
+    from thresher.runs.public_encoding import Preparation, read_bounds, read_radius
     from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
@@ -136,8 +144,7 @@ def release(
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    if doubt := missing_labels(check_labels("y_val", y_val)):  # which are public
-        say(f"hint: in {validation} {doubt}")
+    y, y_val = _labels(task, private.y, validation, y_val)
     left_out = [*split_names(ignore), *([] if owner is None else [owner])]
     preparation = Preparation.of(standardize, fill, split_names(categorical))
     encoder = preparation and preparation.fit(validation, label, left_out, delimiter)
@@ -146,12 +153,12 @@ def release(
         if encoder
         else same_columns(private.X, X_val, left_out)
     )
-    reach = read_radius(radius, X_val, y_val, metric, kernel, rings)
+    reach = read_radius(radius, X_val, y_val, metric=metric, kernel=kernel, rings=rings, task=task)
     found = dp_tknn_shapley(
-        X, private.y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
+        X, y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
         mechanism=mechanism, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
-        kernel=kernel, rings=rings,
+        kernel=kernel, rings=rings, task=task, bounds=read_bounds(bounds), empty=empty,
     )  # fmt: skip
     try:
         replace(found.price_list, encoding=encoder and encoder.record).save(out_prices)
@@ -174,6 +181,19 @@ def release(
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
     asked.write(found)
     show_json(dict(found.record))
+
+
+def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
+    """Private and public labels as the task has them; a hint about those that are public."""
+    from thresher.labels import check_labels
+    from thresher.runs.hints import missing_labels
+    from thresher.tables.labeled import private_targets, public_targets
+
+    if task == "regression":
+        return private_targets(y), public_targets(validation, y_val)
+    if doubt := missing_labels(check_labels("y_val", y_val)):
+        say(f"hint: in {validation} {doubt}")
+    return y, y_val
 
 
 def _error(found: Any) -> str:

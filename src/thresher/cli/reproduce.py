@@ -35,9 +35,9 @@ def reproduce(
     quick: Annotated[bool, given("A small version, in a minute or two.", "--quick")] = False,
     list_: Annotated[bool, given("Show what there is, and stop.", "--list")] = False,
 ) -> None:
-    """Compute tables and figures of the paper anew, beside the figures that it prints.
+    """Compute tables and figures of the paper again, next to the printed figures.
 
-    A run that was interrupted goes on where it stopped, given the same folder. Prints the path of
+    An interrupted run continues where it stopped if you give it the same folder. Prints the path of
     the page that shows everything.
 
     Example: thresher reproduce all --quick

@@ -27,7 +27,7 @@ def serve(
     ] = 10.0,
     cap_delta: Annotated[float, given("The same: delta.")] = 1e-5,
 ) -> None:
-    """Run a market: buyers publish tasks, owners hand in rows, and are paid privately.
+    """Run a market: buyers publish tasks, and owners submit rows and are paid privately.
 
     The first start makes the folder and prints a token for the operator, once. Rows of owners are
     on this machine: whoever runs it can read them. Behind a proxy that speaks https, others can
@@ -92,7 +92,7 @@ def _require() -> None:
 
 
 def work(data: Data = Path("market"), database: Url = None) -> None:
-    """Settle closed tasks of a market, beside its servers, until interrupted.
+    """Settle closed tasks of a market, next to its servers, until interrupted.
 
     Example: thresher work --data market
     """

@@ -51,7 +51,7 @@ def value(
     empty: Annotated[
         float | None,
         _column(
-            "With --task regression: the prediction where nobody is near; if not given, the mean "
+            "With --task regression: the prediction if nobody is near; if not given, the mean "
             "of the validation targets, or of all."
         ),
     ] = None,
@@ -76,10 +76,10 @@ def value(
         str | None, _column("The name or folder of the model that embeds texts.")
     ] = None,
     fill: Annotated[
-        str | None, _column("What stands for missing numbers: median, zero or a number.")
+        str | None, _column("How to fill missing numbers: median, zero or a number.")
     ] = None,
     standardize: Annotated[
-        bool, _column("Bring columns to one scale, by the points alone.", "--standardize")
+        bool, _column("Scale all columns alike, fitted on the points alone.", "--standardize")
     ] = False,
     scaling: Annotated[
         Literal["robust", "plain", "ranks"],
@@ -94,7 +94,7 @@ def value(
     ] = None,
     unlabeled: Annotated[
         Literal["skip"] | None,
-        _column("Rows without a label get a suggested one, and no value, by skip."),
+        _column("skip: rows without a label get a suggested label and no value."),
     ] = None,
     delimiter: Annotated[
         str | None, _text("What separates cells of text: a comma or a tab if not given.")
@@ -103,7 +103,7 @@ def value(
         str | None, _text("The encoding of text, such as latin-1 or utf-16; UTF-8 if not given.")
     ] = None,
     na: Annotated[
-        str | None, _text("Words that say that a cell is missing, such as ?,-999.")
+        str | None, _text("Words that mean that a cell is missing, such as ?,-999.")
     ] = None,
     decimal: Annotated[Literal[".", ","], _text("The mark before decimals.")] = ".",
     thousands: Annotated[
@@ -111,9 +111,7 @@ def value(
     ] = None,
     keep_na: Annotated[
         bool,
-        _column(
-            "Labels such as NA and null are classes: no hint that they may be missing.", "--keep-na"
-        ),
+        _column("Treat labels such as NA and null as classes, without a hint.", "--keep-na"),
     ] = False,
     validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
     validation_label: Annotated[
@@ -144,11 +142,11 @@ def value(
     kernel: Annotated[
         str | None,
         _method(
-            "For tknn: how near points weigh: box (alike), gaussian, triangular or epanechnikov; "
-            "if not given, gaussian, but box where --radius is a number."
+            "For tknn: how much near points count: box (all alike), gaussian, triangular or "
+            "epanechnikov; if not given, gaussian, but box if --radius is a number."
         ),
     ] = None,
-    rings: Annotated[int, _method("For tknn: in how many rings a kernel is cut.")] = 16,
+    rings: Annotated[int, _method("For tknn: into how many rings a kernel is divided.")] = 16,
     metric: Annotated[
         Literal["cosine", "euclidean"] | None, _method("Distance; cosine if not given.")
     ] = None,
@@ -163,7 +161,7 @@ def value(
     utility: Annotated[Literal["soft-label", "jia2019"], _method("For knn.")] = "soft-label",
     error: Annotated[
         float,
-        _method("For knn, how far each validation point's value of a row may be off: faster."),
+        _method("For knn: how far off a value may be for each validation point; more is faster."),
     ] = 0.0,
     evaluations: Annotated[
         int | None, _method("Models to train, for the last three methods.")
@@ -183,8 +181,8 @@ def value(
     checkpoint: Annotated[
         str | None,
         _method(
-            "With --memory, a file that a broken run goes on from by the same command; it is "
-            "removed at the end."
+            "With --memory: a file from which the same command continues after an interruption; "
+            "it is removed at the end."
         ),
     ] = None,
     engine: Annotated[
@@ -194,7 +192,7 @@ def value(
     scheduler: Annotated[
         str | None,
         _method(
-            "With --engine dask, its scheduler, such as tcp://host:8786; a cluster of this machine "
+            "With --engine dask, its scheduler, such as tcp://host:8786; a cluster on this machine "
             "if not given."
         ),
     ] = None,
@@ -207,18 +205,18 @@ def value(
             "-o",
         ),
     ] = None,
-    report: Annotated[Path | None, _output("Where the page goes that shows it: .html.")] = None,
+    report: Annotated[Path | None, _output("Where to write the page that shows it: .html.")] = None,
     json: Annotated[bool, _output("Print the outcome as JSON.", "--json")] = False,
-    force: Annotated[bool, _output("Replace files that are there.", "--force")] = False,
+    force: Annotated[bool, _output("Replace existing files.", "--force")] = False,
 ) -> None:
     """Say what each row is worth, which rows hurt, and what to do about them.
 
     The table has, for each row: value, rank (1 is the lowest), how many others are near, which
     share of them agrees with its label, the best other label, and a suggestion: keep, relabel,
-    inspect, drop, or outlier (nobody is near). By a forest, the others are the rows that share its
-    leaves, and there is a list of rows to review; by distances, they are validation points. What
-    was computed, and from which files, is kept with it. With --task regression, there is the target
-    that the others expect, the one that would help most, and correct in place of relabel.
+    inspect, drop, or outlier (nobody is near). With a forest, the others are the rows that share
+    its leaves, and there is a list of rows to review. With distances, they are validation points.
+    The output records how it was computed, and from which files. With --task regression, it has the
+    target that the others expect and the one that would help most, and correct replaces relabel.
 
     Example: thresher value train.csv
 

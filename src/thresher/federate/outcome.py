@@ -39,7 +39,7 @@ class Holding:
         if task.terms["unit"] == "silo":
             numbers = np.zeros(len(private), np.int64)
         units = Units.of(numbers, len(private))
-        counted = Contributions(private.points, task.validation, task.radius, units)
+        counted = task.design.setting.contributions(private.points, units)
         return cls(private, counted, known)
 
     @classmethod
@@ -73,7 +73,7 @@ def outcome(
     *, seeded: bool = False, ledger: dict[str, Any] | None = None,
 ) -> Release:  # fmt: skip
     """The release of a round."""
-    table = np.array(words).reshape(2, -1)
+    table = np.array(words).reshape(task.side.shape)
     design = replace(task.design, excess=task.excess(len(survivors)))
     names = task.protocol.names
     record = release_record(design, "", seeded=seeded) | {

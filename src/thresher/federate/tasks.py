@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from thresher.checks import check_choice, check_count, check_radius
+from thresher.checks import check_choice, check_count
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError, option
 from thresher.federate import primitives
@@ -26,13 +26,14 @@ from thresher.federate.terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_whole
 from thresher.games.semivalues import check_semivalue, semivalue_name
 from thresher.inputs import Validation, check_validation, kept
+from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
-from thresher.privacy.design import Setting, Unit, check_points_per_owner
+from thresher.privacy.design import Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
-from thresher.privacy.prior import Public
+from thresher.privacy.settings import RINGS, class_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
-from thresher.sides.ball import BallSide, only_ball
+from thresher.sides.ball import only_ball
 from thresher.sides.protocol import PublicSide
 
 FORMAT = "thresher.task/1"
@@ -77,12 +78,13 @@ class Task:
         metric: str = "cosine", classes: Any = None, unit: FederatedUnit = "point",
         bound: int | Literal["usual", "certified"] = "usual", adjacency: str = "add-remove",
         semivalue: Any = "shapley", points_per_owner: int | None = None, name: str = "",
+        kernel: Any = BOX, rings: int = RINGS,
     ) -> Task:  # fmt: skip
         """A task for a private release.
 
         Parameters
         ----------
-        X_val, y_val, radius, metric, classes, epsilon, delta, adjacency, semivalue
+        X_val, y_val, radius, metric, classes, epsilon, delta, adjacency, semivalue, kernel, rings
             As in `dp_tknn_shapley`; all of them are public.
         silos
             The public key of each silo, by its name.
@@ -119,8 +121,9 @@ class Task:
             check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
         )
         known = check_choice(option("unit"), unit, get_args(FederatedUnit))
-        setting = Setting(
-            validation, check_radius(radius), Budget(epsilon, delta), check_adjacency(adjacency),
+        reach, shape = check_kernel(kernel, rings, radius)
+        setting = class_setting(
+            validation, reach, shape, Budget(epsilon, delta), check_adjacency(adjacency),
             _setting_unit(known), check_semivalue(semivalue),
             check_points_per_owner(points_per_owner, owners=known != "point"),
         )  # fmt: skip
@@ -135,8 +138,7 @@ class Task:
         }
         about = {"reveals": NOISY, "unit": known, "points_per_owner": setting.points_per_owner}
         parties = party_terms(silos, key.public, fewest, colluding, name)
-        near = BallSide(validation, setting.radius)
-        return cls._signed(parties | about | budget, near, setting.semivalue, key)
+        return cls._signed(parties | about | budget, setting.side, setting.semivalue, key)
 
     @classmethod
     def create_revealing_exact_counts(
@@ -217,8 +219,8 @@ class Task:
     def design(self) -> TableDesign:
         """The table mechanism as planned: with the noise of all silos."""
         terms = self.terms
-        setting = Setting(
-            self.validation, self.radius,
+        setting = class_setting(
+            self.validation, self.radius, only_ball(self.side).kernel,
             Budget(terms["epsilon"], terms["delta"]), check_adjacency(terms["adjacency"]),
             _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
             terms["points_per_owner"],
@@ -244,7 +246,7 @@ class Task:
 
     def plan(self, points: int) -> Plan:
         """What to expect of so many points in all; the noise is that of all silos."""
-        public = Public.of(self.validation, self.radius) if self.is_private else None
+        public = self.design.setting.public() if self.is_private else None
         if public is None:
             raise InputError("a plan needs noise, and a validation set with features")
         return plan_design(self.design, public, check_count("points", points))

@@ -46,8 +46,8 @@ NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)"
 class Beta:
     """The Beta(a, b) semivalue (Kwon and Zou 2022); Beta(1, 1) is Shapley.
 
-    A larger `a` weighs small coalitions more, a larger `b` large ones; both are positive, from
-    1e-150 to 1e150.
+    A larger `a` gives small coalitions more weight, and a larger `b` gives large ones more. Both
+    are from 1e-150 to 1e150.
 
     Examples
     --------

@@ -40,8 +40,9 @@ WAITING = 10_000  # changes that wait in memory before they are written
 class LiveCounts:
     """Points in a folder, with the counts that price them, for data that changes all the time.
 
-    `create` makes the folder, `open` goes on with it. Each point has an id, a string or an integer.
-    Points keep the order in which they were added; a new label does not change a point's place.
+    `create` makes the folder, and `open` continues with it. Each point has an id, a string or an
+    integer. Points keep the order in which they were added; a new label does not change a point's
+    place.
 
     Updates are made in memory first. Those before a `commit` survive whatever happens once it has
     returned. Those after it are gone after a crash. `snapshot` commits and makes the file as small

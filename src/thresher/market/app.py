@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -17,13 +18,13 @@ from thresher.errors import InputError
 from thresher.market import api, health, web
 from thresher.market.guards import Guards, Limits, answer
 from thresher.market.market import Market
-from thresher.market.refusals import Refusal, unusable
+from thresher.market.refusals import Refusal, too_late, unusable
 from thresher.market.workers import work
 from thresher.version import __version__
 
 log = logging.getLogger("thresher.market")
 FOR_PROGRAMS = ("/api", "/health", "/metrics")
-CODES = {404: "not_found", 405: "no_such_method"}
+CODES = {404: "not_found", 405: "no_such_method", 408: "too_slow", 413: "too_large"}
 
 
 def create_app(market: Market, *, limits: Limits | None = None, working: bool = True) -> FastAPI:
@@ -64,6 +65,8 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     app.add_exception_handler(InputError, _unusable)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(IntegrityError, _raced)
+    app.add_exception_handler(SQLAlchemyError, _away)
     app.add_exception_handler(Exception, _failed)
     return app
 
@@ -92,7 +95,19 @@ async def _http(_: Request, error: Any) -> JSONResponse:
     return answer(Refusal(error.status_code, CODES.get(error.status_code, "http"), error.detail))
 
 
+async def _raced(_: Request, __: Any) -> JSONResponse:
+    """Two requests at the same moment of which the database takes one, such as for one name."""
+    return answer(too_late("somebody did the same at the same moment: look, and try again"))
+
+
+async def _away(_: Request, error: Any) -> JSONResponse:
+    """The database does not answer, or its disk is full."""
+    log.error("the database did not answer: %s", type(error).__name__)
+    said = "the database does not answer now: look whether it was done, and try again"
+    return answer(Refusal(503, "unavailable", said))
+
+
 async def _failed(_: Request, error: Any) -> JSONResponse:
     """Anything else: the log has its kind, never its words, which may quote private rows."""
     log.error("a request failed: %s", type(error).__name__)
-    return answer(Refusal(500, "internal", "something went wrong; nothing was changed"))
+    return answer(Refusal(500, "internal", "something went wrong: look whether it was done"))

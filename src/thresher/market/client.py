@@ -6,9 +6,10 @@ import base64
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
@@ -178,7 +179,7 @@ class Client:
                 return content
         except HTTPError as refused:
             raise _refusal(refused) from None
-        except (URLError, TimeoutError) as away:
+        except (OSError, HTTPException) as away:  # no answer, or half of one
             raise MarketError(0, "no_answer", f"{self.url} does not answer: {away}") from None
 
 

@@ -22,6 +22,10 @@ from thresher.errors import InputError
 
 WAIT = 30_000  # milliseconds that a transaction waits for another one
 SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={WAIT}")
+PATIENCE = {  # PostgreSQL's
+    "options": f"-c lock_timeout={WAIT} -c statement_timeout={4 * WAIT}",
+    "connect_timeout": "10",
+}
 MIGRATING = 0x7468726573686572  # the advisory lock of a migration
 
 
@@ -85,7 +89,10 @@ def _engine(url: str) -> Engine:
             "database must be a URL such as postgresql://user@host/name, got something else"
         ) from None
     if parsed.get_backend_name() == "postgresql":
-        return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        named = {"options", "connect_timeout"} & {*parsed.query}  # by whoever wrote the URL
+        given = {name: PATIENCE[name] for name in PATIENCE.keys() - named}
+        parsed = parsed.set(drivername="postgresql+psycopg")
+        return create_engine(parsed, pool_pre_ping=True, connect_args=given)
     if parsed.get_backend_name() != "sqlite":
         raise InputError(
             f"database must be SQLite or PostgreSQL, got {parsed.get_backend_name()!r}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,11 +36,14 @@ class Limits:
     ----------
     body
         Bytes of one request.
+    seconds
+        Seconds until the body of a request has to be there.
     rate, burst
         Requests a second of one caller, in the long run and at once.
     """
 
     body: int = 64 << 20
+    seconds: float = 60.0
     rate: float = 50.0
     burst: int = 200
 
@@ -74,11 +79,7 @@ class Guards:
         if refused is not None:
             await answer(refused)(scope, receive, headed)
             return
-        counted = Counted(receive, self.limits.body)
-        try:
-            await self.app(scope, counted, headed)
-        except TooLarge:
-            await answer(too_large(self.limits.body))(scope, receive, headed)
+        await self.app(scope, Counted(receive, self.limits), headed)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
@@ -101,23 +102,31 @@ class Guards:
         return left >= 1
 
 
-class TooLarge(Exception):  # noqa: N818 - becomes an answer
-    """The body is larger than its header said, or than is allowed."""
-
-
 class Counted:
-    """What receives a body, up to a number of bytes."""
+    """What receives a body, up to a number of bytes and for so many seconds."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
-        self.receive, self.left = receive, most
+    def __init__(self, receive: Receive, limits: Limits) -> None:
+        self.receive, self.limits, self.left = receive, limits, limits.body
+        self.end: float | None = time.monotonic() + limits.seconds  # None when the body is there
 
     async def __call__(self) -> Message:
-        """The next part of the body."""
-        message = await self.receive()
+        """The next part of the body; an `HTTPException` where it is too much or too late."""
+        message = await self._awaited()
         self.left -= len(message.get("body", b""))
         if self.left < 0:
-            raise TooLarge
+            raise HTTPException(413, too_large(self.limits.body).message)
+        if not message.get("more_body", False):
+            self.end = None
         return message
+
+    async def _awaited(self) -> Message:
+        if self.end is None:
+            return await self.receive()
+        try:
+            return await asyncio.wait_for(self.receive(), max(0.0, self.end - time.monotonic()))
+        except TimeoutError:
+            said = f"the request was not there after {self.limits.seconds:g} seconds: try again"
+            raise HTTPException(408, said) from None
 
 
 def too_large(most: int) -> Refusal:

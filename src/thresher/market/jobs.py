@@ -20,6 +20,7 @@ from thresher.market.tables import Job
 from thresher.market.times import now
 
 LEASE = timedelta(seconds=30)
+MOST_DOUBLED = 10
 
 
 class LeaseLost(Exception):  # noqa: N818 - it is no error of the caller's
@@ -49,6 +50,12 @@ def hold(session: Session, worker: str, task: str, lease: timedelta = LEASE) -> 
         raise LeaseLost
     job.leased_until = now() + lease
     return job
+
+
+def put_off(session: Session, worker: str, task: str, lease: timedelta = LEASE) -> None:
+    """Leave a job that failed for later; each time twice as long, as a try may cost a charge."""
+    job = hold(session, worker, task)
+    job.leased_until = now() + lease * 2 ** min(job.tries, MOST_DOUBLED)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -29,9 +30,19 @@ def work_once(market: Market, worker: str) -> bool:
         state = settle(market, worker, task)
     except LeaseLost:
         log.warning("task %s: another worker took over", task)
+    except SQLAlchemyError:  # the database may be back soon: the lease ends
+        raise
+    except Exception:
+        _put_off(market, worker, task)
+        raise
     else:
         log.info("task %s ended: %s", task, state)
     return True
+
+
+def _put_off(market: Market, worker: str, task: str) -> None:
+    with suppress(LeaseLost), market.database.writing() as session:
+        jobs.put_off(session, worker, task)
 
 
 def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None:

@@ -23,8 +23,8 @@ def payout(
 ) -> Payout:  # fmt: skip
     """Whole cents for each owner, in proportion to values; they add up to the pot.
 
-    For exact values only: pay that is scaled to add up to a pot tells everybody's total to whoever
-    knows one value. docs/payouts.md has what to pay under noise.
+    For exact values only: pay that is scaled to add up to a pot reveals everybody's total to anyone
+    who knows one value. docs/payouts.md has what to pay under noise.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def payout(
     floor
         Cents that every owner is paid at least.
     minimum
-        Payments below so many cents are not made. The lowest is left out first, and the others
+        Payments below this many cents are not made. The lowest is left out first, and the others
         share what it leaves.
     cap
         Cents that an owner is paid at most. What nobody may take is `unpaid`.

@@ -126,7 +126,7 @@ class PrivatePayout:
         return self.pot - sum(line.cents for line in self.lines)
 
     def line(self, owner: Hashable) -> OwnerLine:
-        """What one owner is told."""
+        """What one owner may see."""
         for line in self.lines:
             if line.owner == owner:
                 return line
@@ -258,10 +258,11 @@ def predicted_totals(
     Counts times prices, with the share of each count that clipping is expected to leave; and more
     by what owners with a negative value, who are paid nothing, would have taken away.
     """
-    prices = release.price_list.member_prices.ravel()
+    setting = design.setting
     if check_choice("basis", basis, ("total", "gains")) == "gains":
-        worth = np.maximum(prices, 0.0) * design.kept_shares()
+        worth = setting.gain_prices(release.price_list) * design.kept_shares()
     else:
+        prices = setting.entry_prices(release.price_list)
         worth = prices * design.kept_shares() * _without_negative(design, prices)
     mean, draws = design.estimates(release.table)
     return float(mean @ worth), draws @ worth

@@ -102,6 +102,14 @@ class Setting:
         share = 1 / len(self.validation.classes)
         return np.repeat([[1 - share], [-share]], len(self.validation), axis=1)
 
+    def entry_prices(self, prices: PriceList) -> Floats:
+        """What a member is paid for each number that it adds to the table."""
+        return prices.member_prices.ravel()
+
+    def gain_prices(self, prices: PriceList) -> Floats:
+        """The same where nobody is charged: what is paid by these is at least what is gained."""
+        return np.maximum(self.entry_prices(prices), 0.0)
+
     def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
         """The price list of estimated counts."""
         prices = PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)

@@ -58,8 +58,9 @@ def dp_tknn_shapley(
     ----------
     X, y
         The private points. A row that cannot be used (a missing number, a label not in the class
-        list) counts for nothing and is worth 0: an error would tell that it is there. The result's
-        `unusable` lists such rows, for you alone. With metric="precomputed" X is one array.
+        list) counts for nothing and is worth 0: an error would reveal that it is there. The
+        result's `unusable` lists such rows, for you alone. With metric="precomputed" X is one
+        array.
     X_val, y_val, radius, metric
         The public side, as in `tknn_shapley`.
     epsilon, delta

@@ -98,7 +98,7 @@ class Ledger(Terms):
         ----------
         path
             Where no file is yet, on a local disk: two processes can only take turns where locks
-            work. A witness file appears beside it; keep both.
+            work. A witness file appears next to it; keep both.
         epsilon, delta
             The cap: all releases together are (epsilon, delta)-DP.
         adjacency

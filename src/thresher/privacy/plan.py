@@ -104,14 +104,14 @@ def plan_release(
         Names or mechanisms with options; by default "table" and, for classes without a kernel,
         "cells".
     points_per_owner
-        If given, owners of so many points each are protected, not points.
+        If given, owners with about this many points each are protected, not single points.
 
     Returns
     -------
     list of Plan
         In the order of their expected relative error; NaN where nothing can be told, since no
-        validation point is near another, or all have one label. Real data differ from the
-        validation set, so real errors are larger where it is a poor likeness.
+        validation point is near another, or all have one label. Real data differs from the
+        validation set, so real errors are larger if the validation set is a poor likeness.
 
     Examples
     --------

@@ -59,17 +59,18 @@ def release_setting(
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return _of_classes(kept(validation), radius, kernel, **rest)
+    return class_setting(kept(validation), radius, kernel, **rest)
 
 
 def recorded_setting(validation: Validation, record: Mapping[str, Any], *rest: Any) -> Setting:
     """The setting of a release of classes that has this record."""
-    return _of_classes(validation, record["radius"], Kernel.recorded(record), *rest)
+    return class_setting(validation, record["radius"], Kernel.recorded(record), *rest)
 
 
-def _of_classes(
+def class_setting(
     validation: Validation, radius: float, kernel: Kernel | None, *rest: Any, **more: Any
 ) -> Setting:
+    """The setting of classes; without a kernel all near points count alike."""
     if kernel is None:
         return Setting(validation, radius, *rest, **more)
     return RingSetting.of(kernel, Setting(validation, radius, *rest, **more))

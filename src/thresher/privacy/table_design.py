@@ -202,7 +202,7 @@ class TableDesign(Design):
             return np.ones(self.setting.entries * len(self.setting.validation))
         prior = self._prior
         return np.divide(
-            prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean > 0
+            prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean != 0
         )
 
     def owner_mean(self) -> Floats:

@@ -110,6 +110,20 @@ class TargetSetting(Setting):
         some = np.maximum(count, 1e-12)
         return self._list(count, first / some, second / some)
 
+    def entry_prices(self, prices: PriceList) -> Floats:
+        """What a member is paid for each number that it adds: a quadratic at u = -1, 0 and 1."""
+        a, b, c = prices.member_prices
+        return np.concatenate([a + u * self._half * (b + u * self._half * c) for u in (-1, 0, 1)])
+
+    def gain_prices(self, prices: PriceList) -> Floats:
+        """The most that each validation point pays for a near point, whatever its target is."""
+        a, b, c = prices.member_prices
+        bend = np.minimum(c, -1e-300)
+        peak = np.clip(-b / (2 * bend), -self._half, self._half)
+        ends = self.entry_prices(prices).reshape(ENTRIES, -1)
+        most = np.maximum(ends.max(axis=0), a + peak * (b + peak * c))
+        return np.tile(np.maximum(most, 0.0), ENTRIES)
+
     def free_prices(self) -> Floats:
         """What the zero-budget score pays members: what each would be worth alone."""
         return self.side.alone_prices()

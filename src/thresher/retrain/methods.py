@@ -64,8 +64,8 @@ def data_shapley(
         it, 10,000 or two permutations, whichever is more; with `stability`, as many as that takes.
     stability
         Stop once the ranking is this stable, between 0 and 1: the rank correlation to expect with a
-        repetition of the whole estimate. It is told from two halves of the permutations, and has
-        to hold at two looks in a row.
+        repetition of the whole estimate. It is estimated from two halves of the permutations, and
+        has to hold at two checks in a row.
     truncation
         Leave the rest of a permutation out where utility is less than this far from that of all
         points; they share what is missing evenly. Saves fits, and biases single values; 0 is never.
@@ -83,9 +83,9 @@ def data_shapley(
         Processes (with `accelerate`, threads); without it, as an active `joblib.parallel_config`
         says, else as many as cores. The backends of Ray and Dask work too.
     checkpoint
-        The path of a file that keeps what is done. A run that was broken off, however hard, goes
-        on from it when it is called again with the same arguments. It stays when the run is
-        through, so that more `evaluations` prolong the run.
+        The path of a file that keeps what is done. After an interruption of any kind, call the
+        function again with the same arguments to continue. The file stays after the run, so that
+        more `evaluations` extend it.
     task, empty
         As in `tknn_shapley`. For regression the model is a scikit-learn regressor, `Ridge()` if not
         given, and utility is minus its mean squared error on the validation set (minus the sum of
@@ -139,11 +139,11 @@ def beta_shapley(
 ) -> Valuation:  # fmt: skip
     """Beta Shapley values of the accuracy of a retrained model, estimated by permutation sampling.
 
-    `alpha` and `beta` are the a and b of `Beta(a, b)`: a larger `alpha` weighs small coalitions
-    more, a larger `beta` large ones, and Beta(1, 1) is Data Shapley. Marginal contributions are
-    weighed by n times the probability of their position's coalition size, and positions of no
-    weight are not trained for. The other arguments are those of `data_shapley`. From Kwon and Zou
-    2022.
+    `alpha` and `beta` are the a and b of `Beta(a, b)`: a larger `alpha` gives small coalitions more
+    weight, a larger `beta` gives large ones more, and Beta(1, 1) is Data Shapley. Marginal
+    contributions are weighed by n times the probability of their position's coalition size, and
+    positions of no weight are not trained for. The other arguments are those of `data_shapley`.
+    From Kwon and Zou 2022.
 
     Examples
     --------
@@ -176,8 +176,8 @@ def data_banzhaf(
     """Banzhaf values of the accuracy of a retrained model, by maximum sample reuse.
 
     Coalitions take every point with probability one half; a value is the mean utility of those with
-    the point minus that of those without, so every fit tells of all points. The other arguments are
-    those of `data_shapley`. From Wang and Jia 2023.
+    the point minus that of those without, so every fit informs the values of all points. The other
+    arguments are those of `data_shapley`. From Wang and Jia 2023.
 
     Examples
     --------

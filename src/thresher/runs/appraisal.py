@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from thresher.checks import rows_text
 from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
 from thresher.price_list import NOISE, UNSCALED, PriceList
+from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
+from thresher.sides.targets import TargetClasses
 from thresher.spelling import missing
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
@@ -89,14 +91,21 @@ def appraise_files(
     for name in known or ():
         if name not in (names := table.data.column_names):
             raise missing(table.name, "column", name, names, "a feature of the price list")
+    known_as: Any = listed.side.classes
+    numbers = isinstance(known_as, TargetClasses)
     about: dict[str, Any] = {"label": label, "id": id, "ignore": ignore}
+    about |= {"task": REGRESSION} if numbers else {}
     if listed.encoding is None:
         columns = choose_columns(table, features=known, **about)
         X = Encoder.fit(columns, fill=fill).transform(columns)
     else:
         columns, X = _encoded(table, listed.encoding, about, fill)
     _check_scales(columns.source, X, listed, anyway=anyway)
-    y = _known_labels(columns.source, columns.labels, listed.classes)
+    y = (
+        _known_targets(columns.source, columns.labels, known_as.bounds)
+        if numbers
+        else _known_labels(columns.source, columns.labels, listed.classes)
+    )
     if listed.noise:
         warnings.warn(NOISE, ThresherWarning, stacklevel=2)
     values = listed.newcomer_values(X, y) if newcomer else listed.values(X, y)
@@ -149,6 +158,27 @@ def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bo
         f"{told}; scale its columns by the same public numbers as the validation set, or pass "
         f"{option('anyway', value=True)} if the rows are right{harmless}"
     )
+
+
+def _known_targets(
+    source: str, labels: Sequence[Hashable], bounds: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Targets within the bounds of the list; those outside count as its ends, with a warning.
+
+    A private release has counted them so.
+    """
+    targets = check_targets("y", labels)
+    kept = np.clip(targets, *bounds)
+    outside = np.flatnonzero(kept != targets)
+    if len(outside):
+        warnings.warn(
+            f"{source} has targets outside of the bounds of the price list, {bounds[0]:g} to "
+            f"{bounds[1]:g}, in {rows_text(outside.tolist())}: each is valued as the nearer bound, "
+            "as a private release counts it",
+            ThresherWarning,
+            stacklevel=3,
+        )
+    return kept
 
 
 def _known_labels(

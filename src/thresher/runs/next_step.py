@@ -14,7 +14,7 @@ from thresher.tables.packing import inner_name, is_packed
 DECIDED = {"decisions": "decisions.csv"}
 COLUMNS: tuple[str, ...] = ("label", "id", "delimiter", "encoding")
 CHANGING = ("relabel", "correct")  # suggestions to change a label, and a number
-FILES = "--out values.parquet --report report.html"
+FILES = {"out": "values.parquet", "report": "report.html"}
 MOST_OWNERS = 5  # that are told at each end
 
 
@@ -54,8 +54,9 @@ def next_steps(
     act = clean_command(settings, record, {"values": str(out)}, changes)
     found = []
     if out is None and report is None:
-        keep = dataclasses.replace(settings, guess=()).command() if decided else ""
-        return [f"to keep this and review the rows: {keep} {FILES}"] if keep else []
+        again = dataclasses.replace(settings, guess=()).command()
+        files = " ".join(f"--{name} {file}" for name, file in FILES.items())
+        return [f"to keep this and review the rows: {again} {files}"] if decided else []
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
     if suggestions[change] + suggestions["drop"]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from thresher.checks import check_choice
 from thresher.errors import InputError, option
-from thresher.neighbors.kernel import BOX
 from thresher.radius import suggest_radius
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder
@@ -68,18 +67,36 @@ class Preparation:
         return PublicEncoding(check_encoder(encoder), encoder.transform(columns))
 
 
-def read_radius(
-    radius: str, X_val: Any, y_val: Any, metric: str, kernel: str = BOX, rings: int = 16
-) -> float:
-    """A number as it was typed, or with "auto" what `suggest_radius` says: no point is asked.
+def read_bounds(text: str | None) -> tuple[float, float] | None:
+    """Two numbers as they were typed, such as "0,100".
 
     Examples
     --------
-    >>> read_radius("0.25", None, None, "cosine")
+    >>> read_bounds("-1.5, 4")
+    (-1.5, 4.0)
+    """
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        wanted = f"{option('bounds')} must be two numbers such as 0,100"
+        raise InputError(f"{wanted}, got {text!r}") from None
+    return low, high
+
+
+def read_radius(radius: str, X_val: Any, y_val: Any, **about: Any) -> float:
+    """A number as it was typed, or with "auto" what `suggest_radius` says: no point is asked.
+
+    `about` are other arguments of it.
+
+    Examples
+    --------
+    >>> read_radius("0.25", None, None, metric="cosine")
     0.25
     """
     if radius == "auto":
-        return float(suggest_radius(X_val, y_val, metric=metric, kernel=kernel, rings=rings))
+        return float(suggest_radius(X_val, y_val, **about))
     try:
         return float(radius)
     except ValueError:

@@ -32,6 +32,7 @@ TASKS = ("classification", REGRESSION)
 NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
 SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
 CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine")
+IN_PARTS = "numbers in parts, or from Dask, are for tknn_shapley(..., memory=) in Python"
 UNLABELED = ("skip",)
 MAX_TARGET = 1e150
 
@@ -211,7 +212,10 @@ class Settings:
             )
         for name in CLASSES_ONLY:
             if name in self.given():
-                raise InputError(f"{option(name)} is for classes, and cannot be used with {wanted}")
+                beside = f": {IN_PARTS}" if name in {"memory", "engine"} else ""
+                raise InputError(
+                    f"{option(name)} is for classes, and cannot be used with {wanted}{beside}"
+                )
         if self.empty is not None:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
 

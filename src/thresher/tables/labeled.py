@@ -104,6 +104,24 @@ def read_labeled(
     return X, arrow_entries(y)
 
 
+def private_targets(y: Any) -> Any:
+    """Private targets: text becomes numbers, cell by cell, and what is none of them is missing."""
+    return read_numbers(y) if _is_text(y) else y
+
+
+def public_targets(path: Path, y: Any) -> Any:
+    """The targets of public rows; refuses what is no number."""
+    try:
+        return np.array([float(each) for each in y], np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{path} has a target that is no number") from None
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column of Arrow holds text."""
+    return str(getattr(column, "type", "")) in {"string", "large_string"}
+
+
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
     """Points and validation set with the same columns in the same order, without those ignored.
 
