@@ -19,7 +19,7 @@ import thresher.attack.audit as audits
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy.cells_mechanism import CellsDesign
 from thresher.privacy.paper_mechanism import PaperDesign
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 
 HERE = Path(__file__).parent
 DELTA = 1e-5

@@ -24,7 +24,7 @@ from thresher.privacy.cells_mechanism import CellsDesign
 from thresher.privacy.dp_knn import STEPS, KNNDesign
 from thresher.privacy.noise import Seeded
 from thresher.privacy.paper_mechanism import SCALE, PaperDesign
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 
 OPTIONS = {"epsilon": 1.0, "delta": 1e-5, "seed": 0, "canaries": 0, "runs": 1000}
 

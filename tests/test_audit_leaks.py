@@ -18,7 +18,7 @@ from thresher.privacy.accountants import Budget
 from thresher.privacy.cells_mechanism import CellsDesign
 from thresher.privacy.contributions import clipped_weights
 from thresher.privacy.noise import Seeded
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 
 BUDGET = Budget(1, 1e-5)
 

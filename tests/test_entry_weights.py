@@ -16,7 +16,7 @@ from thresher.privacy import Table
 from thresher.privacy.accountants import gaussian_mu
 from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.noise import Seeded
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 
 
 def hidden(found, moved):

@@ -14,6 +14,7 @@ from thresher.games.semivalues import prices_between
 from thresher.price_list import CARRIES, LACKS
 from thresher.privacy import Paper, Table
 from thresher.privacy import dp_tknn as release_module
+from thresher.privacy import table_design as design_module
 from thresher.privacy import table_mechanism as table_module
 from thresher.privacy.accountants import sampled_epsilon
 from thresher.privacy.paper_mechanism import PaperDesign
@@ -60,8 +61,8 @@ def test_the_code_itself_passes_the_checks_for_mutants():
 
 
 def test_mutant_noise_too_small(monkeypatch):
-    honest = table_module.discrete_sigma
-    monkeypatch.setattr(table_module, "discrete_sigma", lambda *a: honest(*a) / 1.05)
+    honest = design_module.discrete_sigma
+    monkeypatch.setattr(design_module, "discrete_sigma", lambda *a: honest(*a) / 1.05)
     with pytest.raises(AssertionError):
         check_noise_is_enough(release(mechanism=Table(bound=9)))
 
@@ -74,7 +75,7 @@ def test_mutant_bound_from_the_data(monkeypatch):
         seen["points"] = honest(*arguments)
         return seen["points"]
 
-    class Mutant(table_module.TableDesign):
+    class Mutant(design_module.TableDesign):
         @property
         def record(self):
             points = len(seen["points"]) if seen else 0

@@ -160,7 +160,18 @@ def test_the_predicted_total_is_close_to_what_is_paid_for():
         math.fsum(release.values_of(line.owner).tolist()) * (1 - line.clipped)
         for line in found.lines
     )
-    assert abs(paid_for / found.total - 1) < 0.4
+    assert abs(paid_for / found.total - 1) < 0.3
+
+
+def test_an_owner_whose_rows_all_count_for_nothing_is_paid_nothing():
+    """The others are paid as without that owner, to the cent."""
+    more = np.vstack([X, np.full((2, X.shape[1]), np.nan)])
+    labels, owners = np.append(Y, Y[:2]), np.append(OWNERS, [77, 77])
+    about = {"epsilon": 30, "delta": 1e-4, "seed": 0, "points_per_owner": 40}
+    whole = th.dp_tknn_shapley(more, labels, X_VAL, Y_VAL, owners=owners, **about)
+    paid = dict(th.private_payout(whole, pot=POT).cents)
+    assert paid.pop(77) == 0
+    assert paid == th.private_payout(released(epsilon=30.0), pot=POT).cents
 
 
 def test_the_chance_of_a_wrong_order_is_the_operators(release):

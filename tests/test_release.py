@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 import thresher as th
 from thresher.errors import BudgetError, InputError
 from thresher.privacy import Cells, Paper, Table
-from thresher.privacy import table_mechanism as table_module
+from thresher.privacy import table_design as table_module
 from thresher.privacy.paper_mechanism import PaperDesign
 
 

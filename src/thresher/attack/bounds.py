@@ -280,17 +280,28 @@ def _log_ratio(above: Any, below: Any) -> Any:
 
 
 def best_event(P: Floats, Q: Floats, bound: Bound) -> tuple[float, Callable[[Floats], Any]]:
-    """The event with the largest bound if these runs were all, and that bound."""
+    """The event with the largest bound if these runs were all, and that bound.
+
+    Scores that repeat are also put in order of their likelihood ratio. Half of the runs give the
+    order and the other half, counted twice, say how good it is: runs that did both would choose
+    scores that are frequent by chance.
+    """
     values, where = np.unique(np.concatenate([P, Q]), return_inverse=True)
-    p, q = (np.bincount(part, minlength=len(values)) for part in np.split(where, [len(P)]))
-    upward = np.arange(len(values))
-    tests: list[tuple[Any, Any]] = [(upward, np.less_equal), (upward[::-1], np.greater_equal)]
+    sides = np.split(where, [len(P)])
+    p, q = (np.bincount(side, minlength=len(values)) for side in sides)
+    p_half, q_half = (np.bincount(side[::2], minlength=len(values)) for side in sides)
+    upward, both = np.arange(len(values)), (p, q)
+    tests: list[tuple[Any, Any, Any]] = [
+        (upward, np.less_equal, both), (upward[::-1], np.greater_equal, both)
+    ]  # fmt: skip
     if len(values) * RARE <= len(where):
-        tests.append((np.argsort((q + 0.5) / (p + 0.5), kind="stable"), np.isin))
+        order = np.argsort((q_half + 0.5) / (p_half + 0.5), kind="stable")
+        tests.append((order, np.isin, (2 * (p - p_half), 2 * (q - q_half))))
     stops = np.unique(np.linspace(1, len(values), MOST_EVENTS).astype(int))
     found = []
-    for order, test in tests:
-        hits, others = np.cumsum(p[order])[stops - 1], np.cumsum(q[order])[stops - 1]
+    for order, test, counts in tests:
+        hits, others = (np.cumsum(each[order])[stops - 1] for each in counts)
+        hits, others = np.minimum(hits, len(P)), np.minimum(others, len(Q))
         bounds = bound(hits, len(P), others, len(Q))
         best = int(np.argmax(bounds))
         found.append((float(bounds[best]), test, values[order[: stops[best]]]))

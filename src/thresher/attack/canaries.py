@@ -35,7 +35,8 @@ from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.settings import Game, release_setting
-from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.privacy.table_design import TableDesign
+from thresher.privacy.table_mechanism import Table
 from thresher.regression import CLASSES
 
 Floats = NDArray[np.float64]

@@ -27,7 +27,8 @@ from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.release import SeededRelease
-from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.privacy.table_design import TableDesign
+from thresher.privacy.table_mechanism import Table
 from thresher.progress import Advance
 
 Integers = NDArray[np.int64]

@@ -31,7 +31,8 @@ from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, g
 from thresher.privacy.design import Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.settings import RINGS, class_setting
-from thresher.privacy.table_mechanism import Table, TableDesign
+from thresher.privacy.table_design import TableDesign
+from thresher.privacy.table_mechanism import Table
 from thresher.sides.ball import only_ball
 from thresher.sides.protocol import PublicSide
 

@@ -31,7 +31,7 @@ from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
 from thresher.privacy.prior import priceable, total_deviations
 from thresher.privacy.release import Release, SeededRelease, interval
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 from thresher.sides.ball import BallSide
 
 Floats = NDArray[np.float64]

@@ -44,7 +44,7 @@ CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
 KAPPAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 KAPPA_SPREAD = 1.5  # of the logarithm of kappa, before the release is seen
-TAUS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
+TAUS = (0.0, *(10.0**half for half in np.arange(0, 7.5, 0.5)))  # 100,000 points reach 10^5.5
 
 
 @dataclass(frozen=True)
