@@ -26,7 +26,7 @@ from thresher.federate import primitives
 from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_client import Link, play
 from thresher.federate.http_server import RoundServer
-from thresher.federate.outcome import Holding, outcome
+from thresher.federate.round_release import Holding, outcome
 from thresher.federate.silo_round import SiloRound
 from thresher.federate.terms import Terms, least_survivors
 from thresher.privacy.noise import Seeded

@@ -10,8 +10,8 @@ from test_audit import audit, broken
 from thresher.attack.area import Area, Scores, epsilon_from_area, mu_from_area
 from thresher.attack.audit import audit_mechanism
 from thresher.attack.bounds import ceiling, gaussian_ceiling
+from thresher.attack.noise_size import Shape, too_quiet
 from thresher.attack.replay import leaks, replay_bait
-from thresher.attack.spread import Shape, too_quiet
 from thresher.attack.trials import coins
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy.accountants import Budget

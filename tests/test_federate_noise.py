@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.federate.noise import LEAST_VARIANCE, check_total, noise_excess, share_sigma
+from thresher.federate.noise_shares import LEAST_VARIANCE, check_total, noise_excess, share_sigma
 from thresher.privacy import tabled_noise
 from thresher.privacy.tabled_noise import TabledSystem, exact_weights, wide_gaussian
 

@@ -13,7 +13,7 @@ import pytest
 import thresher as th
 from thresher.errors import BudgetError, InputError
 from thresher.federate import primitives
-from thresher.federate.outcome import Holding, exact_prices, exact_table, outcome
+from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
 from thresher.privacy.accountants import gaussian_epsilon, gaussian_mu
 from thresher.privacy.noise import Seeded
 

@@ -108,7 +108,7 @@ def test_a_late_upload_stays_masked():
 
 
 def _self_mask(play, i):
-    from thresher.federate.masks import self_mask
+    from thresher.federate.pair_masks import self_mask
 
     seed = _seeds(i)[2]
     salt = play.silos[i]._salt
@@ -116,7 +116,7 @@ def _self_mask(play, i):
 
 
 def _pair_masks(play, i):
-    from thresher.federate.masks import pair_masks
+    from thresher.federate.pair_masks import pair_masks
 
     others = [(j, play.silos[i]._keys[j][0]) for j in range(5) if j != i]
     return pair_masks(_seeds(i)[0], i, others, ENTRIES, salt=play.silos[i]._salt)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from thresher.federate import messages, primitives, shares
-from thresher.federate.masks import pair_mask, self_mask
+from thresher.federate import messages, primitives, secret_shares
 from thresher.federate.messages import Kind
+from thresher.federate.pair_masks import pair_mask, self_mask
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.silo_round import PARCEL_BYTES, SiloRound
 
@@ -83,7 +83,7 @@ def test_a_sealed_share_is_for_one_silo_of_one_round():
     sent = play.silos[0]._answers[Kind.ROSTER][1][messages.HEAD.size : -64]
     parcels = messages.pieces(sent, PARCEL_BYTES, 4)
     for other, parcel in enumerate(parcels, start=1):
-        assert len(b"".join(play.silos[other]._unseal(0, parcel))) == 2 * shares.SHARE_BYTES
+        assert len(b"".join(play.silos[other]._unseal(0, parcel))) == 2 * secret_shares.SHARE_BYTES
         for wrong in {1, 2, 3, 4} - {other}:
             with pytest.raises(ProtocolError, match="sealed share"):
                 play.silos[wrong]._unseal(0, parcel)
@@ -96,7 +96,7 @@ def test_a_sealed_share_is_for_one_silo_of_one_round():
 
 def test_the_field_has_prime_order():
     """Miller and Rabin: a composite number passes with a chance below 4^-58."""
-    n, odd, twos = shares.PRIME, shares.PRIME - 1, 0
+    n, odd, twos = secret_shares.PRIME, secret_shares.PRIME - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
     for base in range(2, 60):
@@ -109,25 +109,25 @@ def test_the_field_has_prime_order():
 def test_any_threshold_of_shares_gives_the_secret(secret, data):
     holders = data.draw(st.lists(st.integers(0, 999), min_size=1, max_size=8, unique=True))
     threshold = data.draw(st.integers(1, len(holders)))
-    parts = shares.split(secret, holders, threshold)
+    parts = secret_shares.split(secret, holders, threshold)
     some = data.draw(st.permutations(holders))[:threshold]
-    assert shares.join({holder: parts[holder] for holder in some}, threshold) == secret
+    assert secret_shares.join({holder: parts[holder] for holder in some}, threshold) == secret
 
 
 def test_fewer_shares_fit_every_secret_equally():
     """Given k - 1 shares there is, for each secret, exactly one k-th share: so they tell nothing."""
-    parts = shares.split(SECRETS[0], range(5), 3, tape("split"))
+    parts = secret_shares.split(SECRETS[0], range(5), 3, tape("split"))
     known = {holder: parts[holder] for holder in (1, 4)}
-    weights, found = shares.lagrange_weights([1, 2, 4]), set()
+    weights, found = secret_shares.lagrange_weights([1, 2, 4]), set()
     for secret in SECRETS[1:]:
-        rest = sum(weights[h] * shares.read_share(known[h]) for h in known)
-        third = (int.from_bytes(secret, "big") - rest) * pow(weights[2], -1, shares.PRIME)
-        third %= shares.PRIME
-        assert shares.join(known | {2: third.to_bytes(33, "big")}, 3) == secret
+        rest = sum(weights[h] * secret_shares.read_share(known[h]) for h in known)
+        third = (int.from_bytes(secret, "big") - rest) * pow(weights[2], -1, secret_shares.PRIME)
+        third %= secret_shares.PRIME
+        assert secret_shares.join(known | {2: third.to_bytes(33, "big")}, 3) == secret
         found.add(third)
     assert len(found) == len(SECRETS) - 1
     with pytest.raises(ProtocolError, match="2 shares are there, 3 are needed"):
-        shares.join(known, 3)
+        secret_shares.join(known, 3)
 
 
 def test_coefficients_are_fresh_and_as_many_as_the_threshold_asks_for():
@@ -137,23 +137,23 @@ def test_coefficients_are_fresh_and_as_many_as_the_threshold_asks_for():
         drawn.append(size)
         return primitives.system_entropy(size)
 
-    first, second = (shares.split(SECRETS[0], range(5), 4, entropy) for _ in range(2))
+    first, second = (secret_shares.split(SECRETS[0], range(5), 4, entropy) for _ in range(2))
     assert drawn == [48] * 6
     assert all(first[holder] != second[holder] for holder in first)
 
 
 @pytest.mark.parametrize(
-    "share", [shares.PRIME.to_bytes(33, "big"), b"\xff" * 33, bytes(32), bytes(34), b""]
+    "share", [secret_shares.PRIME.to_bytes(33, "big"), b"\xff" * 33, bytes(32), bytes(34), b""]
 )
 def test_only_one_encoding_of_a_share_is_read(share):
     with pytest.raises(ProtocolError, match="element of the field"):
-        shares.read_share(share)
+        secret_shares.read_share(share)
 
 
 def test_shares_of_no_secret_are_refused():
     large = (2**256 + 5).to_bytes(33, "big")  # an element of the field, but not 32 bytes
     with pytest.raises(ProtocolError, match="not parts of one secret"):
-        shares.join({0: large}, 1)
+        secret_shares.join({0: large}, 1)
 
 
 def chi_square(raw):

@@ -22,8 +22,8 @@ from thresher.attack.audit_result import (
     Audit,
 )
 from thresher.attack.canaries import guesses
+from thresher.attack.noise_size import Shape, too_quiet
 from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
-from thresher.attack.spread import Shape, too_quiet
 from thresher.attack.trials import Runs
 from thresher.privacy.accountants import Budget, gaussian_mu
 

@@ -11,9 +11,9 @@ import numpy as np
 from thresher.attack.bounds import epsilon_if_gaussian
 from thresher.attack.canaries import Bait, knn_trial
 from thresher.attack.evidence import Claim
+from thresher.attack.noise_size import Shape
 from thresher.attack.replay import replay_bait
 from thresher.attack.sampled_bound import Scheme
-from thresher.attack.spread import Shape
 from thresher.attack.trials import Trial
 from thresher.checks import check_choice, check_count, check_number
 from thresher.privacy.accountants import (

@@ -10,8 +10,8 @@ from thresher.checks import check_count, check_number
 from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_server import RoundServer
 from thresher.federate.keys import Key
-from thresher.federate.outcome import Holding, exact_prices, outcome
 from thresher.federate.primitives import ProtocolError
+from thresher.federate.round_release import Holding, exact_prices, outcome
 from thresher.federate.tasks import Task
 
 LINGER = 30.0  # seconds that silos have to fetch the result

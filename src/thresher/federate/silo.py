@@ -10,7 +10,7 @@ import numpy as np
 from thresher.errors import InputError
 from thresher.federate.http_client import Link, fetch_task, play
 from thresher.federate.keys import Key
-from thresher.federate.outcome import Holding, exact_prices, exact_table, outcome
+from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
 from thresher.federate.silo_round import SiloRound
 from thresher.federate.tasks import Task
 from thresher.privacy.dp_tknn import ledger_cost, release_record

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.federate import messages, primitives
-from thresher.federate.masks import pair_masks, self_mask, to_words
 from thresher.federate.messages import Kind, Message
+from thresher.federate.pair_masks import pair_masks, self_mask, to_words
 from thresher.federate.primitives import Entropy, ProtocolError, Stream, digest
 from thresher.federate.results import read_table
-from thresher.federate.shares import SHARE_BYTES, read_share, split
+from thresher.federate.secret_shares import SHARE_BYTES, read_share, split
 from thresher.federate.terms import Terms
 
 PARCEL_BYTES = 2 * SHARE_BYTES + primitives.SEAL_BYTES
