@@ -104,9 +104,9 @@ def test_others_see_the_same_bytes_whether_an_owner_has_rows_or_not(closed, tmp_
     assert differences(closed, tmp_path) == set()
 
 
-def leaky_reserve(monkeypatch):
+def leaky_total(monkeypatch):
     public = PrivatePayout.public
-    leaky = lambda self: public(self) | {"reserve": self.reserve}  # noqa: E731
+    leaky = lambda self: public(self) | {"paid owners": len(self.lines)}  # noqa: E731
     monkeypatch.setattr(PrivatePayout, "public", leaky)
 
 
@@ -129,7 +129,7 @@ def leaky_commitments(monkeypatch):
 @pytest.mark.parametrize(
     ("leak", "caller", "path"),
     [
-        (leaky_reserve, "buyer", "/api/tasks/{task}/payout"),
+        (leaky_total, "buyer", "/api/tasks/{task}/payout"),
         (leaky_lines, "owner", "/api/tasks/{task}/statement"),
         (leaky_commitments, "other_owner", "/api/tasks/{task}"),
     ],

@@ -180,11 +180,13 @@ def test_a_database_that_restarts_under_load_loses_nothing(tmp_path):
                     clients = [Client(f"http://127.0.0.1:{port}", token) for port in ports]
                     told = clients, task.id, rows, taken, stop
                     running.append(pool.submit(hand_in_often, *told))
-                wait_until(lambda: len(taken) >= 5)
-                control("restart")
-                before = len(taken)
-                wait_until(lambda: len(taken) >= before + 5)
-                stop.set()
+                try:
+                    wait_until(lambda: len(taken) >= 5)
+                    control("restart")
+                    before = len(taken)
+                    wait_until(lambda: len(taken) >= before + 5)
+                finally:
+                    stop.set()  # else the pool waits for them for ever
                 assert [each.result() for each in running] == [None, None]
             assert set(taken) <= kept(opened, task)
         finally:

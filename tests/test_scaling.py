@@ -265,12 +265,13 @@ def test_ids_are_seen_through_every_scaling(kind):
 
 
 def test_a_suggested_radius_beyond_right_angles_is_told():
-    auto = Settings("p.csv")
+    auto = Settings("p.csv", kernel="box")
     (hint,) = map(in_options, reach_hints(1.2, auto, reached=True))
     assert hint.startswith("radius 1.2 is suggested, beyond 1")
     assert "use --standardize, other features, or --method knn" in hint
-    scaled_so = Settings("p.csv", standardize=True)
+    scaled_so = Settings("p.csv", standardize=True, kernel="box")
     assert "use --metric euclidean" in in_options(*reach_hints(1.2, scaled_so, reached=True))
     assert not reach_hints(1.0, auto, reached=True)
+    assert not reach_hints(1.2, Settings("p.csv"), reached=True)  # few points weigh there
     assert not reach_hints(1.2, Settings("p.csv", radius=1.2), reached=True)
     assert not reach_hints(1.2, Settings("p.csv", metric="euclidean"), reached=True)

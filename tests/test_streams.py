@@ -139,7 +139,7 @@ def test_what_a_killed_run_read_from_a_stream_is_removed_by_the_next_one():
     [(("value", "-", "--validation", "-"), "- can be read only once"),
      (("value", "-"), "standard input is empty"),
      (("value", "-", "--validation", "v.csv", "--memory", "64GB", "-o", "o.csv"), "save it"),
-     (("value", "p.csv", "-o", "-.parquet"), "standard output takes .csv alone"),
+     (("value", "p.csv", "-o", "-.parquet"), "standard output takes only .csv"),
      (("value", "p.csv", "-o", "-", "--json"), "choose one"),
      (("clean", "p.parquet", "--drop", "rows:1", "-o", "-"), "tables of text")],
 )  # fmt: skip

@@ -159,7 +159,7 @@ BAD = {
     "missing targets in row 1": [1.0, None, 2.0, 5.0, 3.0],
     "infinite targets in row 2": [1.0, 2.0, float("inf"), 3.0, 4.0],
     "integers beyond 2**53": [1, 2, 3, 4, 2**53 + 2],
-    "no numbers, such as 'cat' in row 1": ["1", "cat", "2", "3", "4"],
+    "not numbers, such as 'cat' in row 1": ["1", "cat", "2", "3", "4"],
     "one distinct target": [2.0, 2.0, 2.0, 2.0, 2.0],
 }
 

@@ -86,7 +86,7 @@ def audit_mechanism(
     --------
     >>> audit = audit_mechanism("cells", epsilon=1, delta=0, runs=5000, canaries=0, seed=0)
     >>> audit.passed, round(audit.lower_bound, 2)
-    (True, 0.82)
+    (True, 0.83)
     """
     budget, known = Budget(epsilon, delta), check_adjacency(adjacency)
     runs = check_count("runs", runs, least=LEAST_RUNS)

@@ -204,7 +204,7 @@ def value_files(
     ...     wanted = Settings(str(Path(folder, "a.csv")), holdout=0.3, metric="euclidean")
     ...     valued = value_files(wanted)
     >>> valued.findings
-    Findings(70 points: 69 keep, 1 relabel)
+    Findings(70 points: 69 keep, 1 inspect)
     >>> int(valued.points.rows[valued.valuation.suspects(1)[0]])
     7
     """
