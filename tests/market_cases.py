@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -40,7 +42,13 @@ def start_cluster(folder):
     url = f"postgresql://market@/postgres?host={folder}"
 
     def tell(verb="stop"):
-        call(*control, "-o", options, "-m", "immediate", "-w", "-l", folder / "log", verb)
+        if verb == "restart":
+            tell("stop")
+            for _ in range(20):  # backends of before may hold its memory for a moment
+                with suppress(subprocess.CalledProcessError):
+                    return tell("start")
+                time.sleep(0.5)
+        return call(*control, "-o", options, "-m", "immediate", "-w", "-l", folder / "log", verb)
 
     return url, tell
 
