@@ -1,9 +1,17 @@
-"""Tables for the tests of runs in parts."""
+"""Tables and files for the tests of runs in parts."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+from thresher.passes import memory
+from thresher.tables import text
 
 
 def table_of(count, seed):
@@ -22,3 +30,18 @@ def table_of(count, seed):
 
 
 ALL = {"id": "name", "owner": "from", "fill": "zero", "categorical": ("kind",)}
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path, monkeypatch):
+    """points.csv, points/ in three Parquet files, val.csv; parts of 256 rows."""
+    monkeypatch.chdir(tmp_path)
+    points, validation = table_of(1500, 0), table_of(120, 1)
+    csv.write_csv(points, "points.csv")
+    csv.write_csv(validation, "val.csv")
+    pq.write_table(validation, "val.parquet")
+    Path("points").mkdir()
+    for number, (lo, hi) in enumerate([(0, 100), (100, 900), (900, 1500)]):
+        pq.write_table(points.slice(lo, hi - lo), f"points/{number}.parquet")
+    monkeypatch.setattr(memory, "LARGEST", 1)
+    monkeypatch.setattr(text, "BATCH", 9000)

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv
-from streamed_cases import ALL, table_of
+from streamed_cases import ALL, data, table_of  # noqa: F401
 from tabular import check_refused, put
 
 import thresher as th
@@ -21,26 +20,10 @@ from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
-from thresher.tables import text
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
-
-
-@pytest.fixture(autouse=True)
-def data(tmp_path, monkeypatch):
-    """points.csv, points/ in three Parquet files, val.csv; parts of 256 rows."""
-    monkeypatch.chdir(tmp_path)
-    points, validation = table_of(1500, 0), table_of(120, 1)
-    csv.write_csv(points, "points.csv")
-    csv.write_csv(validation, "val.csv")
-    pq.write_table(validation, "val.parquet")
-    Path("points").mkdir()
-    for number, (lo, hi) in enumerate([(0, 100), (100, 900), (900, 1500)]):
-        pq.write_table(points.slice(lo, hi - lo), f"points/{number}.parquet")
-    monkeypatch.setattr(memory, "LARGEST", 1)
-    monkeypatch.setattr(text, "BATCH", 9000)
 
 
 def same_table(one, other):

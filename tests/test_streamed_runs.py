@@ -17,35 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from peaks import WATCH
 from pyarrow import csv
-from streamed_cases import ALL, table_of
+from streamed_cases import ALL, data, table_of  # noqa: F401
 from tabular import check_refused, put, thresher
 
 import thresher as th
 from thresher.passes import checkpoint as resume
-from thresher.passes import memory
 from thresher.runs import ranks
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
-from thresher.tables import text
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
-
-
-@pytest.fixture(autouse=True)
-def data(tmp_path, monkeypatch):
-    """points.csv, points/ in three Parquet files, val.csv; parts of 256 rows."""
-    monkeypatch.chdir(tmp_path)
-    points, validation = table_of(1500, 0), table_of(120, 1)
-    csv.write_csv(points, "points.csv")
-    csv.write_csv(validation, "val.csv")
-    pq.write_table(validation, "val.parquet")
-    Path("points").mkdir()
-    for number, (lo, hi) in enumerate([(0, 100), (100, 900), (900, 1500)]):
-        pq.write_table(points.slice(lo, hi - lo), f"points/{number}.parquet")
-    monkeypatch.setattr(memory, "LARGEST", 1)
-    monkeypatch.setattr(text, "BATCH", 9000)
 
 
 def test_ids_that_are_not_distinct_are_told():

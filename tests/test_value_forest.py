@@ -143,8 +143,13 @@ def test_an_array_is_valued_by_a_radius_and_the_command_says_why():
     why = "an array is taken for embeddings, whose columns mean nothing one by one"
     assert f"method tknn: {why}" in done.stderr.splitlines()
     record = json.loads(Path("v.csv.record.json").read_text())
-    assert (record["chosen"]["method"], record["chosen"]["why"]) == ("tknn", why)
-    assert record["chosen"]["kernel"] == "gaussian"
+    weighed = (
+        "closer points count more, which finds wrong labels better; --kernel box counts all near "
+        "points alike"
+    )
+    assert record["chosen"] == {
+        "method": "tknn", "why": why, "kernel": "gaussian", "kernel_why": weighed,
+    }  # fmt: skip
     assert record["command"] == "thresher value points.npz"
     assert value_files(Settings("points.npz", method="forest", trees=4)).findings is not None
 
