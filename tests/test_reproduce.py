@@ -44,7 +44,7 @@ def quick(tmp_path_factory):
     """The folder of a quick run of everything, by the command."""
     folder = tmp_path_factory.mktemp("reproduction")
     command = [sys.executable, "-m", "thresher", "reproduce", "all", "--quick", "--no-fetch", "--out", str(folder)]  # fmt: skip
-    done = waits.run(command)
+    done = waits.run(command, limit=540)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{folder / 'index.html'}\n"
     return folder
