@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import waits
 from federation import (
     COORDINATOR_SECRET,
     SECRETS,
@@ -117,14 +118,15 @@ def test_fifty_silos_add_up_without_those_that_leave():
             found[number] = round_
 
     with serving(numbers) as (coordinator, server):
-        threads = [threading.Thread(target=silo, args=(i, server.url)) for i in range(n)]
+        threads = [
+            threading.Thread(target=silo, args=(i, server.url), daemon=True) for i in range(n)
+        ]
         for thread in threads:
             thread.start()
         with server.change:
             server.change.wait_for(lambda: coordinator.step == 2, 60)
         close_step_without(server, gone)
-        for thread in threads:
-            thread.join(60)
+        waits.join(*threads)
     left = [i for i in range(n) if i not in gone]
     np.testing.assert_array_equal(coordinator.result, tables[left].sum(axis=0))
     assert all((found[i].result == coordinator.result).all() for i in left)
@@ -160,6 +162,7 @@ def test_a_coordinator_killed_at_any_step_opens_nothing_and_another_one_can_try(
     ours, theirs = processes.Pipe()
     dying = processes.Process(target=run_coordinator, args=(theirs, *NUMBERS, step), daemon=True)
     dying.start()
+    assert ours.poll(60)
     silos = start(processes, ours.recv(), patience=0.3)
     dying.join(60)
     assert dying.exitcode == -9
