@@ -219,6 +219,13 @@ class ForestSide:
         more = {"member": who == "members", "label": label}
         return self._vote(OtherVote, table, semivalue, **more), table
 
+    def member_prices(self, table: NDArray[Any], semivalue: Semivalue) -> Floats:
+        """What each leaf pays to a member of each class, by class counts."""
+        vote = self._vote(ForestVote, table, semivalue)
+        trees = self._trees()
+        each = [vote.prices(table[:, tree].astype(np.int64), tree)[0] for tree in trees]
+        return np.concatenate(each, axis=1)
+
     def label_payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who
     ) -> tuple[Any, NDArray[Any]]:
