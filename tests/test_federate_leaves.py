@@ -13,6 +13,7 @@ from thresher.cli.federate import _write
 from thresher.errors import InputError
 from thresher.federate.round_release import Holding, outcome
 from thresher.privacy.accountants import discrete_sigma, gaussian_mu
+from thresher.runs.appraisal import appraise_files
 
 pytest.importorskip("cryptography")
 
@@ -144,6 +145,19 @@ def test_it_is_saved_shown_and_opened_again(task, tmp_path, capsys):
     _write(found, tmp_path / "prices.json", None, force=False)
     assert (tmp_path / "prices.json").exists()
     assert json.loads(capsys.readouterr().out)["trees"] == TREES
+
+
+def test_points_in_a_file_are_appraised_by_leaves(task, tmp_path):
+    found = released(task, np.arange(300))
+    found.price_list.save(tmp_path / "prices.json")
+    lines = [",".join(map(repr, [*row, label])) for row, label in zip(X.tolist(), Y.tolist())]
+    (tmp_path / "mine.csv").write_text("\n".join(["a,b,c,y", *lines]).replace("'", ""))
+    appraised = appraise_files(str(tmp_path / "mine.csv"), tmp_path / "prices.json")
+    np.testing.assert_array_equal(appraised.values, found.values)
+    assert appraised.record["trees"] == TREES
+    (tmp_path / "far.csv").write_text("a,b,c,y\n" + "9e6,9e6,9e6,yes\n" * 20)
+    with pytest.raises(InputError, match="another scale"):
+        appraise_files(str(tmp_path / "far.csv"), tmp_path / "prices.json")
 
 
 def test_another_forest_is_another_task(task):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import InputError
-from thresher.inputs import Points, Validation
-from thresher.metrics import Rows, squared_lengths
+from thresher.inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting
@@ -36,13 +35,9 @@ class LeafSetting(Setting):
         """The setting of a forest and a validation set, if both are fit for private points."""
         if side.features is None:
             raise InputError("forest needs X_val and y_val here: private points judge nobody")
-        columns = side.forest.columns
-        if columns is None or columns.texts:
+        if side.forest.columns is None or side.forest.columns.texts:
             raise InputError("forest must be grown from numbers here, it has columns of text")
-        array = side.features.astype(np.float64)
-        rows = Rows(array, squared_lengths(array))
-        validation = Validation(rows, side.codes, side.classes, "euclidean", columns.names)
-        return cls(validation, 0.0, **rest, leaves=side)
+        return cls(side.validation, 0.0, **rest, leaves=side)
 
     @property
     def side(self) -> ForestSide:  # type: ignore[override]
