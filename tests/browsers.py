@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import time
 
 import pytest
+import waits
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -54,9 +54,7 @@ def resize(browser, width, height):
 
 def downloaded(path):
     """The text of a file that a click saves, once it is there."""
-    deadline = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    waits.until(path.exists, f"{path.name} to be saved", limit=30)
     text = path.read_text(encoding="utf-8")
     path.unlink()
     return text

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+import waits
 from browsers import start
 from hypothesis import HealthCheck, settings
 
@@ -40,7 +40,7 @@ def run_command():
 
     def run(*arguments, cwd=None):
         command = [sys.executable, "-m", "thresher", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)  # noqa: S603
+        return waits.run(command, cwd=cwd)
 
     return run
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from runpy import run_path
 
 import pytest
+import waits
 
 from thresher import demo
 
@@ -65,9 +65,8 @@ def test_the_table_of_replaced_targets_is_the_one_that_was_measured():
 def test_suggestions_are_skipped_with_a_reason_where_data_sets_are_missing():
     before = (RESULTS / "suggestions.json").read_bytes()
     environment = {key: text for key, text in os.environ.items() if key != "THRESHER_DATA"}
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, str(ROOT / "benchmarks" / "suggestions.py")],
-        capture_output=True, text=True, check=False, env=environment,
+    done = waits.run(
+        [sys.executable, str(ROOT / "benchmarks" / "suggestions.py")], env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "was skipped" in done.stdout

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+import waits
 from parted import problem, write_parts
 from tabular import check_refused, put
 
@@ -63,9 +64,8 @@ def save_data(folder, data):
 
 def broken_run(folder, name, times, whole="whole"):
     """A run that is killed after, or while, it keeps its piece number `times` of a name."""
-    done = subprocess.run(  # noqa: S603
+    done = waits.run(
         [sys.executable, "-W", "ignore", "-c", BROKEN, str(folder), name, str(times), whole],
-        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     return folder / "run"
@@ -292,15 +292,12 @@ def test_a_run_that_is_killed_at_random_times_goes_on_to_the_same_bits(tmp_path)
     save_data(tmp_path, data)
     random, killed = np.random.default_rng(0), 0
     while not (tmp_path / "values.npy").exists():
-        child = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-W", "ignore", "-c", AGAIN, str(tmp_path)], stdout=subprocess.PIPE
-        )
-        assert child.stdout.readline() == b"ready\n"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(timeout=random.uniform(0, 0.3) if killed < 8 else 600)
-        killed += child.poll() is None
-        child.kill()
-        child.communicate()
+        command = [sys.executable, "-W", "ignore", "-c", AGAIN, str(tmp_path)]
+        with waits.started(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"ready\n"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=random.uniform(0, 0.3) if killed < 8 else waits.LIMIT)
+            killed += child.poll() is None
     assert killed
     values = np.load(tmp_path / "values.npy")
     assert values.tobytes() == th.tknn_shapley(*data).values.tobytes()
@@ -346,13 +343,11 @@ def test_checkpoints_that_are_none_are_refused(tmp_path, small_parts):
 def test_a_checkpoint_that_another_process_has_is_refused(tmp_path):
     code = "import sys; from thresher.passes.checkpoint import Checkpoint\n"
     code += "with Checkpoint(sys.argv[1], {}): print('open', flush=True); sys.stdin.read()"
-    child = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", code, str(tmp_path / "run")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert child.stdout.readline() == b"open\n"
-    check_refused(lambda: Checkpoint(tmp_path / "run", {}), "in use by another process")
-    child.communicate()
+    command = [sys.executable, "-c", code, str(tmp_path / "run")]
+    with waits.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"open\n"
+        check_refused(lambda: Checkpoint(tmp_path / "run", {}), "in use by another process")
+        child.communicate()
     with Checkpoint(tmp_path / "run", {}) as kept:
         kept.finish()
     assert not [*tmp_path.iterdir()]

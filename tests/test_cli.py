@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import waits
 from tabular import thresher
 
 import thresher as th
@@ -243,7 +243,7 @@ def test_a_disk_that_fills_up_after_the_charge_loses_no_budget(folder):
     th.Ledger.create(folder / "l.db", epsilon=1, delta=1e-6).close()
     words = ["release", "points.csv", *RELEASE, "--epsilon", "1", "--out-prices", "p.json"]
     command = [sys.executable, "-c", FULL, *words]
-    full = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S603
+    full = waits.run(command, cwd=folder)
     assert (full.returncode, full.stdout, full.stderr.count("\n")) == (1, "", 1)
     assert "No space left on device; the ledger keeps the answer: the same command" in full.stderr
     again = thresher(*words, cwd=folder)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import waits
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -299,9 +299,8 @@ def test_memory_beyond_a_table_on_disk_is_a_few_numbers_a_point(width, error, pe
     with (tmp_path / "X").open("wb") as file:
         for shift in range(n // 5000):
             (rows + shift).tofile(file)
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", MEMORY, tmp_path / "X", str(n), str(width), str(error)],
-        capture_output=True, text=True, check=True, env=os.environ | {"THRESHER_THREADS": "2"},
+    done = waits.run(
+        [sys.executable, "-c", MEMORY, tmp_path / "X", str(n), str(width), str(error)], check=True, env=os.environ | {"THRESHER_THREADS": "2"},
     )  # fmt: skip
     used = int(done.stdout)
     assert 8 * n < used <= per_point * n + (16 << 20)
@@ -314,7 +313,8 @@ def test_a_bar_shows_on_a_terminal_without_a_width():
         "from thresher.progress import progress_bar\n"
         "with progress_bar('counting', 10, show=True) as advance: advance(10)"
     )
-    subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)  # noqa: S603
+    waits.run([sys.executable, "-c", code], stderr=theirs, check=True)
+    os.set_blocking(ours, False)
     shown = os.read(ours, 10_000).decode()
     os.close(ours)
     os.close(theirs)

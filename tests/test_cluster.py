@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import waits
 from tabular import thresher
 
 import thresher as th
@@ -450,15 +451,14 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(client, tmp_path, phase):
     killed = []
 
     def kill():
-        while len(list(tmp_path.iterdir())) < 20:
-            time.sleep(0.01)
+        waits.until(lambda: len(list(tmp_path.iterdir())) >= 20, "20 partitions to be read")
         killed.append(next(tmp_path.iterdir()).name.split("-")[1])
         os.kill(int(killed[0]), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     found = (lazy if phase == "value" else th.tknn_shapley(slow, y, X_val, y_val)).compute()
-    killer.join()
+    waits.join(killer)
     assert killed
     assert found == wanted
     marks = [mark.name.split("-") for mark in tmp_path.iterdir()]

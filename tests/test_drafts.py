@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import waits
 
 import thresher as th
 from thresher import drafts
@@ -44,18 +46,15 @@ def in_a_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def writer():
     """A function that starts a process that writes a draft and hangs: the process, the draft."""
-    started = []
+    with contextlib.ExitStack() as stack:
 
-    def start(kind):
-        command = [sys.executable, "-c", WRITING, kind]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
-        started.append(process)
-        return process, Path(process.stdout.readline().strip())
+        def start(kind):
+            command = [sys.executable, "-c", WRITING, kind]
+            started = waits.started(command, stdout=subprocess.PIPE, text=True)
+            process = stack.enter_context(started)
+            return process, Path(process.stdout.readline().strip())
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+        yield start
 
 
 def hidden():
@@ -166,8 +165,9 @@ def test_two_processes_that_write_one_file_do_not_disturb_each_other():
         "import sys; from thresher.files import write_whole\n"
         "for _ in range(150): write_whole('out', lambda path: path.write_text(sys.argv[1] * 5000))"
     )
-    runs = [subprocess.Popen([sys.executable, "-c", code, letter]) for letter in "ab"]  # noqa: S603
-    assert [run.wait() for run in runs] == [0, 0]
+    one, two = (waits.started([sys.executable, "-c", code, letter]) for letter in "ab")
+    with one as one, two as two:
+        assert (one.wait(), two.wait()) == (0, 0)
     assert Path("out").read_text() in {"a" * 5000, "b" * 5000}
     assert hidden() == []
 
@@ -199,7 +199,7 @@ def test_the_next_run_with_memory_removes_the_folder_of_a_killed_one():
 
     def run(how):
         words = [sys.executable, "-c", RUN, how, *command]
-        return subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        return waits.run(words)
 
     assert run("die").returncode == -signal.SIGKILL
     assert len(hidden()) == 1

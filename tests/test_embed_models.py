@@ -6,13 +6,13 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import waits
 
 import thresher as th
 from thresher import embed
@@ -236,9 +236,9 @@ def run(*arguments, cwd):
     source = str(Path(th.__file__).parent.parent)
     paths = os.pathsep.join([str(cwd / "stub"), source])
     code = "from thresher.cli.embed import embed; import typer; typer.run(embed)"
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
-        cwd=cwd, check=False,
+    return waits.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
         env=os.environ | {"PYTHONPATH": paths, "TYPER_STANDARD_TRACEBACK": "1"},
     )  # fmt: skip
 
@@ -475,5 +475,5 @@ def test_the_command_embeds_images(resnet, folder, rng, capsys):
 
 def test_importing_the_command_loads_no_torch():
     code = "import sys, thresher.cli.embed, thresher.embed; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = waits.run([sys.executable, "-c", code], check=True)
     assert done.stdout.strip() == "False"

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import waits
 from typer.testing import CliRunner
 
 import thresher as th
@@ -60,13 +61,17 @@ def joining(place, name, url, *more):
     return invoke(*command, place / f"{name}.key", *more)
 
 
-def test_a_round_from_keys_to_values(folder):
+@pytest.fixture
+def coordinator(folder):
+    command = [sys.executable, "-m", "thresher", "federate", "coordinate", "--task", "task.json"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with waits.started(command, cwd=folder[0], **streams) as process:
+        yield process
+
+
+def test_a_round_from_keys_to_values(folder, coordinator):
     place, digest = folder
     ledger = th.Ledger.create(place / "north.db", epsilon=3, delta=1e-6)
-    command = [sys.executable, "-m", "thresher", "federate", "coordinate", "--task", "task.json"]
-    coordinator = subprocess.Popen(  # noqa: S603
-        command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
     url = None
     for line in coordinator.stderr:
         if found := re.search(r"listening at (\S+)", line):
@@ -85,14 +90,13 @@ def test_a_round_from_keys_to_values(folder):
     ]  # fmt: skip
     for silo in silos:  # the columns of files have names, those of arrays have none
         silo._points = (_frame(silo._points[0]), silo._points[1], None)
-    threads = [threading.Thread(target=silo.join, args=[url]) for silo in silos]
+    threads = [threading.Thread(target=silo.join, args=[url], daemon=True) for silo in silos]
     for thread in threads:
         thread.start()
     files = ["--out", place / "values.csv", "--out-prices", place / "mine.json"]
     done = joining(place, "north", url, "--digest", digest, "--ledger", place / "north.db", *files)
     assert done.exit_code == 0, done.output
-    for thread in threads:
-        thread.join(60)
+    waits.join(*threads)
     out, err = coordinator.communicate(timeout=60)
     assert coordinator.returncode == 0, err
     record = json.loads(out)

@@ -88,7 +88,7 @@ def close_step_without(server, dead):
         server.change.wait_for(
             lambda: coordinator.failure or coordinator.answered
             == [each for each in coordinator.expected if each not in dead],
-            60,
+            120,
         )  # fmt: skip
         coordinator.close()
         server.change.notify_all()
@@ -145,6 +145,7 @@ def test_a_coordinator_killed_at_any_step_opens_nothing_and_another_one_can_try(
     ours, theirs = processes.Pipe()
     dying = processes.Process(target=run_coordinator, args=(theirs, *NUMBERS, step), daemon=True)
     dying.start()
+    assert ours.poll(60)
     silos = start(processes, ours.recv(), patience=0.3)
     dying.join(60)
     assert dying.exitcode == -9

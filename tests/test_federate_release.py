@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+import waits
 
 import thresher as th
 from thresher.errors import BudgetError, InputError
@@ -65,7 +66,7 @@ def run(task, silos, leaving=()):
         calls = {name: lambda silo=silo: silo.join(c.url) for name, silo in silos.items()}
         calls["coordinator"] = c.run
         threads = {
-            name: threading.Thread(target=keep, args=pair) for name, pair in
+            name: threading.Thread(target=keep, args=pair, daemon=True) for name, pair in
             ((name, (name, call)) for name, call in calls.items())
         }  # fmt: skip
         for thread in threads.values():
@@ -78,8 +79,7 @@ def run(task, silos, leaving=()):
                 c._server.change.wait_for(lambda: len(c._round.answered) == rest, 60)
                 c._round.close()
                 c._server.change.notify_all()
-        for thread in threads.values():
-            thread.join(60)
+        waits.join(*threads.values())
     return found
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import waits
 from tabular import check_refused
 
 import thresher as th
@@ -38,7 +39,7 @@ def in_a_folder(tmp_path, monkeypatch):
 def run(*arguments, **options):
     command = [sys.executable, "-m", "thresher", *map(str, arguments)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.run(command, text=True, check=False, **options)  # noqa: S603
+    return waits.run(command, **options)
 
 
 def check_line(done, *words, code=1):
@@ -89,7 +90,7 @@ def test_no_flipped_bit_in_parquet_ends_the_process_or_hides_rows(part, options)
     table = pa.table({"u": np.arange(6.0), "y": labels})
     pq.write_table(table, "p.parquet", row_group_size=3, **options)
     command = [sys.executable, "-c", FLIPS, "p.parquet", part]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command)
     assert done.returncode == 0, done.stderr[-500:]
     refused, rows = done.stdout.split(maxsplit=1)
     assert int(refused) > 500
@@ -156,7 +157,7 @@ def test_no_flipped_bit_in_an_arrow_file_ends_the_process():
     with pa.OSFile("p.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     command = [sys.executable, "-c", ARROW_FLIPS, "p.arrow"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command)
     assert done.returncode == 0, done.stderr[-500:]
     assert int(done.stdout) > 100
 
@@ -233,7 +234,7 @@ def test_what_the_system_does_not_give_is_not_called_damaged():
     for folder in (Path.cwd(), *Path.cwd().parents[:3]):
         if folder.stat().st_uid == os.geteuid():
             folder.chmod(folder.stat().st_mode | 0o555)  # for others to pass; nothing is taken away
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run([sys.executable, "-c", code])
     Path("locked").chmod(0o755)
     lines = done.stdout.splitlines()
     assert lines[0] == lines[1] == "cannot read locked/p.csv: Permission denied", done.stderr
@@ -255,7 +256,7 @@ def test_a_file_that_does_not_fit_is_one_line_and_leaves_nothing():
     for out in ("o.csv", "o.csv.gz"):
         Path("q.csv").write_text("u,y\n" + "".join(f"{np.sqrt(i)},a\n" for i in range(1, 200)))
         words = [sys.executable, "-c", SMALL, "clean", "q.csv", "--drop", "rows:1", "--out", out]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        done = waits.run(words)
         check_line(done, f"cannot write {out}: File too large")
     Path("q.csv").unlink()
     assert sorted(Path.cwd().iterdir()) == before
@@ -282,7 +283,7 @@ def test_standard_output_that_is_full_is_one_line(monkeypatch):
 def test_standard_streams_may_be_closed():
     def shell(command):
         words = ["/bin/sh", "-c", command.replace("thresher", f"exec {sys.executable} -m thresher")]
-        return subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        return waits.run(words)
 
     asked = "thresher clean p.csv --drop rows:1 --force --out o.csv"
     done = shell(f"{asked} --json >&-")
@@ -339,9 +340,8 @@ def test_a_working_folder_that_was_removed_is_one_line(tmp_path):
                     ["ledger", "create", "l.db", "--epsilon", "1", "--delta", "1e-6"]):  # fmt: skip
         gone.mkdir()
         words = 'cd gone; rmdir ../gone; exec "$@"'
-        done = subprocess.run(  # noqa: S603
+        done = waits.run(
             ["/bin/sh", "-c", words, "sh", sys.executable, "-m", "thresher", *map(str, command)],
-            capture_output=True, text=True, check=False,
         )  # fmt: skip
         check_line(done, "the working folder was removed")
 
@@ -361,7 +361,7 @@ def test_a_table_that_does_not_fit_in_memory_is_one_line():
         file.truncate(file.tell() + (1 << 31))
     np.save("y.npy", np.zeros(1))
     words = [sys.executable, "-c", SHORT, "clean", "a.npy", "--label", "y.npy", "--drop", "rows:1", "--out", "o.npy"]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(words)
     check_line(done, "a.npy does not fit in memory, or is damaged")
 
 
@@ -373,7 +373,7 @@ def entry(code, **options):
     words = f"import sys, thresher.cli\ndef main():\n{code}\nthresher.cli.main = main\n"
     words += "from thresher.__main__ import main\nmain()"
     command = [sys.executable, "-c", words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # noqa: S603
+    return waits.run(command, **options)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -385,9 +385,8 @@ def test_an_interruption_while_importing_is_one_line(number, code):
     )
     words = [sys.executable, "-m", "thresher", "demo"]
     env = {**os.environ, "PYTHONPATH": str(Path.cwd() / "slow")}
-    with subprocess.Popen(  # noqa: S603
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    ) as process:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with waits.started(words, env=env, **streams) as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(number)
         _, said = process.communicate()
@@ -434,7 +433,7 @@ def test_who_ignores_interruptions_is_not_interrupted():
 
 def test_the_package_is_imported_in_no_time():
     code = "import sys, json, thresher; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = waits.run([sys.executable, "-c", code], check=True)
     assert not {"numpy", "numba", "pyarrow", "sklearn", "typing"} & set(json.loads(done.stdout))
     assert set(th.__all__) <= set(dir(th))
 

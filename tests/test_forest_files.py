@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+import waits
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -102,9 +102,8 @@ def test_a_price_list_is_used_without_scikit_learn(tmp_path):
         "import sys; sys.modules['sklearn'] = None; import thresher as th\n"
         "print(th.PriceList.load(sys.argv[1]).values([[1.0, 2.0, 0.5]], [1]).tolist())"
     )
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, str(tmp_path / "prices.json")],
-        capture_output=True, text=True, check=True,
+    done = waits.run(
+        [sys.executable, "-c", code, str(tmp_path / "prices.json")], check=True,
     )  # fmt: skip
     assert json.loads(done.stdout) == prices.values([[1.0, 2.0, 0.5]], [1]).tolist()
 

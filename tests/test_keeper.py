@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sqlite3
-import subprocess
 import sys
-import threading
 
 import pytest
+import waits
 
 import thresher as th
 from thresher.keeper import Keeper
@@ -67,10 +67,10 @@ def test_a_second_one_is_refused_until_the_first_is_closed(log, tmp_path):
     with keeper(tmp_path / "c.db", log=log) as kept:
         with pytest.raises(th.InputError, match=r"c\.db is in use by another process, or was"):
             keeper(tmp_path / "c.db", log=log)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        done = waits.run(command)
         assert "is in use by another process" in done.stderr
         put(kept, "a")
-    assert subprocess.run(command, check=False).returncode == 0  # noqa: S603
+    assert waits.run(command).returncode == 0
 
 
 def test_a_shared_file_is_open_to_all_and_each_waits_for_its_turn(tmp_path):
@@ -79,11 +79,7 @@ def test_a_shared_file_is_open_to_all_and_each_waits_for_its_turn(tmp_path):
             for i in range(20):
                 put(kept, f"{part} {i}")
 
-    threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    waits.together(*(functools.partial(work, part) for part in range(4)))
     with keeper(tmp_path / "c.db", shared=True) as kept:
         assert sorted(names(kept)) == sorted(f"{part} {i}" for part in range(4) for i in range(20))
 
@@ -211,7 +207,7 @@ os._exit(7)  # no time to close
 
 def test_a_forked_process_ends_without_harm(log, tmp_path):
     command = [sys.executable, "-c", FORKED, str(tmp_path / "c.db"), str(log)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command)
     assert done.returncode == 7, done.stderr
     with Keeper(
         tmp_path / "c.db", "CREATE TABLE cell (name TEXT)", kind="c", what="c", log=log

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import waits
 from ledgers import make
 
 from thresher.errors import BudgetError, InputError
@@ -85,11 +86,7 @@ def test_of_eight_who_create_at_once_one_succeeds(path):
 
 
 def run_threads(count, target):
-    threads = [threading.Thread(target=target) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    waits.together(*[target] * count)
 
 
 # --- many at once

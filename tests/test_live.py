@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
-import threading
 import warnings
 
 import numpy as np
 import pytest
+import waits
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -227,11 +228,7 @@ def test_threads_may_share_a_store(public, tmp_path):
                 live.remove(i)
 
     with create(tmp_path / "s", public) as live:
-        threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        waits.together(*(functools.partial(work, part) for part in range(4)))
         assert set(live.ids) == {i for i in range(400) if i % 7}
         live.verify()
     with th.LiveCounts.open(tmp_path / "s") as live:

@@ -8,11 +8,11 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import waits
 from stores import check_same, create, fill
 
 import thresher as th
@@ -66,9 +66,8 @@ def test_a_second_writer_is_refused(public, tmp_path):
     with create(tmp_path / "s", public) as live:
         with pytest.raises(th.InputError, match="is in use"):
             th.LiveCounts.open(tmp_path / "s")
-        done = subprocess.run(  # noqa: S603
+        done = waits.run(
             [sys.executable, "-c", code, str(tmp_path / "s")],
-            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 1
         assert "is in use by another process" in done.stderr
@@ -276,7 +275,7 @@ def test_a_snapshot_that_is_killed_loses_and_doubles_nothing(delay, rng, tmp_pat
     (folder / ".thresher-draft").write_bytes(b"half a file")  # of nobody, and left alone
     size = (folder / "live.db").stat().st_size
     command = [sys.executable, "-c", SNAPSHOT, str(folder), str(delay)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL  # noqa: S603
+    assert waits.run(command).returncode == -signal.SIGKILL
     with th.LiveCounts.open(folder) as live:
         assert live.ids == want
         live.verify()
@@ -318,7 +317,7 @@ def test_after_a_failed_write_only_opening_anew_goes_on(public, tmp_path):
     with create(tmp_path / "s", public) as live:
         points = fill(live)
     command = [sys.executable, "-W", "ignore", "-c", FULL, str(tmp_path / "s")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command)
     assert done.returncode == 0, done.stderr
     committed = [int(line) for line in done.stdout.split()]
     assert len(committed) > 5
@@ -387,11 +386,8 @@ os.write(free, b"!")
 
 @pytest.mark.parametrize("child", ["close", "exit", "stay"])
 def test_a_forked_process_changes_nothing(child, tmp_path):
-    done = subprocess.run(  # noqa: S603
+    done = waits.run(
         [sys.executable, "-W", "ignore", "-c", FORKED, tmp_path / "s", child],
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -498,9 +494,8 @@ if __name__ == "__main__":
 
 def test_killed_processes_leave_the_last_commit(tmp_path):
     (tmp_path / "updates.py").write_text(UPDATES)
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-W", "ignore", str(tmp_path / "updates.py"), str(tmp_path), "30"],
-        capture_output=True, text=True, check=True,
+    done = waits.run(
+        [sys.executable, "-W", "ignore", str(tmp_path / "updates.py"), str(tmp_path), "30"], check=True,
     )  # fmt: skip
     told = json.loads(done.stdout)
     names = {"__name__": "updates"}

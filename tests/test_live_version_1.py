@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import warnings
 import zipfile
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import waits
 
 import thresher as th
 from thresher.live import version_1
@@ -202,7 +202,7 @@ th.LiveCounts.open(sys.argv[1])
 def test_a_conversion_that_is_killed_anywhere_starts_again(place, after, old):
     store = old[0] / "float64"
     command = [sys.executable, "-c", KILLED, str(store), place, str(after)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command)
     assert done.returncode == -9, done.stderr
     assert opened(store) == (IDS[-1], False)
     assert [path.name for path in store.iterdir()] == ["live.db"]

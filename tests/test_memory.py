@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import waits
 from parted import problem, table_of
 from peaks import WATCH
 from tabular import check_refused
@@ -115,11 +115,8 @@ def test_a_budget_is_obeyed_by_data_larger_than_it(tmp_path, kind, rows, budget,
             pq.write_table(table, path / f"{lo:09}.parquet", row_group_size=50_000)
     out = tmp_path / "values.npy"
     arguments = [kind, path, tmp_path / "y.npy", budget * 10**6, neighbors, out]
-    done = subprocess.run(  # noqa: S603
+    done = waits.run(
         [sys.executable, "-c", CHILD, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     peak = json.loads(done.stdout)
@@ -185,11 +182,8 @@ print(status("VmHWM") - before)
 )
 def test_memory_does_not_grow_with_the_validation_set(way, features, most):
     """`most` bytes a point, and 30 MB for the block of validation points that a tree holds."""
-    done = subprocess.run(  # noqa: S603
+    done = waits.run(
         [sys.executable, "-c", GROWTH, way, str(features)],
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     bound = 50_000 * most + 24_000 * 64 + ((4 if way == "all" else 30) << 20)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -15,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import waits
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
@@ -25,12 +25,12 @@ def built(tmp_path_factory):
     """The sdist, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    subprocess.run([*command, "-t", "sdist"], cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+    waits.run([*command, "-t", "sdist"], cwd=ROOT, check=True)
     (sdist,) = folder.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     unpacked = folder / sdist.name.removesuffix(".tar.gz")
-    subprocess.run([*command, "-t", "wheel"], cwd=unpacked, check=True, capture_output=True)  # noqa: S603
+    waits.run([*command, "-t", "wheel"], cwd=unpacked, check=True)
     (wheel,) = folder.glob("*.whl")
     return sdist, wheel
 
@@ -74,9 +74,8 @@ def test_the_wheel_works_where_the_checkout_is_not(built, tmp_path):
     paths = [str(tmp_path / "installed"), sysconfig.get_paths()["purelib"]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     for arguments in (["-c", program], ["-m", "thresher", "value", "--help"]):
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True,
-            text=True, check=False,
+        done = waits.run(
+            [sys.executable, *arguments], cwd=tmp_path, env=environment,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         if arguments[0] == "-c":

@@ -7,13 +7,13 @@ import dataclasses
 import importlib
 import inspect
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from types import FunctionType
 
 import pytest
+import waits
 
 import thresher as th
 
@@ -153,9 +153,7 @@ def test_public_names_are_sorted_importable_and_complete():
 )  # fmt: skip
 def test_importing_loads_nothing_slow(module, slow):
     code = f"import sys, {module}; print([m for m in sys.argv[1:] if m in sys.modules])"
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, *slow.split()], capture_output=True, text=True, check=True
-    )
+    done = waits.run([sys.executable, "-c", code, *slow.split()], check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -8,16 +8,15 @@ import functools
 import os
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import waits
 from sklearn.metrics import roc_auc_score
 
 import thresher as th
@@ -45,7 +44,7 @@ def quick(tmp_path_factory):
     """The folder of a quick run of everything, by the command."""
     folder = tmp_path_factory.mktemp("reproduction")
     command = [sys.executable, "-m", "thresher", "reproduce", "all", "--quick", "--no-fetch", "--out", str(folder)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = waits.run(command, limit=540)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{folder / 'index.html'}\n"
     return folder
@@ -134,7 +133,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     def start():
         command = [sys.executable, "-m", "thresher", "reproduce", "k-ablation", "--no-fetch", "--sets", "2dplanes",
                    "--out", str(tmp_path)]  # fmt: skip
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        return waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept():
         if not (tmp_path / "cells.db").exists():
@@ -145,18 +144,15 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
             except sqlite3.OperationalError:
                 return {}
 
-    process = start()
-    while len(kept()) < 5:
+    with start() as process:
+        waits.until(lambda: len(kept()) >= 5 or process.poll() is not None, "5 cells")
         assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
     first = kept()
     assert not (tmp_path / "k-ablation.md").exists()
-    both = start(), start()  # and two at once go on together
-    for process in both:
-        _, words = process.communicate()
-        assert process.returncode == 0, words
+    with start() as one, start() as two:  # and two at once go on together
+        for process in (one, two):
+            _, words = process.communicate()
+            assert process.returncode == 0, words
     last = kept()
     runs = 1 if "THRESHER_DATA" in os.environ else 5
     assert len(last) == 2 * 15 * (runs + 5)

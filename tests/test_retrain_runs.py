@@ -11,13 +11,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
+import waits
 from games import eight_points
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -110,7 +110,7 @@ print(v.values.tolist())
 
 def start(path, method="data_shapley"):
     command = [sys.executable, "-c", SLOW, str(path), str(HERE), method]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    return waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def blocks(path):
@@ -136,18 +136,16 @@ def utilities(kept):
 )
 def test_a_broken_run_goes_on_where_it_was(tmp_path, method, stop):
     path = tmp_path / "run.db"
-    first = start(path, method)
-    patience = time.monotonic() + 60
-    while len(blocks(path)) < 3 and time.monotonic() < patience:
-        time.sleep(0.05)
-    first.send_signal(stop)
-    first.communicate(timeout=60)
+    with start(path, method) as first:
+        waits.until(lambda: len(blocks(path)) >= 3, "3 blocks")
+        first.send_signal(stop)
+        first.communicate()
     assert first.returncode != 0
     kept = blocks(path)
     assert len(kept) >= 3
     assert 3 <= utilities(kept) < 690
-    again, whole = start(path, method), start(tmp_path / "whole.db", method)
-    found, want = again.communicate(timeout=120)[0], whole.communicate(timeout=120)[0]
+    with start(path, method) as again, start(tmp_path / "whole.db", method) as whole:
+        found, want = again.communicate()[0], whole.communicate()[0]
     assert again.returncode == whole.returncode == 0
     assert found == want
     assert set(kept) <= set(blocks(path))  # nothing was computed twice
@@ -156,15 +154,11 @@ def test_a_broken_run_goes_on_where_it_was(tmp_path, method, stop):
 
 def test_two_runs_at_once_do_not_share_a_file(tmp_path, data):
     path = tmp_path / "run.db"
-    first = start(path)
-    patience = time.monotonic() + 60
-    while len(blocks(path)) < 1 and time.monotonic() < patience:
-        time.sleep(0.05)
-    second = start(path)
-    _, words = second.communicate(timeout=60)
+    with start(path):
+        waits.until(lambda: blocks(path), "a block")
+        with start(path) as second:
+            _, words = second.communicate()
     assert "is in use by another process" in words
-    first.kill()
-    first.communicate()
 
 
 def test_a_run_that_is_through_can_be_prolonged(tmp_path, data):
@@ -250,19 +244,10 @@ def test_slow_fits_are_kept_soon(tmp_path, data):
     path = tmp_path / "run.db"
     code = SLOW.replace("time.sleep(0.02)", "time.sleep(0.5)")
     command = [sys.executable, "-c", code, str(path), str(HERE), "data_shapley"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
-        patience = time.monotonic() + 60
-        while len(blocks(path)) < 2 and time.monotonic() < patience:
-            time.sleep(0.05)
-        begin, known, gaps = time.monotonic(), len(blocks(path)), []
-        while time.monotonic() < begin + 12:
-            time.sleep(0.05)
-            if len(blocks(path)) > known:
-                known = len(blocks(path))
-                gaps.append(time.monotonic() - begin - sum(gaps))
-        process.kill()
-    assert len(gaps) >= 1
-    assert max(gaps) < 11
+    with waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
+        waits.until(lambda: len(blocks(path)) >= 2, "2 blocks")
+        known = len(blocks(path))
+        waits.until(lambda: len(blocks(path)) > known, "the next block", limit=11)
 
 
 def test_failures_are_counted_alike_by_any_number_of_workers(monkeypatch, rng):
@@ -304,7 +289,7 @@ kept.do("UPDATE piece SET content = zeroblob(9)")
 kept.do("INSERT INTO piece VALUES ('9 9', 0, zeroblob(99999), zeroblob(16))")
 os.kill(os.getpid(), 9)
 """
-    done = subprocess.run([sys.executable, "-c", code, path], check=False)  # noqa: S603
+    done = waits.run([sys.executable, "-c", code, path])
     assert done.returncode == -signal.SIGKILL
     assert path.with_name("run.db-journal").exists()
     assert th.data_banzhaf(*data, evaluations=200, checkpoint=path) == want

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import waits
 from hypothesis import given
 from hypothesis import strategies as st
 from peaks import WATCH
@@ -164,9 +164,7 @@ main()
 
 def broken(name, times, sign, *arguments):
     command = [sys.executable, "-c", BREAKING, name, times, sign, "thresher", *arguments]
-    return subprocess.run(  # noqa: S603
-        list(map(str, command)), capture_output=True, text=True, check=False
-    )
+    return waits.run(list(map(str, command)))
 
 
 def test_a_broken_run_goes_on_to_the_same_bytes():
@@ -233,9 +231,7 @@ except SystemExit as stopped:
 
 def peak_of(*arguments):
     """The peak of a run of the command, in bytes."""
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, check=False
-    )
+    done = waits.run([sys.executable, "-c", PEAK, *arguments])
     *_, told = done.stderr.strip().splitlines()
     _, peak, code = told.split()
     assert code in {"None", "0"}, done.stderr

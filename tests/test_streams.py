@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 import tomllib
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import waits
 from tabular import check_refused, put
 
 import thresher as th
@@ -49,9 +49,7 @@ def tables(tmp_path, monkeypatch):
 def run(*arguments, stdin=None):
     given = Path(stdin).read_bytes() if stdin else None
     source = {"input": given} if stdin else {"stdin": subprocess.DEVNULL}
-    done = subprocess.run(  # noqa: S603
-        [*COMMAND, *map(str, arguments)], capture_output=True, check=False, **source
-    )
+    done = waits.run([*COMMAND, *map(str, arguments)], text=False, **source)
     assert not list(Path(os.environ["TMPDIR"]).iterdir())
     return done.returncode, done.stdout, done.stderr.decode()
 
@@ -69,10 +67,8 @@ def test_a_stream_is_valued_as_the_file_is():
 
 def test_a_named_pipe_is_read_once_and_the_record_has_the_name_that_was_typed():
     os.mkfifo("pipe")
-    with subprocess.Popen(["/bin/sh", "-c", "cat p.csv > pipe"]) as writer:
-        options = ("--validation", "v.csv", "-o", "o.csv")
-        code, _, said = run("value", "pipe", *options)
-        writer.kill()  # where nobody has read it
+    with waits.started(["/bin/sh", "-c", "cat p.csv > pipe"]):
+        code, _, said = run("value", "pipe", "--validation", "v.csv", "-o", "o.csv")
     assert code == 0, said
     record = json.loads(Path("o.csv.record.json").read_text())
     assert record["points"]["files"] == ["pipe"]
@@ -117,16 +113,11 @@ def test_a_stream_is_released():
 
 def test_what_a_killed_run_read_from_a_stream_is_removed_by_the_next_one():
     reader, writer = os.pipe()
-    killed = subprocess.Popen(  # noqa: S603
-        [*COMMAND, "value", "-", "--validation", "v.csv"], stdin=reader, stderr=subprocess.DEVNULL
-    )
-    os.close(reader)
-    os.write(writer, Path("p.csv").read_bytes())
-    folder, ends = Path(os.environ["TMPDIR"]), time.monotonic() + 60
-    while not list(folder.rglob("stream*")) and time.monotonic() < ends:
-        time.sleep(0.02)
-    killed.kill()
-    killed.wait()
+    command, folder = [*COMMAND, "value", "-", "--validation", "v.csv"], Path(os.environ["TMPDIR"])
+    with waits.started(command, stdin=reader, stderr=subprocess.DEVNULL):
+        os.close(reader)
+        os.write(writer, Path("p.csv").read_bytes())
+        waits.until(lambda: list(folder.rglob("stream*")), "a copy of the stream")
     os.close(writer)
     assert list(folder.rglob("stream*"))
     assert (
@@ -151,9 +142,8 @@ def test_what_streams_cannot_do_is_refused(arguments, words):
 
 
 def test_standard_input_that_is_closed_is_refused():
-    done = subprocess.run(  # noqa: S603
-        ["/bin/sh", "-c", '"$@" <&-', "sh", *COMMAND, "value", "-"], capture_output=True,
-        text=True, check=False,
+    done = waits.run(
+        ["/bin/sh", "-c", '"$@" <&-', "sh", *COMMAND, "value", "-"],
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (
         1,
@@ -220,12 +210,13 @@ def test_a_terminal_is_shown_how_far_the_report_is():
     options = ("--validation", "v.csv", "-o", "o.csv", "--report", "r.html")
     always = {**os.environ, "TQDM_MININTERVAL": "0"}
     command = [*COMMAND, "value", "p.csv", *options]
-    with subprocess.Popen(command, stderr=slave, env=always) as done:  # noqa: S603
+    with waits.started(command, stderr=slave, env=always) as done:
         os.close(slave)
         shown = b""
         with contextlib.suppress(OSError):  # so Linux says that there is no more
             while some := os.read(master, 1 << 16):
                 shown += some
+        done.wait()
     os.close(master)
     assert done.returncode == 0, shown.decode()
     seen = {float(done) for done in re.findall(r"([\d.]+)/276\b", shown.decode())}

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import waits
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_info
 
@@ -94,11 +95,7 @@ def values(seed):
 def test_many_callers_at_once_get_the_same_bits():
     want = values(1)
     found = []
-    callers = [threading.Thread(target=lambda: found.append(values(1))) for _ in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    waits.together(*[lambda: found.append(values(1))] * 4)
     assert found == [want] * 4
 
 
@@ -126,7 +123,7 @@ def test_a_child_forked_while_a_thread_is_inside_is_not_limited():
             assert pool.apply_async(values, (2,)).get(timeout=60)
     finally:
         done.set()
-        holder.join()
+        waits.join(holder)
     assert blas_threads() == before
 
 

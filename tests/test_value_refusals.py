@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import waits
 from pages import Page
 from pyarrow import csv
 from tabular import check_refused, put, thresher
@@ -182,7 +183,7 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(data):
     command = [sys.executable, "-m", "thresher", "value", "big.npz", "--radius", "0.9",
                "--holdout", "0.4", "--out", "v.parquet"]  # fmt: skip
     before = sorted(Path.cwd().iterdir())
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:  # noqa: S603
+    with waits.started(command, stderr=subprocess.PIPE, text=True) as run:
         time.sleep(3.0)
         run.send_signal(signal.SIGINT)
         _, words = run.communicate()
@@ -277,7 +278,7 @@ def test_help_shows_the_way_and_shells_complete(monkeypatch):
     for words, wanted in (("value --meth", "--method"), ("value --method t", "tknn")):
         monkeypatch.setenv("_THRESHER_COMPLETE", "complete_zsh")
         monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"thresher {words}")
-        done = subprocess.run([command], capture_output=True, text=True, check=True)  # noqa: S603
+        done = waits.run([command], check=True)
         assert wanted in done.stdout
 
 
@@ -295,7 +296,7 @@ def test_the_documents_show_what_the_command_does():
     for step in (step.removeprefix("$ ") for block in steps for step in block):
         command, *wanted = step.splitlines()
         words = command.split()
-        run = subprocess.run(words, capture_output=True, text=True, check=True, env=PATH)  # noqa: S603
+        run = waits.run(words, check=True, env=PATH)
         assert wanted == (run.stdout + run.stderr).splitlines(), command
     page = Page(Path("report.html").read_text())
     prose = " ".join(text.split())
