@@ -18,7 +18,7 @@ one small neighborhood.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,7 +28,9 @@ from numpy.typing import NDArray
 from thresher.inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import near_pairs
+from thresher.privacy.clipped_units import ClippedOwners, ClippedPoints
 from thresher.privacy.entry_weights import Clipping, EntryWeights
+from thresher.privacy.posterior import Posterior
 from thresher.threads import cut, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -36,15 +38,10 @@ Floats = NDArray[np.float64]
 SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
 LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
 FLOOR = 2.0  # standard deviations
-DOUBT = 1.3  # how far to trust what is left of a count after clipping
-UNLIKELY = 5.0  # in logarithm of likelihood below the best
 LEAST_ROWS = 8  # with fewer public rows there is no prior
 PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
 CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
-KAPPAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-KAPPA_SPREAD = 1.5  # of the logarithm of kappa, before the release is seen
-TAUS = (0.0, *(10.0**half for half in np.arange(0, 7.5, 0.5)))  # 100,000 points reach 10^5.5
 
 
 @dataclass(frozen=True)
@@ -103,9 +100,26 @@ class Public:
 
     def grouped(self, size: int) -> Floats:
         """The vectors of made-up owners of so many rows each, drawn at random."""
-        random, rows = np.random.default_rng(0), len(self.near)
-        picked = (random.integers(0, rows, size) for _ in range(min(rows, MOST_ROWS)))
-        return self.total(np.array([np.bincount(p, minlength=rows) for p in picked], np.float64))
+        if size not in self._groups:
+            rows = len(self.near)
+            self._groups[size] = self.owners(size, np.ones(rows), np.random.default_rng(0))
+        return self._groups[size]
+
+    def owners(self, size: int, chance: Floats, random: np.random.Generator) -> Floats:
+        """The vectors of other made-up owners, whose rows are drawn with these chances.
+
+        No row is drawn twice where there are enough: a row is longer with itself than with another.
+        Rows leave themselves out, hence the factor.
+        """
+        rows, part = len(chance), chance / chance.sum()
+        twice = 2 * size > rows
+        picked = (random.choice(rows, size, replace=twice, p=part) for _ in range(MOST_ROWS))
+        each = np.array([np.bincount(p, minlength=rows) for p in picked], np.float64)
+        return self.total(each) * (rows / (rows - 1))
+
+    @cached_property
+    def _groups(self) -> dict[int, Floats]:
+        return {}
 
     def worth(self, prices: Floats) -> Floats:
         """What each row would be worth at prices of members; more lists may be axes before them."""
@@ -146,142 +160,27 @@ class Prior:
     def __init__(self, public: Public, clipping: Clipping, size: int = 1) -> None:
         rows = len(public.near)
         raw = public.total(np.ones(rows)) / (rows - 1)
+        some = slice(None, None, -(-rows // MOST_ROWS))
+        vectors = public.vectors(some)
+        units: ClippedPoints | ClippedOwners
         if size == 1:
-            some = slice(None, None, -(-rows // MOST_ROWS))
-            vectors = public.vectors(some)
-            weights = public.weights(public.lengths(clipping.entries), clipping)
-            kept = public.kept(public.total(weights), (rows - 1) * raw)
-            shifts = [public.shifts(part) for part in (np.ones(rows), weights)]
-            weights = weights[some]
+            units = ClippedPoints(public, clipping, raw, some)
         else:
-            vectors = public.grouped(size)
-            weights = public.weights(clipping.entries.lengths(vectors), clipping)
-            kept = public.kept(weights @ vectors, vectors.sum(axis=0))
-            shift = size * public.shifts(np.ones(rows))
-            shifts = [shift, shift * kept]
-        self._kept, self._vectors, self._weights = kept, vectors, weights
+            units = ClippedOwners(public, clipping, raw, some, size)
+        self.units = units
         self.rows = rows / size
         self.mean = size * public.shrunk(raw)  # of one unit's vector
-        self.clipped_mean = self.mean * kept
-        center, root = size * raw, math.sqrt(len(vectors) - 1)
-        wide = math.sqrt(self.rows)
-        self.spread = np.concatenate([(vectors - center) / root, wide * shifts[0]])  # squared: K
-        clipped = (vectors * weights[:, None] - center * kept) / root
-        self.clipped_spread = np.concatenate([clipped, wide * shifts[1]])
-
-    def kept_draws(self, count: int, random: np.random.Generator) -> Floats:
-        """By how much the share that clipping leaves of each count may be misjudged: factors.
-
-        Public rows are weighed at random (a bootstrap), so that counts that rest on the same rows
-        err together. The prior knows more than one share for each count, hence the exponent: it was
-        chosen so that errors told on made-up sets are the true ones.
-        """
-        if (self._kept == 1).all():
-            return np.ones((count, len(self._kept)))
-        vectors, weights = self._vectors, self._weights
-        shape = self.rows / len(vectors)  # so few rows stand for all of them
-        chance = random.standard_gamma(shape, (count, len(vectors))) / shape
-        drawn = ((chance * weights) @ vectors + self._kept) / (chance @ vectors + 1)
-        return np.asarray(np.clip(self._kept / np.maximum(drawn, 1e-9), 1 / 3, 3.0) ** DOUBT)
+        self.clipped_mean = self.mean * units.kept
+        root, wide = math.sqrt((len(vectors) - 1) / size), math.sqrt(self.rows)
+        shifts = size * public.shifts(np.ones(rows))
+        self.spread = np.concatenate([(vectors - raw) / root, wide * shifts])  # squared: K
+        clipped = units.deviations(vectors) / root
+        self.clipped_spread = np.concatenate([clipped, wide * units.shifts(shifts)])
 
     def posterior(self, release: Floats, sigma: Floats) -> Posterior:
         """The counts behind a release with noise of these standard deviations."""
         with one_blas_thread():  # small products: several threads would only wait for each other
             return Posterior(self, release, sigma)
-
-
-@dataclass(frozen=True)
-class Fits:
-    """Guesses at n, kappa and tau, and how likely each is beside the others."""
-
-    weight: Floats  # or its logarithm, up to a constant
-    n: Floats
-    n_deviation: Floats
-    common: Floats  # kappa n (1 + n / R)
-    tau: Floats
-
-    def some(self, which: NDArray[Any]) -> Fits:
-        """Some of them, or some more often than once."""
-        return Fits(*(getattr(self, field.name)[which] for field in fields(self)))
-
-    def likely(self) -> Fits:
-        """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
-        found = self.some(np.flatnonzero(self.weight > self.weight.max() - UNLIKELY))
-        weight = np.exp(found.weight - found.weight.max())
-        return replace(found, weight=weight / weight.sum())
-
-
-class Posterior:
-    """The law of the counts given a release: a mean, and tables drawn from it.
-
-    It is a mixture over guesses at kappa and tau, weighted by their likelihood; n given those is a
-    regression with an error of its own.
-    """
-
-    def __init__(self, prior: Prior, release: Floats, sigma: Floats) -> None:
-        self._prior = prior
-        self._sigma = math.sqrt(float((sigma**2).mean()))
-        self._own = sigma / self._sigma  # what a count does on its own grows as its noise does
-        self._A = prior.clipped_spread / sigma  # whitened: noise has variance 1
-        lam, U = np.linalg.eigh(self._A @ self._A.T)
-        used = lam > 1e-12 * max(lam[-1], 1e-300)
-        self._lam = lam[used]
-        self._axes = (U[:, used].T @ self._A) / np.sqrt(self._lam)[:, None]
-        self._seen, self._usual = release / sigma, prior.clipped_mean / sigma
-        self._fits = self._fit()
-        fits = self._fits
-        usual = fits.n[:, None] * self._usual
-        self._means = fits.n[:, None] * prior.mean + self._deviations(fits, self._seen - usual)
-        self.mean: Floats = fits.weight @ self._means
-
-    def _fit(self) -> Fits:
-        """The likely guesses."""
-        y, m = self._seen, self._usual
-        z, mz = self._axes @ y, self._axes @ m
-        y2, m2, ym = y @ y - z @ z, m @ m - mz @ mz, y @ m - z @ mz
-        kappa, tau = (grid.ravel() for grid in np.meshgrid(KAPPAS, TAUS, indexing="ij"))
-        usual = -0.5 * (np.log(kappa) / KAPPA_SPREAD) ** 2  # 1 is what chance alone gives
-        outside = tau / self._sigma**2 + 1.0
-        n = max(1.0, float(y @ m) / max(float(m @ m), 1e-300))
-        for _ in range(2):  # the covariance depends on n, so n is found twice
-            common = kappa * n * (1 + n / self._prior.rows)
-            inside = common[:, None] * self._lam + outside[:, None]
-            bottom = np.maximum((mz * mz / inside).sum(axis=1) + m2 / outside, 1e-300)
-            best = np.maximum(1.0, ((mz * z / inside).sum(axis=1) + ym / outside) / bottom)
-            squares = ((z - best[:, None] * mz) ** 2 / inside).sum(axis=1)
-            squares += np.maximum(y2 - 2 * best * ym + best**2 * m2, 0.0) / outside
-            logs = np.log(inside).sum(axis=1) + (len(y) - len(z)) * np.log(outside)
-            score = -0.5 * (logs + squares + np.log(bottom)) + usual
-            n = float(best[score.argmax()])
-        return Fits(score, best, 1 / np.sqrt(bottom), common, tau).likely()
-
-    def _deviations(self, fits: Fits, seen: Floats) -> Floats:
-        """The expected deviations of the counts from n m, given the whitened ones of releases."""
-        outside = fits.tau[:, None] / self._sigma**2 + 1.0
-        z = seen @ self._axes.T
-        inside = (z / (fits.common[:, None] * self._lam + outside)) @ self._axes
-        solved = inside + (seen - z @ self._axes) / outside
-        shared = (inside @ self._A.T) @ self._prior.spread
-        alone = fits.tau[:, None] / self._sigma * solved
-        return fits.common[:, None] * shared + alone * self._own
-
-    def draws(self, count: int, random: np.random.Generator) -> Floats:
-        """Tables drawn from the posterior, one a row.
-
-        A table and a release are drawn from the prior; how far the one is missed by the other is
-        added to the mean.
-        """
-        which = random.choice(len(self._fits.weight), count, p=self._fits.weight)
-        fits, (rows, cells) = self._fits.some(which), self._prior.spread.shape
-        common = np.sqrt(fits.common)[:, None] * random.standard_normal((count, rows))
-        own = np.sqrt(fits.tau)[:, None] * random.standard_normal((count, cells))
-        more = (np.minimum(fits.n_deviation, fits.n) * random.standard_normal(count))[:, None]
-        with one_blas_thread():
-            table = common @ self._prior.spread + own * self._own + more * self._prior.mean
-            seen = common @ self._A + own / self._sigma + more * self._usual
-            seen += random.standard_normal(seen.shape)
-            drawn = self._means[which] + table - self._deviations(fits, seen)
-            return np.asarray(drawn * self._prior.kept_draws(count, random))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
