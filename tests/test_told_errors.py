@@ -5,7 +5,7 @@ import numpy as np
 import thresher as th
 from thresher.privacy.clipped_units import ClippedPoints
 from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 
 OWNED = 10
 

@@ -8,15 +8,12 @@ give other shares: that is drawn here, and so it is told.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.privacy.entry_weights import Clipping
-
-if TYPE_CHECKING:
-    from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.price_list import PriceList
 from thresher.privacy.design import Floats, Setting
 from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.prior import MOST_ROWS, Public
+from thresher.privacy.public_rows import MOST_ROWS, Public
 
 Integers = NDArray[np.int64]
 
