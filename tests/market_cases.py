@@ -33,24 +33,32 @@ def start_cluster(folder):
 
     def call(*told):
         command = [*as_user, *map(str, told)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")  # noqa: S603
+        subprocess.run(  # noqa: S603
+            command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
+            timeout=90,
+        )  # fmt: skip
 
     call(programs / "initdb", "-D", data, "-A", "trust", "-U", "market", "--no-sync")
     options = f"-c listen_addresses= -c unix_socket_directories={folder}"
-    control = programs / "pg_ctl", "-D", data
-    call(*control, "-o", options, "-w", "-l", folder / "log", "start")
-    url = f"postgresql://market@/postgres?host={folder}"
+    control = programs / "pg_ctl", "-D", data, "-w", "-t", 60
 
-    def tell(verb="stop"):
-        if verb == "restart":
-            tell("stop")
-            for _ in range(20):  # backends of before may hold its memory for a moment
-                with suppress(subprocess.CalledProcessError):
-                    return tell("start")
-                time.sleep(0.5)
-        return call(*control, "-o", options, "-m", "immediate", "-w", "-l", folder / "log", verb)
+    def stop():
+        call(*control, "-m", "immediate", "stop")
 
-    return url, tell
+    def start():
+        for _ in range(20):  # backends of before may hold its memory for a moment
+            with suppress(subprocess.CalledProcessError):
+                return call(*control, "-o", options, "-l", folder / "log", "start")
+            time.sleep(0.5)
+        raise TimeoutError(f"PostgreSQL does not start: {(folder / 'log').read_text()[-2000:]}")
+
+    try:
+        start()
+    except BaseException:
+        with suppress(subprocess.SubprocessError):
+            stop()
+        raise
+    return f"postgresql://market@/postgres?host={folder}", start, stop
 
 
 def made_up(rows, seed, width=3):
@@ -98,9 +106,11 @@ def cluster():
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     with tempfile.TemporaryDirectory() as folder:  # which its own user has to reach
         Path(folder).chmod(0o755)
-        url, stop = start_cluster(Path(folder))
-        yield url
-        stop()
+        url, _, stop = start_cluster(Path(folder))
+        try:
+            yield url
+        finally:
+            stop()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

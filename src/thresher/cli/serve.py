@@ -12,6 +12,7 @@ from thresher.cli.options import given
 from thresher.cli.words import say
 from thresher.errors import InputError, option, require
 
+SHUTDOWN = 10  # seconds for requests that are under way when a server stops
 Data = Annotated[Path, given("The market's folder: ledger, and database if none is named.")]
 Url = Annotated[str | None, given("The database: postgresql://user@host/name; without it SQLite.")]
 
@@ -54,6 +55,7 @@ def serve(
     uvicorn.run(
         "thresher.market.served:app", factory=True, host=host, port=port, workers=workers,
         log_level="warning", server_header=False, timeout_keep_alive=5,
+        timeout_graceful_shutdown=SHUTDOWN,
     )  # fmt: skip
 
 
@@ -70,7 +72,9 @@ def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
 
     market = Market.open(data)
     token = market.first_operator() or ""
-    config = uvicorn.Config(create_app(market), port=port, log_level="warning")
+    config = uvicorn.Config(
+        create_app(market), port=port, log_level="warning", timeout_graceful_shutdown=SHUTDOWN
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -82,7 +86,7 @@ def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
         yield f"http://127.0.0.1:{port}", token
     finally:
         server.should_exit = True
-        thread.join()
+        thread.join(2 * SHUTDOWN)
         market.close()
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
+    from thresher.federate.public_forest import public_forest
     from thresher.federate.silo import Silo
     from thresher.federate.tasks import Task
 
@@ -27,6 +28,7 @@ _LATER = {
     "Silo": "silo",
     "Task": "tasks",
     "check_plausibility": "plausibility",
+    "public_forest": "public_forest",
 }
 __all__ = [
     "Coordinator",
@@ -36,6 +38,7 @@ __all__ = [
     "Silo",
     "Task",
     "check_plausibility",
+    "public_forest",
 ]
 
 

@@ -58,9 +58,11 @@ def reader_of(request: Request, market: InMarket) -> Member | None:
         return None
     try:
         with market.database.reading() as session:
-            return members.authenticate(session, token)
+            request.state.member = members.authenticate(session, token)
     except Refusal:
         return None
+    member: Member = request.state.member
+    return member
 
 
 Reader = Annotated[Member | None, Depends(reader_of)]
