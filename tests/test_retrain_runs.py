@@ -81,7 +81,7 @@ def test_dask_workers(data, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="dask is installed by the test group")
     alone = th.data_banzhaf(*data, evaluations=200, workers=1)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
         assert th.data_banzhaf(*data, evaluations=200) == alone
