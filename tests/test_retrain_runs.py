@@ -103,13 +103,13 @@ X, y, V, y_val = eight_points()
 X, y = np.tile(X, (3, 1)) + np.arange(24)[:, None] / 50, np.tile(y, 3)
 print("ready", flush=True)
 method = getattr(th, sys.argv[3])
-v = method(X, y, V, y_val, model=Slow(least=1), evaluations=230, workers=1, checkpoint=sys.argv[1])
+v = method(X, y, V, y_val, model=Slow(least=1), evaluations=int(sys.argv[4]), workers=1, checkpoint=sys.argv[1])
 print(v.values.tolist())
 """
 
 
-def start(path, method="data_shapley"):
-    command = [sys.executable, "-c", SLOW, str(path), str(HERE), method]
+def start(path, method="data_shapley", evaluations=230):
+    command = [sys.executable, "-c", SLOW, str(path), str(HERE), method, str(evaluations)]
     return waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -154,9 +154,9 @@ def test_a_broken_run_goes_on_where_it_was(tmp_path, method, stop):
 
 def test_two_runs_at_once_do_not_share_a_file(tmp_path, data):
     path = tmp_path / "run.db"
-    with start(path):
+    with start(path, evaluations=23_000):
         waits.until(lambda: blocks(path), "a block")
-        with start(path) as second:
+        with start(path, evaluations=23_000) as second:
             _, words = second.communicate()
     assert "is in use by another process" in words
 
@@ -243,7 +243,7 @@ def test_slow_fits_are_kept_soon(tmp_path, data):
     """Fits of half a second: nothing is lost for long, though the first coalitions cost nothing."""
     path = tmp_path / "run.db"
     code = SLOW.replace("time.sleep(0.02)", "time.sleep(0.5)")
-    command = [sys.executable, "-c", code, str(path), str(HERE), "data_shapley"]
+    command = [sys.executable, "-c", code, str(path), str(HERE), "data_shapley", "690"]
     with waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
         waits.until(lambda: len(blocks(path)) >= 2, "2 blocks")
         known = len(blocks(path))
