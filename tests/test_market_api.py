@@ -111,3 +111,19 @@ def test_a_caller_that_asks_too_often_has_to_wait(market):  # noqa: F811
     with TestClient(app) as client:
         codes = [client.get("/api/key").status_code for _ in range(5)]
     assert codes == [200, 200, 200, 429, 429]
+
+
+def test_made_up_tokens_do_not_let_a_caller_ask_more_often(market):  # noqa: F811
+    token = market.first_operator()
+    app = create_app(market, limits=Limits(rate=0.001, burst=3), working=False)
+
+    def ask(path, token, cookie=""):
+        headers = {"Authorization": f"Bearer {token}", "Cookie": cookie}
+        return client.get(path, headers=headers).status_code
+
+    with TestClient(app) as client:
+        assert [ask("/api/key", f"made up {number}") for number in range(2)] == [200, 200]
+        assert ask("/api/me", token) == 200, "the last that the address may ask as a stranger"
+        assert [ask("/api/key", f"made up {number}") for number in range(4)] == [429] * 4
+        assert [ask("/api/me", token) for _ in range(5)] == [200, 200, 200, 429, 429]
+        assert ask("/api/me", token, "more=1") == 429, "another cookie is no other caller"

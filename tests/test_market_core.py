@@ -56,6 +56,8 @@ def test_rows_are_kept_with_a_receipt_and_can_be_taken_back(market):  # noqa: F8
     check_receipt(first.receipt, market.key.public_key().public_bytes_raw().hex())
     assert first.receipt["commitment"] == commitment_of(SALT, content)
     second = hand_in(market, owner, task, made_up(4, 6), replaces=first.id)
+    with pytest.raises(Refusal, match="withdrawn already"):
+        hand_in(market, owner, task, made_up(4, 6), replaces=first.id)
     with market.database.writing() as session:
         assert [upload.rows for upload in uploads.listed(session, owner, task.id)] == [20, 4]
         assert session.get_one(Upload, first.id).content is None

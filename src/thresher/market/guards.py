@@ -61,6 +61,7 @@ class Guards:
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self.app, self.limits = app, limits
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self.members: OrderedDict[int, str] = OrderedDict()  # by what they show to be known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -68,8 +69,12 @@ class Guards:
             await self.app(scope, receive, send)
             return
 
+        state = scope.setdefault("state", {})
+
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if "member" in state:
+                    self._remember(scope, state["member"].id)
                 headers = MutableHeaders(scope=message)
                 for name, entry in HEADERS.items():
                     headers.setdefault(name, entry)
@@ -86,10 +91,15 @@ class Guards:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self.limits.body:
             return too_large(self.limits.body)
-        caller = headers.get("authorization") or headers.get("cookie") or _address(scope)
-        if not self._allows(str(hash(caller))):
+        if not self._allows(self.members.get(_shown(headers)) or f"at {_address(scope)}"):
             return Refusal(429, "too_often", "too many requests: wait a second and try again")
         return None
+
+    def _remember(self, scope: Scope, member: str) -> None:
+        """Count what a member asks as the member's; until a token is known, as the address'."""
+        self.members[_shown(Headers(scope=scope))] = member
+        if len(self.members) > KNOWN:
+            self.members.popitem(last=False)
 
     def _allows(self, caller: str) -> bool:
         """Whether the caller has a request left: a bucket that fills at the rate."""
@@ -132,6 +142,11 @@ class Counted:
 def too_large(most: int) -> Refusal:
     """A body that is too large."""
     return Refusal(413, "too_large", f"a request may have at most {most} bytes")
+
+
+def _shown(headers: Headers) -> int:
+    """What a caller shows to be known, without the words of it."""
+    return hash((headers.get("authorization"), headers.get("cookie")))
 
 
 def _address(scope: Scope) -> str:

@@ -45,7 +45,7 @@ def _keep(
     """Keep an upload, numbered and signed, if the task still takes it."""
     task = check_taking(session, owner, upload.task)
     if replaces is not None:
-        _withdraw(own(session, owner, task.id, replaces))
+        withdraw(session, owner, task.id, replaces)
         session.flush()
     theirs = (Upload.task == task.id) & (Upload.owner == owner.id)
     number, kept = session.execute(
@@ -99,12 +99,8 @@ def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> U
     upload = own(session, owner, task_id, upload_id)
     if upload.withdrawn is not None:
         raise too_late("the rows were withdrawn already")
-    _withdraw(upload)
-    return upload
-
-
-def _withdraw(upload: Upload) -> None:
     upload.withdrawn, upload.content, upload.packed = now(), None, None
+    return upload
 
 
 def delete_rows(session: Session, owner: Member, task_id: str) -> int:

@@ -204,7 +204,7 @@ class ForestSide:
         """The utility without points: 1/C for each judge."""
         return judges / len(self.classes)
 
-    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.int32]:
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
         """The class counts of leaves that have judges; those of others are nobody's business."""
         del semivalue
         table = np.array(counts[: len(self.classes)], np.int32)
@@ -214,7 +214,7 @@ class ForestSide:
             table[:, columns] *= self._judges(columns, table[:, columns]).any(axis=0)
         return table
 
-    def check_prices(self, table: Any) -> NDArray[np.int32]:
+    def check_prices(self, table: Any) -> NDArray[Any]:
         """A table of class counts."""
         found, shape = np.array(table), (len(self.classes), self.shape[1])
         if found.shape != shape or found.dtype.kind not in "iu" or (found < 0).any():
