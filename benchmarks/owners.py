@@ -336,7 +336,7 @@ def speed_lines(rows):
         "",
         "| owners | validation points | owner_shapley | tknn_shapley | efficiency gap |",
         "|---|---|---|---|---|",
-        *(f"| {o:,} | {m:,} | {s:.1f} | {t:.1f} | {gap:.0e} |" for o, m, s, t, gap in rows),
+        *(f"| {o:,} | {m:,} | {s:.2f} | {t:.2f} | {gap:.0e} |" for o, m, s, t, gap in rows),
         "",
     ]
 
