@@ -15,6 +15,7 @@ from thresher.market.market import Market
 from thresher.market.tables import Line
 from thresher.market.tasks import close
 from thresher.market.workers import work_once
+from thresher.runs.appraisal import appraise_files
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,15 @@ def test_an_owner_can_check_the_own_pay(paid):
     assert own_line(task, owners[3], [(made_up(8, 104), "csv")]) != lines[3]
 
 
+def test_raw_rows_are_appraised_by_the_public_release_as_their_owner_was(paid, tmp_path):
+    found, _, lines = paid
+    rows, release = tmp_path / "rows.csv", tmp_path / "release.json"
+    rows.write_bytes(made_up(8, 103))
+    release.write_text(json.dumps(found["tasks"][0]["release"]))
+    values = appraise_files(str(rows), release, label="diagnosis").values
+    assert values.sum() == pytest.approx(lines[3]["value"])
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -60,6 +70,7 @@ def test_an_owner_can_check_the_own_pay(paid):
         lambda found: found["ledger"].pop(1),
         lambda found: found["tasks"][0]["release"]["table"].__setitem__(0, 10**6),
         lambda found: found["tasks"][0]["release"]["prices"]["prices"].__setitem__(0, 9.0),
+        lambda found: found["tasks"][0]["release"]["prices"]["encoding"].pop("columns"),
         lambda found: found["tasks"][0]["payout"].__setitem__("rate", 1.0),
         lambda found: found["tasks"][0]["terms"].__setitem__("epsilon", 99.0),
         lambda found: found["tasks"][0].__setitem__("id", "other"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.options import Force, argument, given
-from thresher.cli.words import say, show_json
+from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
 HELP = """A market that pays for data without revealing it: members, tasks, rows, pay.
@@ -92,6 +92,15 @@ def draft(
     opens: Annotated[str | None, given("When it opens; without it, when it is published.")] = None,
     radius: Annotated[float | None, given("Distance; without it a suggested one.")] = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "euclidean",
+    kernel: Annotated[
+        Literal["box", "gaussian", "triangular", "epanechnikov"],
+        given("How much near rows count; box: all alike."),
+    ] = "box",
+    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    categorical: Annotated[str, given("Columns of categories, with commas between them.")] = "",
+    fill: Annotated[
+        str | None, given("How to fill missing numbers: median, zero or a number.")
+    ] = None,
     pay: Annotated[Literal["estimate", "lower"], given("What of the interval is paid.")] = (
         "estimate"
     ),
@@ -108,7 +117,8 @@ def draft(
     task = client.draft(
         title, validation, opens=_time("opens", opens), closes=_time("closes", closes), label=label,
         pot_cents=pot_cents, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
-        owners=owners, radius=radius, metric=metric, pay=pay,
+        owners=owners, radius=radius, metric=metric, pay=pay, kernel=kernel, rings=rings,
+        categorical=split_names(categorical), fill=fill,
     )  # fmt: skip
     show_json({"task": task["id"], "plan": client.plan(task["id"])})
 

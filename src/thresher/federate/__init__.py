@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from thresher.federate.coordinator import Coordinator
+    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
-    from thresher.federate.public_forest import public_forest
     from thresher.federate.silo import Silo
     from thresher.federate.tasks import Task
 
@@ -28,7 +28,7 @@ _LATER = {
     "Silo": "silo",
     "Task": "tasks",
     "check_plausibility": "plausibility",
-    "public_forest": "public_forest",
+    "public_forest": "few_leaves",
 }
 __all__ = [
     "Coordinator",

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from thresher.errors import InputError
-from thresher.market import api, health, web
+from thresher.market import api, health, web, web_entry, web_members, web_new, web_task
 from thresher.market.guards import Guards, Limits, answer
 from thresher.market.market import Market
 from thresher.market.refusals import Refusal, too_late, unusable
@@ -57,9 +57,8 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
         description="A market that pays for data without revealing it.",
     )  # fmt: skip
     app.state.market = market
-    app.include_router(api.router)
-    app.include_router(health.router)
-    app.include_router(web.router)
+    for part in (api, health, web_entry, web_members, web_new, web_task):
+        app.include_router(part.router)
     app.add_middleware(Guards, limits=limits or Limits())
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(InputError, _unusable)

@@ -21,7 +21,7 @@ from thresher.errors import InputError
 from thresher.market.market import Market
 from thresher.market.questions import Question, Rows
 from thresher.market.refusals import Refusal
-from thresher.market.settlement import lines_of
+from thresher.market.settlement import lines_of, prices_of
 from thresher.market.tables import Outcome, Task
 from thresher.market.tasks import roster
 from thresher.market.terms import Terms
@@ -100,7 +100,7 @@ def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
         if record[part] != getattr(question.terms, part):
             raise InputError(f"{name}: the {part} of its release is not that of its terms")
     again = reopened(question, release, {})
-    _check_prices(name, again.price_list.document(), release["prices"])
+    _check_prices(name, prices_of(again, question), release["prices"])
     if task["payout"]:
         terms = question.terms
         paid = private_payout(again, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
@@ -119,6 +119,8 @@ def _is_same(one: Any, other: Any) -> bool:
     """Whether two documents are the same, but for rounding."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=SAME)
     return bool(one == other)
@@ -135,8 +137,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
 
 def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str, Rows]) -> Any:
     """The published release with the rows of some owners."""
-    width = len(question.columns)
-    X = np.concatenate([np.empty((0, width)), *(rows.X for rows in owned.values())])
+    X = np.concatenate([question.X_val[:0], *(rows.X for rows in owned.values())])
     return reopen(
         release, X, [label for rows in owned.values() for label in rows.y], question.X_val,
         question.y_val, owners=[owner for owner, rows in owned.items() for _ in rows.y],

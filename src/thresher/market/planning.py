@@ -24,10 +24,8 @@ def plan(question: Question) -> dict[str, Any]:
     terms = question.terms
     points = terms.rows_per_owner * terms.owners
     (found,) = plan_release(
-        question.X_val, question.y_val, points=points, epsilon=terms.epsilon, delta=terms.delta,
-        radius=question.radius, metric=terms.metric, classes=terms.classes, mechanisms=["table"],
-        points_per_owner=terms.rows_per_owner,
-    )  # fmt: skip
+        question.X_val, question.y_val, points=points, mechanisms=["table"], **question.game
+    )
     told = {
         "relative_error": found.relative_error,
         "rank_correlation": found.rank_agreement,

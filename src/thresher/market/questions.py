@@ -18,15 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
 from thresher.market.refusals import unusable
 from thresher.market.terms import Terms
 from thresher.privacy.private_points import read_points
-from thresher.privacy.rows import read_features
 from thresher.radius import suggest_radius
-from thresher.tables.labeled import read_labeled, read_private, same_columns
+from thresher.runs.public_encoding import PublicEncoding
+from thresher.tables.labeled import read_labeled, read_private
 from thresher.times import arrow_entries
 
 KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
@@ -61,10 +60,8 @@ class Question:
 
     terms: Terms
     columns: tuple[str, ...]
-    X_val: Floats
+    encoding: PublicEncoding
     y_val: Sequence[Any]
-    shift: Floats
-    scale: Floats
 
     @classmethod
     def read(cls, terms: Terms, content: bytes, kind: str) -> Question:
@@ -74,23 +71,42 @@ class Question:
             try:
                 X, y = read_labeled(path, terms.label)
                 y = texts(y)
-                columns = tuple(X.column_names)
-                _, X = same_columns(X, X, [])
-                array = check_features("the validation set", X).astype(np.float64)
-                shift, scale = _scaling(array) if terms.standardize else _none(array)
-                found = cls(terms, columns, (array - shift) / scale, y, shift, scale)
+                encoding = terms.preparation.fit(path, terms.label, (), None)
+                found = cls(terms, tuple(X.column_names), encoding, y)
                 found.validation  # noqa: B018 - refuses what is wrong
             except InputError as wrong:
                 told = str(wrong).replace(str(path), "its file")
                 raise unusable(f"the validation set cannot be used: {told}") from None
         return found
 
+    @property
+    def X_val(self) -> Floats:  # noqa: N802 - as everywhere
+        """The validation set as numbers."""
+        return self.encoding.rows
+
+    @property
+    def encoded_by(self) -> dict[str, Any]:
+        """How raw rows become numbers, for a price list."""
+        record = self.encoding.record
+        return record | {"fitted_on": record["fitted_on"] | {"source": "the validation set"}}
+
     @cached_property
     def radius(self) -> float:
         """The radius of the terms, or the one suggested."""
-        if self.terms.radius is not None:
-            return self.terms.radius
-        return float(suggest_radius(self.X_val, self.y_val, metric=self.terms.metric).radius)
+        terms = self.terms
+        if terms.radius is not None:
+            return terms.radius
+        return float(suggest_radius(self.X_val, self.y_val, metric=terms.metric, **terms.weighting))
+
+    @property
+    def game(self) -> dict[str, Any]:
+        """What release and plan are told of it, besides the validation set."""
+        terms = self.terms
+        return {
+            "epsilon": terms.epsilon, "delta": terms.delta, "radius": self.radius,
+            "metric": terms.metric, "classes": terms.classes,
+            "points_per_owner": terms.rows_per_owner, **terms.weighting,
+        }  # fmt: skip
 
     @cached_property
     def validation(self) -> Validation:
@@ -106,12 +122,10 @@ class Question:
             path = _written(folder, content, kind)
             try:
                 table = read_private(path, self.terms.label, numbered=True)
-                X = self._columns_of(table.X)
+                scaled = self.encoding.private(path, self._columns_of(table.X))
             except InputError as wrong:
                 raise unusable(str(wrong).replace(str(path), "the file")) from None
-            array = np.asarray(read_features("the rows", X, len(self.columns)), np.float64)
         labels = texts(arrow_entries(table.y))
-        scaled = (array - self.shift) / self.scale
         points = read_points(scaled, labels, self.validation)
         word, bad = table.unusable(points.unusable())
         if bad:
@@ -169,16 +183,6 @@ def _written(folder: str, content: bytes, kind: str) -> Path:
     path = path.with_suffix(".arrow")
     feather.write_feather(table, str(path))
     return path
-
-
-def _scaling(array: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each column; 1 where a column is constant."""
-    deviation = array.std(axis=0)
-    return array.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
-
-
-def _none(array: Floats) -> tuple[Floats, Floats]:
-    return np.zeros(array.shape[1]), np.ones(array.shape[1])
 
 
 def _bad_rows(word: str, bad: dict[int, str]) -> str:

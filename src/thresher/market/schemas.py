@@ -73,6 +73,10 @@ class NewTask(Strict):
     pay: Literal["estimate", "lower"] = "estimate"
     basis: Literal["total", "gains"] = "gains"
     most_rows: Annotated[int, Field(ge=1, le=10**7)] = 100_000
+    kernel: Literal["box", "gaussian", "triangular", "epanechnikov"] = "box"
+    rings: Annotated[int, Field(ge=1, le=254)] = 4
+    categorical: Annotated[list[str], Field(max_length=1000)] = []
+    fill: Annotated[str, Field(min_length=1, max_length=50, examples=["median"])] | None = None
 
 
 class Joining(Strict):

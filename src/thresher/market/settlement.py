@@ -7,9 +7,10 @@ nothing more. Outcome, pay and the end of the job are written in one transaction
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,10 +49,10 @@ def settle(market: Market, worker: str, task_id: str) -> str:
             names = [owner.id for owner in roster(session, task_id)]
         question = question_of(task)
         settled = compute(market.ledger_path, question, task_id, owned)
-        page = "" if settled.release is None else _page(settled.release)
+        shown = None if settled.release is None else _shown(settled.release, question)
         with market.database.writing() as session:
             job = hold(session, worker, task_id)
-            _write(session, session.get_one(Task, task_id), settled, page, names)
+            _write(session, session.get_one(Task, task_id), settled, shown, names)
             job.done = now()
     return settled.state
 
@@ -93,34 +94,41 @@ def release_of(
     seed: int | None = None,
 ) -> Any:  # fmt: skip
     """The private release of all rows, an owner with all its rows being what is protected."""
-    terms, width = question.terms, len(question.columns)
-    X = np.concatenate([np.empty((0, width)), *(rows.X for rows in owned.values())])
+    X = np.concatenate([question.X_val[:0], *(rows.X for rows in owned.values())])
     y = [label for rows in owned.values() for label in rows.y]
     owners = [owner for owner, rows in owned.items() for _ in rows.y]
     return dp_tknn_shapley(
-        X, y, question.X_val, question.y_val, epsilon=terms.epsilon, delta=terms.delta,
-        radius=question.radius, metric=terms.metric, classes=terms.classes, owners=owners,
-        points_per_owner=terms.rows_per_owner, ledger=ledger, version=f"task {task_id}", seed=seed,
+        X, y, question.X_val, question.y_val, owners=owners, ledger=ledger,
+        version=f"task {task_id}", seed=seed, **question.game,
     )  # fmt: skip
 
 
-def _page(release: Any) -> str:
-    """The page of a release, which may be published."""
+def prices_of(release: Any, question: Question) -> dict[str, Any]:
+    """The price list, by which raw rows can be appraised: it says how they become numbers."""
+    return replace(release.price_list, encoding=question.encoded_by).document()
+
+
+def _shown(release: Any, question: Question) -> dict[str, str]:
+    """What may be published of a release: itself, and its page."""
+    document = json.loads(release.to_json()) | {"prices": prices_of(release, question)}
     with TemporaryDirectory() as folder:
         path = Path(folder, "release.html")
         release.report(path)
-        return path.read_text(encoding="utf-8")
+        return {"release": json.dumps(document), "page": path.read_text(encoding="utf-8")}
 
 
-def _write(session: Session, task: Task, settled: Settled, page: str, names: Sequence[str]) -> None:
+def _write(
+    session: Session, task: Task, settled: Settled, shown: Mapping[str, str] | None,
+    names: Sequence[str],
+) -> None:  # fmt: skip
     """Keep all that the task ends with."""
     task.state, task.reason = settled.state, settled.reason
-    if settled.release is None:
+    if shown is None:
         return
     paid = settled.payout
     session.add(
         Outcome(
-            task=task.id, release=settled.release.to_json(), page=page, created=now(),
+            task=task.id, **shown, created=now(),
             public={} if paid is None else paid.public(),
             paid=None if paid is None else sum(line.cents for line in paid.lines),
         )

@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
+from thresher.neighbors.kernel import BOX, MOST_RINGS, SHAPES
 from thresher.privacy.accountants import Budget
+from thresher.privacy.settings import RINGS
+from thresher.runs.public_encoding import Preparation
 
+KERNELS = (BOX, *SHAPES)
 METRICS, PAYS, BASES = ("cosine", "euclidean"), ("estimate", "lower"), ("total", "gains")
 
 
@@ -30,9 +34,9 @@ class Terms:
         About how many owners are expected.
     classes
         All labels; without it those of the validation set.
-    standardize
-        Scale each column by the mean and the deviation of the validation set.
-    metric, radius
+    standardize, fill, categorical
+        How columns become numbers, as in `thresher release`: by the validation set alone.
+    metric, radius, kernel, rings
         As in `dp_tknn_shapley`; without `radius` the one that `suggest_radius` finds.
     pay, basis
         As in `private_payout`.
@@ -53,6 +57,10 @@ class Terms:
     pay: str = "estimate"
     basis: str = "gains"
     most_rows: int = 100_000
+    kernel: str = BOX
+    rings: int = RINGS
+    categorical: tuple[str, ...] = ()
+    fill: str | None = None
 
     def __post_init__(self) -> None:
         check_text("label", self.label, empty=False)
@@ -63,17 +71,35 @@ class Terms:
         if self.radius is not None:
             check_radius(self.radius)
         check_flag("standardize", self.standardize)
-        for name, choices in (("metric", METRICS), ("pay", PAYS), ("basis", BASES)):
+        check_count("rings", self.rings, most=MOST_RINGS)
+        for name in (*self.categorical, *([] if self.fill is None else [self.fill])):
+            check_text("categorical and fill", name, empty=False)
+        for name, choices in (("metric", METRICS), ("pay", PAYS), ("basis", BASES),
+                              ("kernel", KERNELS)):  # fmt: skip
             check_choice(name, getattr(self, name), choices)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
         """Terms from what `document()` gave."""
-        known = {field.name: document[field.name] for field in fields(cls)}
-        if known["classes"] is not None:
-            known["classes"] = tuple(known["classes"])
-        return cls(**known)
+        names = [field.name for field in fields(cls)]
+        known = {name: document[name] for name in names if name in document}
+        lists = {name: tuple(entry) for name, entry in known.items() if isinstance(entry, list)}
+        return cls(**known | lists)
 
     def document(self) -> dict[str, Any]:
         """The terms as JSON."""
-        return asdict(self) | {"classes": None if self.classes is None else list(self.classes)}
+        known = asdict(self)
+        return {
+            name: list(entry) if isinstance(entry, tuple) else entry
+            for name, entry in known.items()
+        }
+
+    @property
+    def preparation(self) -> Preparation:
+        """What is done to the columns."""
+        return Preparation(self.standardize, self.fill, self.categorical)
+
+    @property
+    def weighting(self) -> dict[str, Any]:
+        """How much near rows count, as arguments of the library."""
+        return {"kernel": self.kernel, "rings": self.rings}

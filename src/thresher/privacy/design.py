@@ -23,7 +23,7 @@ from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
 from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import LEAST_ROWS, Public, priceable, total_deviations
+from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
 from thresher.sides.ball import BallSide
 
 Integers = NDArray[np.int64]

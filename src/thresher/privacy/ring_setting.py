@@ -12,7 +12,7 @@ from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting
-from thresher.privacy.prior import FLOOR, Public
+from thresher.privacy.public_rows import FLOOR, Public
 from thresher.privacy.ring_public import RingPublic
 from thresher.sides.ball import BallSide
 

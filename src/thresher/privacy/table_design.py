@@ -33,7 +33,8 @@ from thresher.privacy.design import (
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Prior, Public
+from thresher.privacy.prior import Prior
+from thresher.privacy.public_rows import Public
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
 

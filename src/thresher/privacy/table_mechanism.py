@@ -13,7 +13,7 @@ from thresher.privacy.design import (
 )
 from thresher.privacy.entry_weights import EXPONENT, EntryWeights
 from thresher.privacy.fitting import usual_bound
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 from thresher.privacy.table_design import TableDesign
 
 

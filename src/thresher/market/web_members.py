@@ -1,0 +1,77 @@
+"""Pages for the operator and for auditors: members, the ledger, the public export."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from thresher.market import api, members
+from thresher.market.callers import InMarket
+from thresher.market.web import Reader, Writer, new_router, page
+from thresher.privacy.ledger import Ledger
+
+router = new_router()
+
+
+@router.get("/members")
+def list_members(request: Request, reader: Reader, market: InMarket) -> Response:
+    """All members, for the operator."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    members.require_role(reader, "operator")
+    return page(request, reader, "members.html.jinja", members=api.list_members(market, reader))
+
+
+@router.post("/members")
+def add_member(
+    request: Request, writer: Writer, market: InMarket, role: Annotated[str, Form()],
+    name: Annotated[str, Form(max_length=100)],
+) -> Response:  # fmt: skip
+    """Add a member; the token is shown once."""
+    members.require_role(writer, "operator")
+    with market.database.writing() as session:
+        made, token = members.add_member(session, role, name)
+    return page(
+        request, writer, "secret.html.jinja", what=f"The token of {made.name}", secret=token,
+        advice="Hand it over by a safe way. It is shown this once.", back="/members",
+    )  # fmt: skip
+
+
+@router.post("/members/{member}")
+def change_member(
+    member: str, writer: Writer, market: InMarket, suspended: Annotated[str, Form()]
+) -> Response:
+    """Suspend a member, or let it in again."""
+    members.require_role(writer, "operator")
+    with market.database.writing() as session:
+        members.suspend(session, member, suspended=suspended == "yes")
+    return RedirectResponse("/members", 303)
+
+
+@router.get("/audit")
+def audit(request: Request, reader: Reader, market: InMarket) -> Response:
+    """The ledger, for auditors."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    members.require_role(reader, "auditor", "operator")
+    with Ledger.open(market.ledger_path) as ledger:
+        entries = [entry | {"told": _told(entry)} for entry in ledger.entries()]
+        return page(
+            request, reader, "audit.html.jinja", ledger=ledger, remaining=ledger.remaining(),
+            entries=entries,
+        )  # fmt: skip
+
+
+@router.get("/export")
+def get_export(reader: Reader, market: InMarket) -> Any:
+    """The public export, for auditors."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    return api.get_export(market, reader)
+
+
+def _told(entry: dict[str, Any]) -> str:
+    about = entry["about"]
+    return str(about.get("data_version") or about.get("data_set") or entry["request"][:16])

@@ -1,0 +1,111 @@
+"""The page of a new task: what a buyer chooses, with what it usually is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from fastapi import Form, Request, UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from thresher.market import members, tasks
+from thresher.market.callers import InMarket
+from thresher.market.questions import KINDS
+from thresher.market.refusals import Refusal, unusable
+from thresher.market.terms import KERNELS, Terms
+from thresher.market.times import now
+from thresher.market.web import Reader, Writer, new_router, page
+
+router = new_router()
+OPTIONAL = {"categorical", "fill", "radius", "kernel"}
+LOCAL = "%Y-%m-%dT%H:%M"  # as a field of a page writes a time
+
+
+@router.get("/new")
+def new(request: Request, reader: Reader) -> Response:
+    """The form of a new task."""
+    if reader is None:
+        return RedirectResponse("/", 303)
+    members.require_role(reader, "buyer")
+    return page(request, reader, "new.html.jinja", fields=_fields(), kernels=KERNELS)
+
+
+@router.post("/new")
+def make(
+    request: Request, market: InMarket, writer: Writer, validation: UploadFile,
+    title: Annotated[str, Form()], label: Annotated[str, Form()], pot: Annotated[float, Form()],
+    epsilon: Annotated[float, Form()], delta: Annotated[float, Form()],
+    rows_per_owner: Annotated[int, Form()], owners: Annotated[int, Form()],
+    closes: Annotated[datetime, Form()], radius: Annotated[str, Form()] = "",
+    kernel: Annotated[str, Form()] = KERNELS[0], categorical: Annotated[str, Form()] = "",
+    fill: Annotated[str, Form()] = "",
+) -> Response:  # fmt: skip
+    """Make a draft of what the form says."""
+    members.require_role(writer, "buyer")
+    try:
+        terms = Terms(
+            label, round(100 * pot), epsilon, delta, rows_per_owner, owners,
+            radius=float(radius) if radius.strip() else None, kernel=kernel,
+            categorical=tuple(filter(None, map(str.strip, categorical.split(",")))),
+            fill=fill.strip() or None,
+        )  # fmt: skip
+        utc = closes.replace(tzinfo=UTC) if closes.tzinfo is None else closes
+        with market.database.writing() as session:
+            task = tasks.draft(session, writer, title, terms, now(), utc)
+            content = validation.file.read()
+            tasks.set_validation(session, writer, task.id, content, kind_of(validation))
+    except (Refusal, ValueError) as wrong:
+        typed = {
+            "title": title, "label": label, "pot": pot, "owners": owners, "delta": delta,
+            "rows_per_owner": rows_per_owner, "epsilon": epsilon, "radius": radius,
+            "closes": f"{closes:{LOCAL}}", "kernel": kernel, "categorical": categorical,
+            "fill": fill,
+        }  # fmt: skip
+        return page(
+            request, writer, "new.html.jinja", fields=_fields(typed), kernels=KERNELS,
+            problem=str(wrong), status=422,
+        )  # fmt: skip
+    return RedirectResponse(f"/tasks/{task.id}", 303)
+
+
+def kind_of(file: UploadFile) -> str:
+    """The kind of a file by its name."""
+    kind = PurePath(file.filename or "").suffix.lstrip(".").lower()
+    if kind not in KINDS.values():
+        raise unusable(f"a file must end in .{', .'.join(KINDS.values())}")
+    return kind
+
+
+def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, Any]]:
+    """The fields of a new task, with what was typed or what they usually are."""
+    usual = {
+        "pot": "1000", "owners": "100", "rows_per_owner": "50", "epsilon": "2",
+        "delta": "0.000001", "closes": f"{now() + timedelta(days=14):{LOCAL}}",
+    }  # fmt: skip
+    rows = [
+        ("title", "Title", "text", "", "What owners read first."),
+        ("label", "Label", "text", "", "The column of the validation set that has the labels."),
+        ("pot", "Pot", "number", "0.01", "What there is to pay, in whole money."),
+        ("owners", "Owners", "number", "1", "About how many owners you expect."),
+        ("rows_per_owner", "Rows of an owner", "number", "1", "About how many."),
+        ("epsilon", "Epsilon", "number", "any", "What the release may cost an owner."),
+        ("delta", "Delta", "number", "any", "Less than one over all rows."),
+        ("closes", "Closes", "datetime-local", "", "In UTC."),
+        ("categorical", "Categories", "text", "", "Columns such as ward or sex, with commas "
+         "between them. Other columns must hold numbers."),
+        ("fill", "Missing numbers", "text", "", "What fills them: median, zero or a number. Rows "
+         "with gaps are refused if you leave it empty."),
+        ("radius", "Radius", "number", "any", "Up to which distance a row counts. Leave it empty "
+         "and the market suggests one from the validation set."),
+        ("kernel", "Weights", "select", "", "Box: all rows within the radius count alike. The "
+         "others count nearer rows more."),
+    ]  # fmt: skip
+    names = ("name", "label", "type", "step", "hint")
+    return [
+        {"value": (usual | dict(typed)).get(row[0], ""), "required": row[0] not in OPTIONAL}
+        | dict(zip(names, row, strict=True))
+        for row in rows
+    ]
