@@ -105,7 +105,8 @@ class NeighborCounts:
         if forest is not None:
             if (radius, metric, kernel) != (0.5, "cosine", BOX):
                 raise InputError(
-                    "radius, metric and kernel cannot be used with forest: near is in the same leaf"
+                    "radius, metric and kernel cannot be used with forest: "
+                    "near means in the same leaf"
                 )
             self._start(forest_side(forest, X_val, y_val, classes))
             return
