@@ -12,7 +12,7 @@ from thresher.market.guards import Limits
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 CALLERS = ("nobody", "operator", "buyer", "owner", "auditor")
 SOME = settings(
-    max_examples=3, derandomize=True, deadline=None, database=None, phases=[Phase.generate],
+    max_examples=2, derandomize=True, deadline=None, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 CONFORM = (
