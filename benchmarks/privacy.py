@@ -26,7 +26,8 @@ import thresher as th
 from thresher.inputs import check_validation
 from thresher.paper.datasets import TABULAR, Shelf
 from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.prior import Prior, Public
+from thresher.privacy.prior import Prior
+from thresher.privacy.public_rows import Public
 
 HERE = Path(__file__).parent
 EPSILONS = (0.1, 0.5, 1.0)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,6 +74,20 @@ def broken_run(folder, name, times, whole="whole"):
     return folder / "run"
 
 
+@functools.cache
+def checkpoint_of_killed_run(size):
+    """What a run over so many points leaves that is killed after it has kept some values."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_data(Path(folder), problem(size))
+        return broken_run(Path(folder), "values", 4).read_bytes()
+
+
+def broken_off(folder, size):
+    path = folder / "run"
+    path.write_bytes(checkpoint_of_killed_run(size))
+    return path
+
+
 def counting_parts(monkeypatch):
     """A list that gets the first row of every part that is read."""
     read, rows = ArrayParts.read, []
@@ -126,9 +143,7 @@ def test_a_killed_run_over_files_goes_on_within_a_file(tmp_path, small_parts):
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, small_parts, change, words):
-    data = list(problem(2000))
-    save_data(tmp_path, data)
-    run = broken_run(tmp_path, "values", 2)
+    data, run = list(problem(2000)), broken_off(tmp_path, 2000)
     about = {"radius": 0.5}
     before = run.read_bytes()
     change(about, data)
@@ -179,9 +194,7 @@ def flip(path, place):
 @pytest.mark.parametrize("how", ["flip", "gone", "chunk"])
 @pytest.mark.parametrize("name", ["counts", "values-0", "values-512"])
 def test_a_damaged_piece_is_computed_again(tmp_path, small_parts, name, how):
-    data = problem(2000)
-    save_data(tmp_path, data)
-    run = broken_run(tmp_path, "values", 5)
+    data, run = problem(2000), broken_off(tmp_path, 2000)
     with contextlib.closing(sqlite3.connect(run)) as file, file:
         (content,) = file.execute(
             "SELECT content FROM piece WHERE name = ? AND number = 1", (name,)
@@ -224,9 +237,7 @@ def test_a_damaged_piece_is_as_if_it_were_not_there(change, tmp_path):
 @pytest.mark.parametrize("how", ["flip", "cut"])
 def test_damage_anywhere_never_makes_other_values(tmp_path, small_parts, how):
     """100 places: the same values, or a refusal with the way out."""
-    data = problem(1200)
-    save_data(tmp_path, data)
-    run = broken_run(tmp_path, "values", 4)
+    data, run = problem(1200), broken_off(tmp_path, 1200)
     whole, wanted = run.read_bytes(), th.tknn_shapley(*data)
     random = np.random.default_rng(0)
     outcomes = set()
@@ -296,7 +307,7 @@ def test_a_run_that_is_killed_at_random_times_goes_on_to_the_same_bits(tmp_path)
         with waits.started(command, stdout=subprocess.PIPE) as child:
             assert child.stdout.readline() == b"ready\n"
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=random.uniform(0, 0.3) if killed < 8 else waits.LIMIT)
+                child.wait(timeout=random.uniform(0, 0.2) if killed < 4 else waits.LIMIT)
             killed += child.poll() is None
     assert killed
     values = np.load(tmp_path / "values.npy")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from releases import X_VAL, Y_VAL, X, Y, release
+from typer.testing import CliRunner
 
 import thresher as th
+from thresher.cli import app
+from thresher.cli.release import table_or_counted
 from thresher.errors import InputError
 from thresher.privacy import Table
 from thresher.privacy import counted_table as counted_module
@@ -96,3 +101,42 @@ def test_what_cannot_be_counted_is_refused():
         )
     with pytest.raises(InputError, match="bound='counted' needs the prior"):
         release(mechanism=Table(bound="counted", prior=False))
+
+
+def test_a_plan_expects_the_count_that_it_is_asked_for():
+    about = {"points": 5000, "epsilon": 1, "delta": 1e-5}
+    plain, counted = (
+        th.plan_release(X_VAL, Y_VAL, mechanisms=each, **about)[0] for each in ("table", COUNTED)
+    )
+    assert counted.record["count"] == 5000
+    assert counted.record["bound"] == plain.record["bound"]
+    assert counted.record["sigma"] > plain.record["sigma"]  # the count takes a part
+    np.testing.assert_allclose(counted.mu_squared, plain.mu_squared)
+
+
+def test_the_command_releases_with_a_count(tmp_path):
+    pytest.importorskip("opendp")
+    for name, rows, labels in (("val", X_VAL, Y_VAL), ("points", X, Y)):
+        lines = ["a,b,c,y", *(f"{a},{b},{c},{y}" for (a, b, c), y in zip(rows, labels))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    th.Ledger.create(tmp_path / "l.db", epsilon=2, delta=1e-4).close()
+    command = [
+        "release", tmp_path / "points.csv", "--validation", tmp_path / "val.csv", "--epsilon", 1,
+        "--delta", 1e-5, "--ledger", tmp_path / "l.db", "--out-prices", tmp_path / "prices.json",
+        "--counted",
+    ]  # fmt: skip
+    done = CliRunner().invoke(app, [str(word) for word in command])
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert abs(record["count"] - len(X)) < 10 * record["count_sigma"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "points", "message"),
+    [("cells", None, "--counted needs --mechanism table, got cells"),
+     ("table", 800, "--counted goes without --points")],
+)  # fmt: skip
+def test_the_command_refuses_a_count_that_is_not_needed(mechanism, points, message):
+    assert table_or_counted(mechanism, points, counted=False) == mechanism
+    with pytest.raises(InputError, match=message):
+        table_or_counted(mechanism, points, counted=True)

@@ -149,3 +149,40 @@ def test_what_does_not_exist_is_found(tmp_path):
     assert unknown_in_command_lines(command_lines(page)) == wrong
     assert not ends_a_path("docs/nothing.md")
     assert not resolves(["paper", "nothing"])
+
+
+NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
+
+
+def long_lines(path):
+    """Lines of more than 100 characters; tables, links, code and notes to linters cannot be cut."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = re.sub(
+            r"^ *```.*?^ *```", lambda cut: "\n" * cut[0].count("\n"), text, flags=re.M | re.S
+        )
+    return [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(NOTE.sub("", line)) > 100
+        and not (
+            path.suffix == ".md" and re.search(r"^ *\||^ {4}|^(>>>|\.\.\.) |\]\(|https?://", line)
+        )
+    ]
+
+
+WRITTEN = [path for path in DOCUMENTS[1:] if path.parent.name != "reproduction"]  # not generated
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, ROOT / "src"], ids=lambda path: path.name)
+def test_lines_are_short_enough_to_read(path):
+    files = path.rglob("*.py") if path.is_dir() else [path]
+    assert {file.name: found for file in files if (found := long_lines(file))} == {}
+
+
+def test_long_lines_are_found(tmp_path):
+    page, words = tmp_path / "page.md", "word " * 25
+    page.write_text(
+        f"{words}\n| {words} |\n```\n{words}\n```\n    {words}\n[{words}](x)\n{words}\n"
+    )
+    assert long_lines(page) == [1, 8]

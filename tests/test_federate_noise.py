@@ -142,13 +142,13 @@ class Shares(TabledSystem):
         return sum(super(Shares, self).gaussian(each, size) for _ in range(self.adders))
 
 
-@pytest.mark.parametrize(("adders", "passed"), [(5, True), (4, True), (3, True), (1, False)])
+@pytest.mark.parametrize(("adders", "passed"), [(5, True), (3, True), (1, False)])
 def test_the_audit_passes_also_when_t_of_the_survivors_add_none(
     seeded, monkeypatch, adders, passed
 ):
     """Three honest shares are what epsilon counts on, whoever else adds noise; one is too few."""
     monkeypatch.setattr("thresher.attack.audit.noise_source", lambda seed: Shares(adders))
-    audit = th.audit_mechanism("table", epsilon=1, delta=1e-5, runs=20_000, canaries=0, near=2)
+    audit = th.audit_mechanism("table", epsilon=1, delta=1e-5, runs=6000, canaries=0, near=2)
     assert audit.passed is passed
     if adders == 3:  # and it is not far from what was claimed
         assert audit.gaussian_bound > 0.6

@@ -18,7 +18,7 @@ from thresher.privacy import table_design as design_module
 from thresher.privacy import table_mechanism as table_module
 from thresher.privacy.accountants import sampled_epsilon
 from thresher.privacy.paper_mechanism import PaperDesign
-from thresher.privacy.prior import priceable, total_deviations
+from thresher.privacy.public_rows import priceable, total_deviations
 
 
 def check_noise_is_enough(found):

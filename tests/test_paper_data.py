@@ -201,6 +201,7 @@ def no_net(tmp_path, monkeypatch):
     """A place for scikit-learn's cache, and a net that refuses every connection."""
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     monkeypatch.delenv("THRESHER_DATA", raising=False)
+    monkeypatch.setattr("urllib.request._opener", None)  # it keeps the proxies of its first use
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     return tmp_path

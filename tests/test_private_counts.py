@@ -25,8 +25,8 @@ from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.fitting import usual_bound
 from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
-from thresher.privacy.prior import Public
 from thresher.privacy.private_points import read_points
+from thresher.privacy.public_rows import Public
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

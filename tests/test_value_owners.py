@@ -12,6 +12,8 @@ import pytest
 from tabular import thresher
 
 import thresher as th
+from thresher.runs.inspection import inspect_files
+from thresher.runs.settings import Settings
 
 NEAR = "--radius 1.5 --metric euclidean --standardize --scaling plain"
 
@@ -126,3 +128,14 @@ def test_what_does_not_go_together_is_refused():
     check_refused(done, "--checkpoint needs --memory")
     words = "value points.parquet --owner clinic --players owners --method knn"
     check_refused(thresher(*words.split()), "--players needs --method forest or tknn")
+
+
+def test_players_without_a_name_are_a_problem_that_no_line_solves(data):
+    table = pq.read_table("points.parquet").drop_columns(["clinic"])
+    pq.write_table(table.append_column("clinic", pa.array([None, *data[1:]])), "gap.parquet")
+    found = inspect_files(Settings("gap.parquet", owner="clinic", players="owners"))
+    assert found.problems == (
+        "gap.parquet column 'clinic' has missing owners in row 0: drop or fill those rows",
+    )
+    assert "--ignore" not in found.command
+    assert not found.solved

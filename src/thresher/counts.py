@@ -64,7 +64,8 @@ class NeighborCounts:
         the sum of their targets in steps of a grid, and that of their squares in two parts of 31
         bits.
     bounds
-        As in `tknn_shapley` where points come in parts.
+        For regression: the public range of targets. By default that of `y_val`, and as much again
+        on either side.
 
     Notes
     -----

@@ -178,7 +178,7 @@ def forest_shapley(
         As in `tknn_shapley`. Points are read in parts and pass through the trees where they are
         stored. The values are the same to the last bit.
     task, empty
-        As in `leaf_shapley`; in memory. The forest is a regressor then, by default
+        As in `leaf_shapley`. The forest is a regressor then, by default
         `RandomForestRegressor(bootstrap=False, min_samples_leaf=5, max_features=1/3)`.
 
     Returns
@@ -192,7 +192,7 @@ def forest_shapley(
     of the trees. At most 20,000 points of a fold decide the structure: those with the smallest
     hashes of their features, so order and partitions do not matter. All points fill it. Growing the
     trees takes most of the time. Values take O(N trees depth), and memory for one tree at a time;
-    in parts and on Dask, for the class counts of all leaves.
+    in parts and on Dask, for the class counts of all leaves, or for their sums of targets.
 
     Examples
     --------
@@ -208,31 +208,29 @@ def forest_shapley(
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val go together: pass both, or neither")
     in_parts = not (memory is None and checkpoint is None) or hasattr(X, "source_of_parts")
-    if check_task(task) == REGRESSION:
-        check_no_classes(classes)
-        if in_parts or is_dask(X):
-            raise InputError("task='regression' needs arrays in memory")
-        targets = Targets.check(y, y_val, empty)
-        votes, about = target_votes(X, X_val, targets, forest, (trees, folds, seed), progress)
-        return leaf_regression(
-            votes, targets, FOREST, about, check_semivalue(semivalue), owners=owners,
-            mean=check_flag("mean", mean), progress=check_flag("progress", progress),
-        )  # fmt: skip
-    check_no_empty(empty)
+    regression = check_task(task) == REGRESSION
+    check_no_classes(classes) if regression else check_no_empty(empty)
     if in_parts or is_dask(X):
-        from thresher.passes import forest_passes
+        from thresher.passes import forest_growth, forest_passes, target_growth
 
         mean, progress = check_flag("mean", mean), check_flag("progress", progress)
-        semivalue = check_semivalue(semivalue)
-        growth = forest_passes.Growth(
-            forest, (trees, folds, seed), X_val, y_val, semivalue, classes, mean
-        )
+        how = forest, (trees, folds, seed), X_val, y_val, check_semivalue(semivalue)
+        growth = forest_growth.Growth(*how, classes, mean)
+        if regression:
+            growth = target_growth.growth_of(*how, mean=mean, empty=empty)
         if is_dask(X):
             check_no_limits(memory, checkpoint)
             return forest_passes.forest_on_dask(X, y, growth, owners=owners, progress=progress)
         return forest_passes.forest_in_parts(
             X, y, growth, owners=owners, progress=progress, memory=memory, checkpoint=checkpoint
         )
+    if regression:
+        targets = Targets.check(y, y_val, empty)
+        votes, about = target_votes(X, X_val, targets, forest, (trees, folds, seed), progress)
+        return leaf_regression(
+            votes, targets, FOREST, about, check_semivalue(semivalue), owners=owners,
+            mean=check_flag("mean", mean), progress=check_flag("progress", progress),
+        )  # fmt: skip
     votes, about = forest_votes(
         X, y, X_val, y_val, forest=forest, trees=trees, folds=folds, seed=seed, classes=classes,
         progress=progress,

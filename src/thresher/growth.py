@@ -72,14 +72,22 @@ def grow_on_targets(
 ) -> Forest:  # fmt: skip
     """The structure grown from rows with targets."""
     columns = TreeColumns.of("X", X)
+    features = columns.encode("X", X)
+    if len(features) != len(targets):
+        raise InputError(f"X has {len(features)} rows but y has {len(targets)} targets")
+    return grow_targets(features, targets, columns, forest, settings, progress=progress)
+
+
+def grow_targets(
+    features: Features, targets: NDArray[np.float64], columns: TreeColumns, forest: Any,
+    settings: tuple[int, int, int], *, progress: bool = False,
+) -> Forest:  # fmt: skip
+    """The structure grown from rows of numbers with targets."""
     if forest is None:
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(**REGRESSOR)
     check_multiple(*settings[:2])
-    features = columns.encode("X", X)
-    if len(features) != len(targets):
-        raise InputError(f"X has {len(features)} rows but y has {len(targets)} targets")
     grown = grow(features, targets, forest, *settings, progress=progress)
     return replace(grown, columns=columns)
 

@@ -237,15 +237,16 @@ class PriceList:
     def pay(
         self, points: SidePoints, who: Who = "members", label: int | None = None, *,
         before: NDArray[np.float64] | None = None, divisor: float = 1.0,
-        neighbors: Neighbors = "auto",
+        neighbors: Neighbors = "auto", last: bool = True,
     ) -> NDArray[np.float64]:  # fmt: skip
         """What the cells pay to checked points, on top of what was paid `before`.
 
-        With `label`, members are paid as if they had the class with this code.
+        With `label`, members are paid as if they had the class with this code. See `walk.value` for
+        `last`.
         """
         game, prices = self.side.payment(self.table, self._semivalue, who, label)
         near = self.side.near(neighbors)
-        return value(points, near, game, prices, before=before, divisor=divisor)
+        return value(points, near, game, prices, before=before, divisor=divisor, last=last)
 
     @property
     def _semivalue(self) -> Semivalue:

@@ -59,8 +59,8 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
     return True
 
 
-def check_targets(name: str, y: Any) -> Floats:
-    """Targets as float64, if they are one finite number a point."""
+def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
+    """Targets as float64, if they are one finite number a point; `first` is the first row."""
     found = np.asarray(y)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
@@ -71,7 +71,7 @@ def check_targets(name: str, y: Any) -> Floats:
     if found.dtype.kind in "iu" and (np.abs(found.astype(np.float64)) > MAX_INTEGER).any():
         raise InputError(f"{name} has integers beyond 2**53, which float64 rounds: rescale them")
     if not np.isfinite(found).all():
-        row = int(np.flatnonzero(~np.isfinite(found))[0])
+        row = first + int(np.flatnonzero(~np.isfinite(found))[0])
         raise InputError(f"{name} has NaN or infinite targets, first in row {row}: drop those rows")
     targets = found.astype(np.float64)
     if np.abs(targets).max() > 1e150:
@@ -93,6 +93,20 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
+def check_empty(empty: Any, judges: Floats | None) -> float:
+    """The prediction where nobody is near: the mean of the validation targets, if not given."""
+    if empty is None and judges is None:
+        raise InputError(
+            "empty is needed where there is no validation set: pass the prediction where nobody is "
+            "near, a public number such as 0"
+        )
+    number = np.asarray(judges.mean() if empty is None and judges is not None else empty)
+    plain = number.shape == () and number.dtype.kind in "fiu" and not isinstance(empty, bool)
+    if not plain or not np.isfinite(float(number)):
+        raise InputError(f"empty must be a finite number, got {empty!r}")
+    return float(number)
+
+
 @dataclass(frozen=True)
 class Targets:
     """The targets of points and judges, and the prediction where nobody is near."""
@@ -112,19 +126,7 @@ class Targets:
                 f"y has one distinct target, {together[0]:g}, and so has y_val: every value would "
                 "be 0. Regression needs targets that differ"
             )
-        if empty is None:
-            if y_val is None:
-                raise InputError(
-                    "empty is needed where there is no validation set: pass the prediction where "
-                    "nobody is near, a public number such as 0"
-                )
-            return cls(points, judges, float(judges.mean()))
-        number = np.asarray(empty)
-        if isinstance(empty, bool) or number.shape != () or number.dtype.kind not in "fiu":
-            raise InputError(f"empty must be a finite number, got {empty!r}")
-        if not np.isfinite(float(number)):
-            raise InputError(f"empty must be a finite number, got {empty!r}")
-        return cls(points, judges, float(number))
+        return cls(points, judges, check_empty(empty, None if y_val is None else judges))
 
     def bounds(self, bounds: Any = None) -> tuple[float, float]:
         """The range of all of them, or the public bounds that hold them."""
@@ -313,7 +315,7 @@ def leaf_regression(
     divisor = len(judges) if mean else 1
     if show is not None:
         show(Paid(paid, grid, targets, votes.codes, divisor))
-    values, unit = game.total(paid, groups), grid.step**2 / divisor
+    values, unit = game.total(paid, groups), grid.step**2
     params = {
         **about,
         "trees": trees,
@@ -324,8 +326,8 @@ def leaf_regression(
         "validation_points": 0 if mutual else len(judges),
         "mean": mean,
     }
-    ends = sum(utilities) * unit, game.utility_none() * unit
-    return Valuation(values * unit, method, params, *ends, known_owners)
+    ends = sum(utilities) * unit / divisor, game.utility_none() * unit / divisor
+    return Valuation(values * unit / divisor, method, params, *ends, known_owners)
 
 
 def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable[[slice], Judges]:

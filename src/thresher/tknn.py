@@ -116,7 +116,7 @@ def tknn_shapley(
         of the validation targets. Without validation targets it is required.
     bounds
         For regression: the public range of targets, of which the grid is a part in 2^32. By default
-        that of all targets; in parts and on Dask that of `y_val`, and as much again on either side.
+        that of all targets, which in parts and on Dask takes a pass of its own.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def zero_budget_score(
     Parameters
     ----------
     X, y, X_val, y_val, radius, metric, owners, mean, task, empty, bounds
-        As in `tknn_shapley`; `bounds` as in parts.
+        As in `tknn_shapley`; `bounds` as in `NeighborCounts`.
     classes
         All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
         label that is not among those of `y_val` agrees with none.

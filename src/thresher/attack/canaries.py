@@ -49,6 +49,7 @@ NOWHERE = -1000.0  # near no validation point
 TIE = 1e-9
 LABELS: tuple[Any, Any] = "yes", "no"  # of a canary, and of what replaces it
 OPPOSED_TARGETS: tuple[Any, Any] = 1.0, -0.558
+KEPT_WORLDS = 256  # sets of canaries whose neighbors are remembered from run to run
 LARGEST_CROWD = 20_000  # points that fill the ranks before a canary
 
 
@@ -108,7 +109,7 @@ class Bait:
         def release(source: Noise, truth: NDArray[np.bool_]) -> Integers:
             key = truth.tobytes()
             world = worlds.get(key) or self.contributions(self.chosen(truth))
-            if truth.sum() <= truth[0]:  # the first canary alone, or none: asked for most often
+            if len(worlds) < KEPT_WORLDS:  # what a run finds near is found once
                 worlds[key] = world
             noise = self.design.noise(source)
             return self.design.measure(world, source) + noise

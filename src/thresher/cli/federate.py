@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -51,6 +50,10 @@ def task(
     kernel: Annotated[str, given("How near points weigh, as in thresher release.")] = "box",
     rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    trees: Annotated[
+        int | None, given("Count in the leaves of so many public trees, not within a radius.")
+    ] = None,
+    leaves: Annotated[int, given("The most leaves that such a tree has.")] = 16,
     unit: Annotated[
         Literal["point", "owner", "silo"], given("What is protected; owners within one silo.")
     ] = "point",
@@ -74,6 +77,7 @@ def task(
     --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
     """
     from thresher.counts import NeighborCounts
+    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.tasks import Task
     from thresher.federate.terms import least_survivors
@@ -88,21 +92,23 @@ def task(
         "silos": silos, "key": Key.load(key), "colluding": colluding, "name": name,
         "fewest": least_survivors(len(silos), colluding) if fewest is None else fewest,
     }  # fmt: skip
-    near: dict[str, Any] = {"radius": radius, "kernel": kernel, "rings": rings}
+    near: dict[str, Any] = {"radius": radius, "kernel": kernel, "rings": rings, "metric": metric}
+    if trees is not None:
+        near["forest"] = public_forest(X_val, y_val, trees=trees, leaves=leaves)
     if reveal_exact_counts:
-        counts = NeighborCounts(X_val, y_val, metric=metric, **near)
+        counts = NeighborCounts(X_val, y_val, **near)
         made = Task.create_revealing_exact_counts(counts, **parties)
     else:
         if epsilon is None or delta is None:
             raise InputError("a task needs epsilon and delta: its noise follows from them")
         made = Task.create(
-            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, metric=metric, **near,
+            X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, **near,
             points_per_owner=points_per_owner, **parties,
         )  # fmt: skip
+    plan = made.plan(points) if points is not None and made.is_private else None
     made.save(out)
     _describe(made)
-    if points is not None and made.is_private:
-        plan = made.plan(points)
+    if plan is not None:
         say(f"expected relative error {plan.relative_error:.3g}, if all silos survive")
     with printing() as stdout:
         stdout.write(f"{made.digest}\n")
@@ -242,7 +248,7 @@ def _write(found: Any, out: Path, report: Path | None, *, force: bool) -> None:
     if report is not None:
         found.report(report, force=force)
         say(f"wrote {report}")
-    if not math.isnan(found.relative_error):
+    if found.relative_error is not None:
         say(f"expected relative error {found.relative_error:.3g}")
     show_json(dict(found.record))
 

@@ -81,6 +81,6 @@ def _say(found: Any, wrote: list[Path]) -> None:
         say(f"  and {len(paid) - SHOWN} more")
     for each in found.shared[:SHOWN]:
         pair = f"{shortened(str(each.owner), 40)} and {shortened(str(each.other), 40)}"
-        say(f"in common: {pair}: {each.exact} equal rows, {each.near} close ones")
+        say(f"in common: {pair}: {each.exact} equal, {each.near} close")
     for path in wrote:
         say(f"wrote {path}")

@@ -25,6 +25,9 @@ def plan(
     mechanisms: Annotated[
         str | None, given("Which to compare: table, cells, paper. Without it table and cells.")
     ] = None,
+    counted: Annotated[
+        bool, given("Plan tables with a noisy count of the points, as in release.", "--counted")
+    ] = False,
     adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
     points_per_owner: Annotated[
         int | None, given("If owners are protected: about how many points each has.")
@@ -44,6 +47,7 @@ def plan(
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
     """
     from thresher.privacy.plan import plan_release
+    from thresher.privacy.table_mechanism import Table
     from thresher.tables.labeled import read_labeled, same_columns
 
     if plot is not None:
@@ -53,12 +57,15 @@ def plan(
     budgets = _budgets(epsilon)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
+    names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * (kernel == "box"))]
+    table = Table(bound="counted") if counted else "table"
+    compared = [table if name == "table" else name for name in names]
     rows = [
         _row(budget, each)
         for budget in budgets
         for each in plan_release(
             X_val, y_val, points=points, epsilon=budget, delta=delta, radius=radius, metric=metric,
-            adjacency=adjacency, mechanisms=mechanisms and split_names(mechanisms),
+            adjacency=adjacency, mechanisms=compared,
             points_per_owner=points_per_owner, kernel=kernel, rings=rings,
         )
     ]  # fmt: skip

@@ -63,6 +63,14 @@ def release(
             "--points",
         ),
     ] = None,
+    counted: Annotated[
+        bool,
+        given(
+            "Spend 3 % of the budget on a noisy count of the points, and fit the table to it: "
+            "where no number for --points is public.",
+            "--counted",
+        ),
+    ] = False,
     anyway: Annotated[
         bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
@@ -140,6 +148,7 @@ def release(
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
     asked.check(owner, mechanism)
+    chosen = table_or_counted(mechanism, about_points, counted=counted)
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
@@ -156,7 +165,7 @@ def release(
     reach = read_radius(radius, X_val, y_val, metric=metric, kernel=kernel, rings=rings, task=task)
     found = dp_tknn_shapley(
         X, y, X_val, y_val, epsilon=epsilon, delta=delta, radius=reach, metric=metric,
-        mechanism=mechanism, ledger=ledger, owners=private.owners,
+        mechanism=chosen, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
         kernel=kernel, rings=rings, task=task, bounds=read_bounds(bounds), empty=empty,
     )  # fmt: skip
@@ -181,6 +190,21 @@ def release(
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
     asked.write(found)
     show_json(dict(found.record))
+
+
+def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> Any:
+    """The mechanism, with a noisy count first if that is wanted."""
+    from thresher.privacy.table_mechanism import Table
+
+    if not counted:
+        return mechanism
+    if mechanism != "table":
+        raise InputError(f"--counted needs --mechanism table, got {mechanism}")
+    if points is not None:
+        raise InputError(
+            "--counted goes without --points: a number that is public needs no noisy count"
+        )
+    return Table(bound="counted")
 
 
 def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:

@@ -174,8 +174,8 @@ def value(
     memory: Annotated[
         str | None,
         _method(
-            "The most memory to use, such as 2GB: the points are read in parts; needs "
-            "--validation and --out."
+            "The most memory to use, such as 2GB: the points are read in parts; needs --out and, "
+            "but for a forest of numbers, --validation."
         ),
     ] = None,
     checkpoint: Annotated[

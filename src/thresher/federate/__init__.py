@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from thresher.federate.coordinator import Coordinator
+    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
@@ -27,6 +28,7 @@ _LATER = {
     "Silo": "silo",
     "Task": "tasks",
     "check_plausibility": "plausibility",
+    "public_forest": "few_leaves",
 }
 __all__ = [
     "Coordinator",
@@ -36,6 +38,7 @@ __all__ = [
     "Silo",
     "Task",
     "check_plausibility",
+    "public_forest",
 ]
 
 

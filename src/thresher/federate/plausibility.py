@@ -11,8 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.privacy.release import Release, SeededRelease
@@ -28,13 +26,13 @@ class Plausibility:
     Parameters
     ----------
     per_point
-        The mean mass of a point: near validation points, as clipped.
+        The mean mass of a point: near validation points, as clipped, or trees.
     expected
-        What the validation set suggests for it.
+        What the validation set suggests for it, or the number of trees.
     deviation
         What noise alone moves `per_point` by.
     impossible
-        Validation points with counts beyond the number of points, or below zero: noise aside,
+        Validation points or leaves with counts beyond the number of points, or below zero:
         each of them proves a lie.
 
     Examples
@@ -70,8 +68,8 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
 
     Notes
     -----
-    A lie of the size of what a silo honestly holds is not found. It needs a prior: the validation
-    set with features.
+    A lie of the size of what a silo honestly holds is not found. It needs a prior (the validation
+    set with features) or leaves, to which each point adds one in every tree.
 
     Examples
     --------
@@ -88,14 +86,16 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     False
     """
     design: Any = release._design
-    if release.record["mechanism"] != "table" or design.public is None:
+    mass = design.setting.mass
+    if release.record["mechanism"] != "table" or (design.public is None and mass is None):
         raise InputError("release must be one of the table mechanism, with features")
     number = check_count("points", points)
     table, scale = release.table / design.scale, design.drawn_sigma / design.scale
     counts = table.sum(axis=0)
-    far = DEVIATIONS * np.sqrt(2) * scale
+    far = DEVIATIONS * math.sqrt(len(table)) * scale
     impossible = int(((counts > number + far) | (counts < -far)).sum())
     units = number / (design.setting.points_per_owner or 1)
-    expected = float((design.kept_shares() * design.owner_mean()).sum())
+    if mass is None:
+        mass = float((design.kept_shares() * design.owner_mean()).sum())
     deviation = scale * math.sqrt(table.size) / units
-    return Plausibility(float(table.sum()) / units, expected, deviation, impossible)
+    return Plausibility(float(table.sum()) / units, mass, deviation, impossible)

@@ -34,7 +34,7 @@ class Holding:
         """Read points; refuses only what is wrong with shapes and types."""
         known = read_owners(owners)
         owned = None if known is None else np.array([each is not None for each in known], bool)
-        private = read_points(X, y, task.validation, owned)
+        private = read_points(X, y, task.design.setting.validation, owned)
         numbers = None if known is None else number_owners(known)[private.where]
         if task.terms["unit"] == "silo":
             numbers = np.zeros(len(private), np.int64)
@@ -45,9 +45,10 @@ class Holding:
     @classmethod
     def none(cls, task: Task) -> Holding:
         """No points at all."""
-        rows = task.validation.rows
+        validation = task.design.setting.validation
+        rows = validation.rows
         assert rows is not None  # noqa: S101 - tasks have features
-        labels = np.array(list(task.validation.classes.labels), object)[:0]
+        labels = np.array(list(validation.classes.labels), object)[:0]
         return cls.of(task, np.zeros((0, rows.width)), labels.tolist())
 
     def table(self, task: Task) -> Integers:

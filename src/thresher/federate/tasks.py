@@ -25,15 +25,14 @@ from thresher.federate.public_side import pack_side, read_side, side_digest, sid
 from thresher.federate.terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_whole
 from thresher.games.semivalues import check_semivalue, semivalue_name
-from thresher.inputs import Validation, check_validation, kept
-from thresher.neighbors.kernel import BOX, check_kernel
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
 from thresher.privacy.design import Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
-from thresher.privacy.settings import RINGS, class_setting
+from thresher.privacy.settings import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
-from thresher.sides.ball import only_ball
 from thresher.sides.protocol import PublicSide
 
 FORMAT = "thresher.task/1"
@@ -78,7 +77,7 @@ class Task:
         metric: str = "cosine", classes: Any = None, unit: FederatedUnit = "point",
         bound: int | Literal["usual", "certified"] = "usual", adjacency: str = "add-remove",
         semivalue: Any = "shapley", points_per_owner: int | None = None, name: str = "",
-        kernel: Any = BOX, rings: int = RINGS,
+        kernel: Any = BOX, rings: int = RINGS, forest: Forest | None = None,
     ) -> Task:  # fmt: skip
         """A task for a private release.
 
@@ -104,6 +103,10 @@ class Task:
             About how many points an owner, or a silo, has: a public number, or a guess.
         name
             What it is about, in words.
+        forest
+            Trees that were grown from public rows, such as the validation set
+            (`th.grow_forest(X_val, y_val)`): then near means in the same leaf, and radius, metric
+            and kernel play no part. Each leaf has noise of its own, so trees should have few.
 
         Examples
         --------
@@ -117,15 +120,15 @@ class Task:
         >>> task
         Task(3 silos, 3 must survive, 1 may collude, epsilon=1, delta=1e-06, protects each point)
         """
-        validation = kept(
-            check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        )
         known = check_choice(option("unit"), unit, get_args(FederatedUnit))
-        reach, shape = check_kernel(kernel, rings, radius)
-        setting = class_setting(
-            validation, reach, shape, Budget(epsilon, delta), check_adjacency(adjacency),
-            _setting_unit(known), check_semivalue(semivalue),
-            check_points_per_owner(points_per_owner, owners=known != "point"),
+        counts = NeighborCounts(
+            X_val, y_val, radius=radius, metric=metric, classes=classes, kernel=kernel, rings=rings,
+            forest=forest,
+        )  # fmt: skip
+        setting = side_setting(
+            counts.side, budget=Budget(epsilon, delta), adjacency=check_adjacency(adjacency),
+            unit=_setting_unit(known), semivalue=check_semivalue(semivalue),
+            points_per_owner=check_points_per_owner(points_per_owner, owners=known != "point"),
         )  # fmt: skip
         design = Table(bound=bound, weights=0).design(setting)
         budget = {
@@ -186,19 +189,10 @@ class Task:
         return self.terms["reveals"] == NOISY
 
     @property
-    def validation(self) -> Validation:
-        """The validation set, where near is within a radius."""
-        return only_ball(self.side).validation
-
-    @property
-    def radius(self) -> float:
-        """The radius."""
-        return only_ball(self.side).radius
-
-    @property
     def columns(self) -> Sequence[str] | None:
         """The names of the features, if they have names."""
-        return self.terms["public"].get("columns")
+        public = self.terms["public"]
+        return public["forest"]["columns"]["names"] if "forest" in public else public["columns"]
 
     @cached_property
     def protocol(self) -> Terms:
@@ -219,11 +213,11 @@ class Task:
     def design(self) -> TableDesign:
         """The table mechanism as planned: with the noise of all silos."""
         terms = self.terms
-        setting = class_setting(
-            self.validation, self.radius, only_ball(self.side).kernel,
-            Budget(terms["epsilon"], terms["delta"]), check_adjacency(terms["adjacency"]),
-            _setting_unit(terms["unit"]), check_semivalue(terms["semivalue"]),
-            terms["points_per_owner"],
+        setting = side_setting(
+            self.side, budget=Budget(terms["epsilon"], terms["delta"]),
+            adjacency=check_adjacency(terms["adjacency"]), unit=_setting_unit(terms["unit"]),
+            semivalue=check_semivalue(terms["semivalue"]),
+            points_per_owner=terms["points_per_owner"],
         )  # fmt: skip
         design = Table(bound=terms["bound"], weights=0).design(setting)
         return replace(design, excess=self.excess(len(terms["silos"])))
@@ -248,7 +242,7 @@ class Task:
         """What to expect of so many points in all; the noise is that of all silos."""
         public = self.design.setting.public() if self.is_private else None
         if public is None:
-            raise InputError("a plan needs noise, and a validation set with features")
+            raise InputError("a plan needs noise, and a radius or a kernel: leaves have no prior")
         return plan_design(self.design, public, check_count("points", points))
 
     def check(self) -> None:

@@ -44,10 +44,14 @@ class LeafTargets(TargetGame):
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf pays a member: the coefficients of 1, u and u^2."""
+        return self.leaf_prices(sums, columns)
+
+    def leaf_prices(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
+        """What each leaf pays a member or a newcomer."""
         if self.leaf_judges is None:
-            return self.share * _among_points(sums, self.empty, self)
+            return self.share * _among_points(sums, self, newcomer=newcomer)
         weight, mean, _ = self.leaf_judges(columns)
-        return weight * quadratics(sums, mean, self.empty, self.semivalue)
+        return weight * quadratics(sums, mean, self.empty, self.semivalue, newcomer=newcomer)
 
     def leaf_utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all points for the judges of these leaves."""
@@ -62,20 +66,21 @@ class LeafTargets(TargetGame):
         return -float((weight * (guess - mean) ** 2).sum()) - rest
 
 
-def _among_points(sums: Integers, empty: float, game: TargetGame) -> Floats:
-    """What the others in a leaf pay a point, by its u."""
-    count, one, two = summed(sums)
-    judges = np.maximum(count - 1, 0)
+def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats:
+    """What the others in a leaf pay a point, by its u; it is among the sums, or a newcomer."""
+    (count, one, two), empty = summed(sums), game.empty
+    own = 0.0 if newcomer else 1.0
+    judges = np.maximum(count - own, 0)
     near = moments(game.semivalue, np.maximum(judges, 1).astype(np.int64))
     P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
     pairs = np.where(judges > 1, (B - 2 * D - A) / np.maximum(judges - 1, 1), 0.0)
     squares = A - B + D
-    # T1 = one - x and T2 = two - x^2, so T1^2 - T2 = one^2 - two - 2 one x + 2 x^2
+    # of a member T1 = one - x and T2 = two - x^2, so T1^2 - T2 = one^2 - two - 2 one x + 2 x^2
     found = np.array(
         [
             judges * P0 * empty**2 - 2 * P0 * empty * one + squares * two + pairs * (one**2 - two),
-            2 * P0 * (one + empty) - 2 * pairs * one + 2 * D * one,
-            -judges * P0 - 2 * P0 - squares + 2 * pairs - 2 * D - judges * D,
+            2 * P0 * (one + own * empty) - own * 2 * pairs * one + 2 * D * one,
+            -judges * (P0 + D) - own * (2 * P0 + squares - 2 * pairs + 2 * D),
         ]
     )
     return np.where(judges > 0, found, 0.0)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
-from thresher.kernels.target_sums import LIMB
+from thresher.kernels.target_sums import LIMB, LOW
 from thresher.neighbors.groups import Groups
 
 Floats = NDArray[np.float64]
@@ -148,7 +148,20 @@ class TargetGame:
 
     def utility_none(self) -> float:
         """The utility without points."""
-        return -float((self._none**2).sum())
+        return -float(squared_errors(sums_of(self.judges), self.empty))
+
+
+def sums_of(targets: Integers) -> Integers:
+    """What a cell keeps of these targets: their number, sum, and sum of squares in two parts."""
+    squares = targets * targets
+    found = len(targets), targets.sum(), (squares >> LIMB).sum(), (squares & LOW).sum()
+    return np.array(found, np.int64)[:, None]
+
+
+def squared_errors(sums: Integers, guess: int) -> int:
+    """The sum of the squared errors of one guess for all targets in these cells, exactly."""
+    count, first, high, low = (int(each.astype(object).sum()) for each in sums)
+    return count * guess**2 - 2 * guess * first + (high << LIMB) + low
 
 
 def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:

@@ -51,7 +51,7 @@ def ring_integrals(
     rings, step = weights.shape[0], STEP if whole else WIDE_STEP
     E, e, present = np.empty(rings), np.empty(rings), np.empty(rings, np.int64)
     chances = np.empty((2, max(rules.shape[2], cut.shape[1])))
-    sums = np.empty((6, rings))
+    sums, room = np.empty((6, rings)), np.empty((4, rings))
     for v in range(same.shape[0]):
         out[v] = 0.0
         near = same[v] + other[v]
@@ -73,7 +73,7 @@ def ring_integrals(
                 E[k], e[k] = np.exp(-weights[k] * s), -np.expm1(-weights[k] * s)
                 X += near[k] * e[k]
             nodes = _choose(X, points, sizes, limits, rules, cut, shape, chances)
-            _add_chances(chances[:, :nodes], near, same[v], weights, E, e, whole, sums)
+            _add_chances(chances[:, :nodes], near, same[v], weights, E, e, whole, room, sums)
             for i in range(6):
                 for k in range(rings):
                     out[v, i, k] += step * s * e[k] * sums[i, k]
@@ -101,67 +101,103 @@ def _choose(
     return cut.shape[1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan"})
 def _add_chances(
     chances: Floats, near: Floats, same: Floats, weights: Floats, E: Floats, e: Floats,
-    whole: bool, sums: Floats,
+    whole: bool, room: Floats, sums: Floats,
 ) -> None:  # fmt: skip
     """The six integrals over p for each ring, at one s; rings without points are left at 0.
 
-    log g is a series in x / (2 - x) where x = p (1 - E) is at most 1/2, which vectors can do.
+    `room` has four rows to compute in.
     """
-    rings = weights.shape[0]
-    t, inverse, logs = np.empty(rings), np.empty(rings), np.empty(rings)
+    rings, largest = weights.shape[0], e.max()
+    t, inverse, logs, other = room[0], room[1], room[2], room[3]
+    for k in range(rings):
+        other[k] = near[k] - same[k]
     sums[:] = 0.0
+    all_carry = all_lack = 0.0
+    two, three, four, five = sums[2], sums[3], sums[4], sums[5]
     for j in range(chances.shape[1]):
         p = chances[0, j]
+        _set_logs(p, p * largest, E, e, inverse, logs)
         carry = lack = log_Q = 0.0
         for k in range(rings):
-            x = p * e[k]
-            inverse[k] = 1.0 / ((1.0 - x) if x < 0.5 else (1.0 - p) + p * E[k])
             t[k] = weights[k] * E[k] * inverse[k]
-            z = min(x, 0.5) / (2.0 - min(x, 0.5))
+        for k in range(rings):
+            carry += same[k] * t[k]
+            lack += other[k] * t[k]
+            log_Q += near[k] * logs[k]
+        Q = chances[1, j] * np.exp(log_Q)
+        all_carry += Q * carry
+        all_lack += Q * lack
+        if whole:
+            for k in range(rings):
+                rest = Q * inverse[k]
+                two[k] += rest * carry
+                three[k] += rest * max(carry - t[k], 0.0)
+                four[k] += rest * lack
+                five[k] += rest * max(lack - t[k], 0.0)
+            continue
+        for k in range(rings):
+            mine, theirs = min(same[k], 1.0), min(other[k], 1.0)
+            left, stayed = Q * np.exp(-mine * logs[k]), Q * np.exp(-theirs * logs[k])
+            two[k] += stayed * carry
+            three[k] += left * max(carry - mine * t[k], 0.0)
+            four[k] += left * lack
+            five[k] += stayed * max(lack - theirs * t[k], 0.0)
+    sums[0], sums[1] = all_carry, all_lack
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan"})
+def _set_logs(
+    p: float, largest: float, E: Floats, e: Floats, inverse: Floats, logs: Floats
+) -> None:
+    """Set 1 / g and log g of each ring, where x = p (1 - E) is at most `largest`.
+
+    log g is a series in x / (2 - x) where x is at most 1/2, which vectors can do. Where all x are
+    small, few terms do.
+    """
+    rings = e.shape[0]
+    if largest <= 0.0625:
+        for k in range(rings):
+            x = p * e[k]
+            inverse[k] = 1.0 / (1.0 - x)
+            z = x / (2.0 - x)
             y = z * z
-            series = 1.0 / 35
-            series = series * y + 1.0 / 33
-            series = series * y + 1.0 / 31
-            series = series * y + 1.0 / 29
-            series = series * y + 1.0 / 27
-            series = series * y + 1.0 / 25
-            series = series * y + 1.0 / 23
-            series = series * y + 1.0 / 21
-            series = series * y + 1.0 / 19
-            series = series * y + 1.0 / 17
-            series = series * y + 1.0 / 15
-            series = series * y + 1.0 / 13
-            series = series * y + 1.0 / 11
+            series = 1.0 / 11
             series = series * y + 1.0 / 9
             series = series * y + 1.0 / 7
             series = series * y + 1.0 / 5
             series = series * y + 1.0 / 3
             series = series * y + 1.0
             logs[k] = -2.0 * z * series
+        return
+    for k in range(rings):
+        x = min(p * e[k], 0.5)
+        inverse[k] = 1.0 / (1.0 - x)
+        z = x / (2.0 - x)
+        y = z * z
+        series = 1.0 / 35
+        series = series * y + 1.0 / 33
+        series = series * y + 1.0 / 31
+        series = series * y + 1.0 / 29
+        series = series * y + 1.0 / 27
+        series = series * y + 1.0 / 25
+        series = series * y + 1.0 / 23
+        series = series * y + 1.0 / 21
+        series = series * y + 1.0 / 19
+        series = series * y + 1.0 / 17
+        series = series * y + 1.0 / 15
+        series = series * y + 1.0 / 13
+        series = series * y + 1.0 / 11
+        series = series * y + 1.0 / 9
+        series = series * y + 1.0 / 7
+        series = series * y + 1.0 / 5
+        series = series * y + 1.0 / 3
+        series = series * y + 1.0
+        logs[k] = -2.0 * z * series
+    if largest > 0.5:
         for k in range(rings):
             if p * e[k] > 0.5:
+                inverse[k] = 1.0 / ((1.0 - p) + p * E[k])
                 logs[k] = -np.log(inverse[k])
-            carry += same[k] * t[k]
-            lack += (near[k] - same[k]) * t[k]
-            log_Q += near[k] * logs[k]
-        Q = chances[1, j] * np.exp(log_Q)
-        sums[0] += Q * carry
-        sums[1] += Q * lack
-        if whole:
-            for k in range(rings):
-                rest = Q * inverse[k]
-                sums[2, k] += rest * carry
-                sums[3, k] += rest * max(carry - t[k], 0.0)
-                sums[4, k] += rest * lack
-                sums[5, k] += rest * max(lack - t[k], 0.0)
-            continue
-        for k in range(rings):
-            mine, theirs = min(same[k], 1.0), min(near[k] - same[k], 1.0)
-            left, stayed = Q * np.exp(-mine * logs[k]), Q * np.exp(-theirs * logs[k])
-            sums[2, k] += stayed * carry
-            sums[3, k] += left * max(carry - mine * t[k], 0.0)
-            sums[4, k] += left * lack
-            sums[5, k] += stayed * max(lack - theirs * t[k], 0.0)

@@ -24,6 +24,7 @@ from thresher.kernels.ring_codes import (
     count_codes,
     count_visit_codes,
     distance_codes,
+    even_codes,
     product_codes,
     rows_of_visit_codes,
 )
@@ -34,6 +35,7 @@ from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_sco
 from thresher.threads import cut, one_blas_thread, run, take
 
 BINS = 4096  # of distances, by which most pairs find their ring
+EVEN = 1e-5  # widths by which edges may be off
 NO_SCALE, NO_BINS = np.full(2, np.inf, np.float32), np.zeros(1, np.uint8)  # compare all edges
 LANES = 512  # validation points whose rings are held at once, at most
 BYTES = 1 << 26  # and bytes, unless 64 validation points take more
@@ -70,6 +72,19 @@ def ring_bins(depths: NDArray[np.float64]) -> tuple[float, Codes]:
     unsure = ((low[:, None] <= edges) & (edges <= high[:, None])).any(axis=1)
     codes[unsure] = UNSURE
     return scale, codes
+
+
+def even_step(edges: NDArray[np.float64], reach: float, scale: float) -> NDArray[Any] | None:
+    """What `even_codes` needs of edges, the outermost first; None where widths differ.
+
+    `scale` is that of squared distances, or 0 for cosine.
+    """
+    width = edges[0] / len(edges)
+    off = float(np.abs(edges / width - np.arange(len(edges), 0, -1)).max())
+    if off > EVEN or edges[0] > reach or len(edges) >= UNSURE:
+        return None
+    linear = [0.0, 1 / width] if scale == 0 else [2 / (scale * width) ** 2, 0.0]
+    return np.array([*linear, off + EVEN], np.float32)
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,7 @@ class RingTask(Task):
             depths = (reach**2 - inner**2) * (self.score.scale**2 / 2)
         scale, bins = ring_bins(depths)
         steps = np.array([0.0, scale] if cosine else [scale, 0.0], np.float32)
+        even = even_step(outward, reach, 0.0 if cosine else self.score.scale)
 
         most = step * len(V)
         spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
@@ -132,7 +148,10 @@ class RingTask(Task):
             product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
             np.dot(self.scaled.tile(lo, hi), columns, out=product)
             places, norms = self.positions[lo:hi], self.scaled.norms[lo:hi]
-            count = product_codes(product, norms, *scores, steps, bins, places, words, notes)
+            if even is None:
+                count = product_codes(product, norms, *scores, steps, bins, places, words, notes)
+            else:
+                count = even_codes(product, norms, *scores, even, places, words, notes)
             row, column = notes[:count].T
             pairs = row.astype(np.int64) + lo, column
             about = self.points, V, self.validation.squares, self.edges

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
 def code_digest(run: Callable[..., Any], uses: tuple[Callable[..., Any], ...] | None) -> str:
     """A hash of the definitions behind `run`, and of the modules of the functions that it uses.
 

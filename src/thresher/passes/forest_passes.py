@@ -6,9 +6,9 @@ of the rows decide which ones, so it is the same however they are cut.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from os import PathLike
 from typing import Any
@@ -16,97 +16,25 @@ from typing import Any
 import numpy as np
 
 from thresher.checks import column_names, is_frame
-from thresher.errors import InputError, require
-from thresher.growth import grow_codes, is_fitted
-from thresher.labels import check_labels, class_list
+from thresher.errors import require
+from thresher.labels import check_labels
 from thresher.neighbors.forests import Forest
-from thresher.neighbors.growing import GROWN_FROM, GrowingSample, split_count
+from thresher.neighbors.growing import GROWN_FROM, GrowingSample
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import DaskValuation
+from thresher.passes.forest_growth import Growth
 from thresher.passes.in_parts import VALUE, Run, source_of
 from thresher.passes.memory import Account, check_memory, in_use
 from thresher.passes.on_dask import FAN, run_on_dask
 from thresher.passes.partitions import Partition, collected, outcomes, partitions
-from thresher.passes.parts import Labels, Place, PlainLabels, Source
+from thresher.passes.parts import Place, PlainLabels, Source
 from thresher.passes.problem import Problem
 from thresher.passes.read_ahead import read_ahead
-from thresher.sides.forest import forest_side, validation_digest
 from thresher.valuation import Valuation
 
 FITTING = 64 << 20  # bytes that growing takes besides its rows
 PIECE = "forest"  # of a checkpoint
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How a forest comes about, and what points are asked to be valued by.
-
-    Parameters
-    ----------
-    forest
-        The structure, or the estimator that grows it.
-    settings
-        How many trees and folds, and the seed.
-    X_val, y_val, semivalue, classes, mean
-        As in `forest_shapley`.
-    """
-
-    forest: Any
-    settings: tuple[int, int, int]
-    X_val: Any
-    y_val: Any
-    semivalue: Any
-    classes: Any
-    mean: bool
-
-    def identity(self) -> Any:
-        """What tells its structure from others."""
-        if isinstance(self.forest, Forest):
-            return self.forest.digest()
-        return [repr(self.forest), *self.settings]
-
-    def digest(self, columns: TreeColumns) -> str | None:
-        """A SHA-256 of the validation set, if there is one."""
-        X_val = None if self.X_val is None else columns.encode("X_val", self.X_val)
-        return validation_digest(X_val, self.labels)
-
-    def with_columns(self, columns: TreeColumns) -> Growth:
-        """The same, with the trees of an estimator that is fitted already as they are."""
-        if not isinstance(self.forest, Forest) and is_fitted(self.forest):
-            return replace(self, forest=Forest.as_fitted(self.forest, columns))
-        return self
-
-    def sample(self) -> GrowingSample:
-        """No rows yet."""
-        trees, folds, seed = self.settings
-        return GrowingSample(split_count(trees, folds), folds, seed)
-
-    def grown(self, sample: GrowingSample, columns: TreeColumns, labels: Labels) -> Forest:
-        """The structure that follows from a sample of all rows, whose labels mean what they do."""
-        if not sample.rows or sample.features is None:
-            raise InputError("X is empty: at least one row is needed")
-        given = [] if self.classes is None else list(class_list(self.classes).labels)
-        meaning, others = labels.settle(sample.labels, [*self.labels, *given], sample.rows)
-        given = others[len(self.labels) :]
-        known = class_list(given or None, list(meaning.values()))
-        numbers = known.encode("y", [meaning[label] for label in sample.labels])
-        return grow_codes(
-            sample.features, numbers[sample.codes], known, columns, self.forest, self.settings
-        )
-
-    @property
-    def labels(self) -> list[Hashable]:
-        """The labels of the validation set."""
-        found = check_labels("y_val", [] if self.y_val is None else self.y_val)
-        return found if isinstance(found, list) else found.tolist()
-
-    def problem(self, forest: Forest) -> Problem:
-        """What the points are valued by."""
-        side = forest_side(forest, self.X_val, self.y_val, self.classes)
-        return Problem(
-            side, self.labels, self.semivalue, self.classes, self.mean, expected=forest.classes
-        )
 
 
 def forest_in_parts(
@@ -117,22 +45,31 @@ def forest_in_parts(
     most = None if memory is None else check_memory(memory)
     X, growth = _as_numbers(X, growth)
     columns = _columns_of(X)
-    source, growth = source_of(X, y, missing=True), growth.with_columns(columns)
+    source = source_of(X, y, missing=True, numbers=growth.numbers)
+    growth = growth.with_columns(columns)
     about = {
         "forest": growth.identity(), "validation": growth.digest(columns), "mean": growth.mean,
         "semivalue": repr(growth.semivalue), "classes": repr(growth.classes),
         "points": source.identity(),
     }  # fmt: skip
     with Checkpoint(checkpoint, about) as kept:
-        forest = growth.forest if isinstance(growth.forest, Forest) else _kept_forest(kept)
-        if forest is None:
-            sample = _sampled(source, growth.sample(), columns, most, threaded=threaded)
-            forest = growth.grown(sample, columns, source)
-            _keep_forest(kept, forest)
-        problem = growth.problem(forest)
+        problem = forest_problem(growth, source, columns, kept, most, threaded=threaded)
         problem.side.named(columns.names)
         run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
         return run.valuation(owners, progress=progress)
+
+
+def forest_problem(
+    growth: Growth, source: Source, columns: TreeColumns, kept: Checkpoint, memory: int | None, *,
+    threaded: bool = True,
+) -> Problem:  # fmt: skip
+    """What the points of a source are valued by, once the structure is grown, and kept."""
+    found = (growth.forest, {}) if growth.ready else _kept_forest(kept)
+    if found is None:
+        sample = _sampled(source, growth.sample(), columns, memory, threaded=threaded)
+        found = growth.grown(sample, columns, source), growth.learned(sample)
+        _keep_forest(kept, *found)
+    return growth.problem(*found)
 
 
 def _as_numbers(X: Any, growth: Growth) -> tuple[Any, Growth]:
@@ -161,7 +98,8 @@ def _sampled(
 ) -> GrowingSample:  # fmt: skip
     """The rows of a source that may decide the structure."""
     features, others = source.row_bytes
-    held = 2 * sample.folds * GROWN_FROM * (12 * columns.width + 40) + FITTING + source.reading
+    held = 2 * sample.folds * GROWN_FROM * (12 * columns.width + 40) + FITTING
+    held = source.reading + (held if sample.splits else 0)
     account = Account(features, others, columns.width, 16 * columns.width, held)
     rows = account.rows(memory, in_use())
     with closing(source.read(Place(), rows)) as read, read_ahead(read, threaded=threaded) as parts:  # type: ignore[type-var]
@@ -170,20 +108,20 @@ def _sampled(
     return sample
 
 
-def _keep_forest(kept: Checkpoint, forest: Forest) -> None:
+def _keep_forest(kept: Checkpoint, forest: Forest, learned: Mapping[str, Any]) -> None:
     arrays = [[name, array.dtype.str] for name, array in forest.nodes.items()]
-    entry = {"about": forest.describe(), "arrays": arrays}
+    entry = {"about": forest.describe(), "arrays": arrays, "learned": dict(learned)}
     kept.save(PIECE, entry, [array.tobytes() for array in forest.nodes.values()])
 
 
-def _kept_forest(kept: Checkpoint) -> Forest | None:
+def _kept_forest(kept: Checkpoint) -> tuple[Forest, Mapping[str, Any]] | None:
     found = kept.load(PIECE)
     if found is None:
         return None
     entry, chunks = found
     pairs = zip(entry["arrays"], chunks, strict=True)
     arrays = {name: np.frombuffer(chunk, kind) for (name, kind), chunk in pairs}
-    return Forest.stored(entry["about"], arrays)
+    return Forest.stored(entry["about"], arrays), entry["learned"]
 
 
 def forest_on_dask(X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool) -> DaskValuation:
@@ -192,15 +130,15 @@ def forest_on_dask(X: Any, y: Any, growth: Growth, *, owners: Any, progress: boo
     parts = partitions(X, y)
     growth = replace(growth, X_val=collected(growth.X_val), y_val=collected(growth.y_val))
     names = None if hasattr(X, "chunks") else column_names(X._meta)
-    if not isinstance(growth.forest, Forest):
-        columns = _dask_columns(X, parts)
-        growth = growth.with_columns(columns)
-    forest = growth.forest
-    if not isinstance(forest, Forest):
+    known = isinstance(growth.forest, Forest)
+    columns = growth.forest.columns if known else _dask_columns(X, parts)
+    growth = growth.with_columns(columns)
+    forest, learned = growth.forest, {}
+    if not growth.ready:
         tasks = [_sample_task(part, growth.sample(), columns) for part in parts]
         sample = _merged(tasks, _merge_samples, "sample", progress=progress)
-        forest = growth.grown(sample, columns, PlainLabels())
-    problem = growth.problem(forest)
+        forest, learned = growth.grown(sample, columns, PlainLabels()), growth.learned(sample)
+    problem = growth.problem(forest, learned)
     problem.side.named(names)
     return run_on_dask(problem, parts, owners, progress=progress)
 
@@ -243,7 +181,7 @@ def _merged(tasks: list[Any], merge: Any, title: str, *, progress: bool) -> Any:
 
 def _merge_samples(samples: list[GrowingSample]) -> GrowingSample:
     nothing = replace(samples[0], labels={}, rows=0, features=None, codes=samples[0].codes[:0])
-    return reduce(GrowingSample.merge, samples, nothing)
+    return reduce(lambda before, sample: before.merge(sample), samples, nothing)
 
 
 def _merge_columns(found: list[TreeColumns]) -> TreeColumns:

@@ -28,6 +28,7 @@ from thresher.passes.parts import ArrayParts, Part, Place, Source
 from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
 from thresher.passes.read_ahead import read_ahead
 from thresher.passes.tally import Tally, add_prints, part_print
+from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
 from thresher.sides.protocol import PublicSide, SidePoints
@@ -51,28 +52,37 @@ def value_in_parts(
         "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
         "neighbors": neighbors,
     }  # fmt: skip
+    most = None if memory is None else check_memory(memory)
+    scanned, precomputed = hasattr(X, "source_of_parts"), metric == "precomputed"
+    if scanned and precomputed:
+        raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
     if targets is None:
         problem = Problem.check(X_val, y_val, classes=classes, kernel=kernel, **how)
+        source = source_of(X, y, precomputed=precomputed)
     else:
+        source = source_of(X, y, precomputed=precomputed, numbers=True)
+        targets = with_bounds(
+            targets, y_val, lambda: span_of_parts(source, most, threaded=threaded)
+        )
         problem = TargetProblem.of(X_val, y_val, **targets, **how)
-    scanned = hasattr(X, "source_of_parts")
-    if scanned and problem.validation.rows is None:
-        raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
-    source = source_of(X, y, precomputed=problem.validation.rows is None)
     problem.side.named(X.names if scanned else column_names(X))
-    most = None if memory is None else check_memory(memory)
     about = {**problem.identity(), "points": source.identity()}
     with Checkpoint(checkpoint, about) as kept:
         run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
         return run.valuation(owners, progress=progress)
 
 
-def source_of(X: Any, y: Any, *, precomputed: bool = False, missing: bool = False) -> Source:
-    """Where the points come from; cells of files may be `missing`, or are refused."""
+def source_of(
+    X: Any, y: Any, *, precomputed: bool = False, missing: bool = False, numbers: bool = False
+) -> Source:
+    """Where the points come from; cells of files may be `missing`, or are refused.
+
+    Labels of files are `numbers`, or classes.
+    """
     if hasattr(X, "source_of_parts"):
         if y is not None:
             raise InputError("y must be None where X is a Scan, which names its column of labels")
-        scanned: Source = X.source_of_parts(missing=missing)
+        scanned: Source = X.source_of_parts(missing=missing, numbers=numbers)
         return scanned
     return ArrayParts(X, y, precomputed=precomputed)
 

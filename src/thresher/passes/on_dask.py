@@ -30,6 +30,7 @@ from thresher.passes.partitions import Partition, collected, outcomes, partition
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
 from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
 from thresher.passes.tally import Tally, part_print
+from thresher.passes.target_span import span_on_dask, with_bounds
 from thresher.price_list import PriceList
 from thresher.sides.protocol import PublicSide, SidePoints
 
@@ -63,7 +64,9 @@ def value_on_dask(
             collected(X_val), collected(y_val), classes=classes, kernel=kernel, **how
         )
     else:
-        problem = TargetProblem.of(collected(X_val), collected(y_val), **targets, **how)
+        y_val = collected(y_val)
+        targets = with_bounds(targets, y_val, lambda: span_on_dask(parts, progress=progress))
+        problem = TargetProblem.of(collected(X_val), y_val, **targets, **how)
     if problem.validation.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
     names = None if hasattr(X, "chunks") else column_names(X._meta)
@@ -166,8 +169,7 @@ def add_values(
     divisor: float, neighbors: Neighbors,
 ) -> Floats:  # fmt: skip
     """What points are worth to one block more; in the end divided by `divisor`."""
-    scale = divisor if last else 1.0
-    return prices.pay(points, before=before, divisor=scale, neighbors=neighbors)
+    return prices.pay(points, before=before, divisor=divisor, neighbors=neighbors, last=last)
 
 
 def cut(prices: PriceList) -> list[PriceList]:

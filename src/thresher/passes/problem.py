@@ -156,7 +156,8 @@ class TargetProblem(Problem):
         tally = count(FIRST, self.side, {})
         if not tally.points:
             raise InputError("X is empty: at least one row is needed")
-        prices = PriceList.over(self.side, tally.counts, self.semivalue)
+        side = self.side.with_counts(tally.counts)
+        prices = PriceList.over(side, tally.counts, self.semivalue)
         return Priced(self, prices, tally, {}, again=False)
 
     def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
@@ -199,6 +200,11 @@ class Priced:
     def side(self) -> PublicSide:
         """The public side, with all classes."""
         return self.prices.side
+
+    @property
+    def numbers(self) -> bool:
+        """Whether labels are numbers to predict."""
+        return isinstance(self.problem, TargetProblem)
 
     @property
     def rows(self) -> int:

@@ -18,7 +18,7 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place
 from thresher.passes.walk import count
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import TARGETS
+from thresher.sides.targets import TargetClasses
 
 MOST_CLASSES = 1 << 18  # distinct labels that are kept
 
@@ -65,7 +65,8 @@ class Tally:
     def of_rows(cls, part: Part, points: SidePoints, side: PublicSide) -> Tally:
         """The tally of one part, with its points not counted in."""
         counts, piece = np.zeros(side.shape, side.dtype), part.after.file
-        met = [] if side.kind == TARGETS else _first_rows(part.y, part.inside)
+        numbers = isinstance(side.classes, TargetClasses)
+        met = [] if numbers else _first_rows(part.y, part.inside)
         labels = {label: (piece, row) for label, row in met}
         rows, prints = {piece: len(part)}, {piece: part_print(part, points, side)}
         return cls(counts, side.twins(points), rows, prints, labels, part.after)

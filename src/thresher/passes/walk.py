@@ -137,25 +137,25 @@ def show_sums(
 
 def value(
     part: Part, near: Neighborhood, game: Game, prices: Floats, *, before: Floats | None = None,
-    divisor: float = 1.0, advance: Advance | None = None,
+    divisor: float = 1.0, advance: Advance | None = None, last: bool = True,
 ) -> Floats:  # fmt: skip
     """What the cells pay to each point, in input order, divided by `divisor`.
 
-    Sums begin at `before`, if cells before these have paid already.
+    Sums begin at `before`, if cells before these have paid already. Without `last` there are cells
+    that pay afterwards: then what was paid is returned as it is, for their `before`.
     """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
-    if before is not None and sums.ndim == 1:
-        sums[groups.positions] = before
+    if before is not None:
+        sums[..., groups.positions] = before
 
     def pay(block: Block) -> None:
         game.pay(block, groups, prices[..., block.columns], sums)
 
     visit(part, near, groups, pay, advance)
-    total = _total(game, sums, groups)
-    if before is not None and sums.ndim == 2:
-        total = total + before
-    return groups.in_input_order(total, divisor)
+    if not last:
+        return sums[..., groups.positions]
+    return groups.in_input_order(_total(game, sums, groups), divisor)
 
 
 def count_and_value(

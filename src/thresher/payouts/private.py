@@ -29,7 +29,7 @@ from thresher.files import write_whole
 from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
-from thresher.privacy.prior import priceable, total_deviations
+from thresher.privacy.public_rows import priceable, total_deviations
 from thresher.privacy.release import Release, SeededRelease, interval
 from thresher.privacy.table_design import TableDesign
 from thresher.sides.ball import BallSide

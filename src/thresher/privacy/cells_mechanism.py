@@ -32,7 +32,7 @@ from thresher.privacy.design import (
     Unit,
 )
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import (
+from thresher.privacy.public_rows import (
     CHUNK_ROWS,
     Public,
     priceable,

@@ -18,7 +18,7 @@ from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.fitting import usual_bound
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 from thresher.privacy.table_design import TableDesign
 
 SPARED = 0.03  # of mu^2, for the count

@@ -20,9 +20,10 @@ from thresher.games.semivalues import Semivalue
 from thresher.inputs import Points, Validation
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
+from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import LEAST_ROWS, Public, priceable, total_deviations
+from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
 from thresher.sides.ball import BallSide
 
 Integers = NDArray[np.int64]
@@ -67,8 +68,27 @@ class Setting:
 
     @property
     def entries(self) -> int:
-        """Numbers that a validation point has in the table: (same, other)."""
+        """Numbers that a cell has in the table: (same, other) of a validation point."""
         return 2
+
+    @property
+    def cells(self) -> int:
+        """What has such numbers: each validation point."""
+        return len(self.validation)
+
+    @property
+    def plain_bound(self) -> int:
+        """The squared length that a unit is clipped to where public rows suggest no other."""
+        return len(self.validation)
+
+    def certified_bound(self) -> int:
+        """The squared length that no point whatsoever exceeds."""
+        return certified_bound(self.validation, self.radius)
+
+    @property
+    def mass(self) -> float | None:
+        """All numbers that a unit adds to the table together, where they are always as many."""
+        return None
 
     def record(self) -> dict[str, Any]:
         """What a release says of classes or targets."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.price_list import PriceList
 from thresher.privacy.design import Floats, Setting
 from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.prior import MOST_ROWS, Public
+from thresher.privacy.public_rows import MOST_ROWS, Public
 
 Integers = NDArray[np.int64]
 
@@ -53,20 +53,12 @@ def fitted_bound(
 ) -> int:  # fmt: skip
     """The bound with the smallest error of values on made-up points, so many of them."""
     size = setting.points_per_owner or 1
-    if size > 1:
-        vectors, classes = public.grouped(size), None
-    else:
-        some = slice(None, None, -(-len(public.near) // MOST_ROWS))
-        vectors, classes = public.vectors(some), public.kinds[some]
-    made = [_made(len(vectors), classes, max(1, points // size), trial) for trial in range(TRIALS)]
+    made = [_made(public, size, max(1, points // size), trial) for trial in range(TRIALS)]
     tried = np.unique(candidate_bounds(public, entries, size, QUANTILES)).tolist()
-    lengths, best, least = entries.lengths(vectors), tried[0], np.inf
+    best, least = tried[0], np.inf
     for bound in tried:
         simulated = design(bound)
-        kept = public.weights(lengths, simulated.clipping) * simulated.scale
-        error = float(
-            np.mean([_missed(simulated, public, setting, z, vectors, kept) for z in made])
-        )
+        error = float(np.mean([_missed(simulated, public, setting, each) for each in made]))
         if error < BETTER * least:
             best, least = bound, error
     return int(best)
@@ -93,21 +85,28 @@ def usual_bound(public: Public, entries: EntryWeights, size: int = 1) -> int:
     return int(candidate_bounds(public, entries, size, (UNFITTED,))[0])
 
 
-def _made(rows: int, classes: NDArray[np.int32] | None, units: int, seed: int) -> Floats:
-    """How often each row is drawn."""
+def _made(public: Public, size: int, units: int, seed: int) -> tuple[Floats, Floats]:
+    """Vectors of units, and how many units have each."""
     random = np.random.default_rng(seed)
-    chance = random.standard_exponential(rows)
-    if classes is not None:
-        chance *= np.exp(CLASS_SHIFT * random.standard_normal(int(classes.max()) + 1))[classes]
-    return random.multinomial(units, chance / chance.sum()).astype(np.float64)
+    kinds = public.kinds
+    chance = random.standard_exponential(len(kinds))
+    chance *= np.exp(CLASS_SHIFT * random.standard_normal(int(kinds.max()) + 1))[kinds]
+    if size > 1:
+        vectors = public.owners(size, chance, random)
+        chance = np.ones(len(vectors))
+    else:
+        some = slice(None, None, -(-len(kinds) // MOST_ROWS))
+        vectors, chance = public.vectors(some), chance[some]
+    return vectors, random.multinomial(units, chance / chance.sum()).astype(np.float64)
 
 
 def _missed(
-    design: Simulated, public: Public, setting: Setting, drawn: Floats, vectors: Floats,
-    kept: Floats,
-) -> float:  # fmt: skip
+    design: Simulated, public: Public, setting: Setting, made: tuple[Floats, Floats]
+) -> float:
     """The relative error of the values of validation points."""
-    random = np.random.default_rng(0)
+    random, (vectors, drawn) = np.random.default_rng(0), made
+    lengths = design.clipping.entries.lengths(vectors)
+    kept = public.weights(lengths, design.clipping) * design.scale
     exact = setting.table_prices((drawn @ vectors).reshape(setting.entries, -1))
     measured = ((drawn * kept) @ vectors).reshape(setting.entries, -1)
     noise = design.deviations * random.standard_normal(measured.shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
-from thresher.privacy.prior import LEAST_ROWS, Public
+from thresher.privacy.public_rows import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
 from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.ranking import average_ranks
@@ -135,9 +135,18 @@ def plan_release(
         mechanisms = ("table", "cells") if type(setting) is Setting else ("table",)
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
-    designs = [design_release(each, setting) for each in mechanisms]
+    designs = [_design(each, setting) for each in mechanisms]
     plans = [plan_design(design, public, points) for design in designs]
     return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
+
+
+def _design(mechanism: Any, setting: Setting) -> Design:
+    """A mechanism fitted to a setting; if it counts first, it finds what is expected."""
+    if getattr(mechanism, "bound", None) != "counted":
+        return design_release(mechanism, setting)
+    assert setting.points is not None  # noqa: S101 - a plan is for so many
+    waiting = design_release(mechanism, replace(setting, points=None))
+    return waiting.recorded({"count": setting.points // (setting.points_per_owner or 1)})
 
 
 def plan_design(design: Design, public: Public, n: int) -> Plan:

@@ -19,122 +19,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.inputs import Points, Validation
-from thresher.neighbors.ball import Ball
-from thresher.passes.walk import near_pairs
-from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.threads import cut, one_blas_thread
+from thresher.privacy.clipped_units import ClippedOwners, ClippedPoints
+from thresher.privacy.entry_weights import Clipping
+from thresher.privacy.public_rows import MOST_ROWS, Public
+from thresher.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
-SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
-LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
-FLOOR = 2.0  # standard deviations
-DOUBT = 1.3  # how far to trust what is left of a count after clipping
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
-LEAST_ROWS = 8  # with fewer public rows there is no prior
-PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
-CHUNK_ROWS = 512  # public rows turned into floats at a time
-MOST_ROWS = 600  # public rows that the covariance is taken from
 KAPPAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+NUMBER_SPREAD = 0.5  # of n, over what the size of the table says
 KAPPA_SPREAD = 1.5  # of the logarithm of kappa, before the release is seen
 TAUS = (0.0, *(10.0**half for half in np.arange(0, 7.5, 0.5)))  # 100,000 points reach 10^5.5
-
-
-@dataclass(frozen=True)
-class Public:
-    """Validation points seen as points: which validation points each of these rows is near."""
-
-    rows: NDArray[np.int64]  # R of the M validation points
-    codes: NDArray[np.int32]  # of all M
-    near: NDArray[np.bool_]  # R x M, each row itself left out
-    price_axes: ClassVar[int] = 2  # of the prices of members
-
-    @property
-    def entries(self) -> int:
-        """Numbers of a vector for each validation point: (same, other)."""
-        return 2
-
-    @classmethod
-    def of(cls, validation: Validation, radius: float, least: int = LEAST_ROWS) -> Public | None:
-        """All validation points, or some of them, evenly spaced, where there are many.
-
-        None where distances are precomputed, or rows are too few to say anything.
-        """
-        if validation.rows is None or len(validation) < least:
-            return None
-        rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
-        points = Points(validation.rows.some(rows), validation.codes[rows])
-        near = near_pairs(points, Ball.around(validation, radius, "all"))
-        near[np.arange(len(rows)), rows] = False
-        return cls(rows, validation.codes, near)
-
-    @property
-    def kinds(self) -> NDArray[Any]:
-        """What kind of point each row is: its class."""
-        return self.codes[self.rows]
-
-    @cached_property
-    def same(self) -> NDArray[np.bool_]:
-        """Whether labels agree: R x M."""
-        return self.codes[self.rows][:, None] == self.codes[None, :]
-
-    def lengths(self, entries: EntryWeights) -> Floats:
-        """The squared weighted length of each row's vector, itself left out."""
-        return np.asarray(self.near @ entries.squares)
-
-    def vectors(self, rows: slice) -> Floats:
-        """The vectors (same, other) of some rows, 2M numbers each."""
-        near, same = self.near[rows], self.same[rows]
-        return np.concatenate([near & same, near & ~same], axis=1).astype(np.float64)
-
-    def total(self, weights: Floats) -> Floats:
-        """The sum of all vectors, each times its weight; one sum for every row of weights."""
-        total = np.zeros((*weights.shape[:-1], self.entries * self.near.shape[1]))
-        for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
-            total += weights[..., lo:hi] @ self.vectors(slice(lo, hi))
-        return total
-
-    def grouped(self, size: int) -> Floats:
-        """The vectors of made-up owners of so many rows each, drawn at random."""
-        random, rows = np.random.default_rng(0), len(self.near)
-        picked = (random.integers(0, rows, size) for _ in range(min(rows, MOST_ROWS)))
-        return self.total(np.array([np.bincount(p, minlength=rows) for p in picked], np.float64))
-
-    def worth(self, prices: Floats) -> Floats:
-        """What each row would be worth at prices of members; more lists may be axes before them."""
-        flat = prices.reshape(*prices.shape[: prices.ndim - self.price_axes], -1)
-        parts = [
-            self.vectors(slice(lo, hi)) @ np.moveaxis(flat, -1, 0)
-            for lo, hi in cut(0, len(self.near), CHUNK_ROWS)
-        ]
-        return np.moveaxis(np.concatenate(parts), 0, -1)
-
-    def crowd(self, weights: Floats, members: NDArray[np.bool_]) -> Floats:
-        """How much of some rows, by their weights, is near each validation point."""
-        return np.asarray(weights[members] @ self.near[members])
-
-    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
-        """The clipped weights of vectors with these squared weighted lengths."""
-        return clipping.shares(lengths)
-
-    def kept(self, clipped: Floats, whole: Floats) -> Floats:
-        """Which share of each number of a table clipping leaves."""
-        return _ratio(clipped, whole)
-
-    def shifts(self, weights: Floats) -> Floats:
-        """How the table moves if there are more points of one kind, or more of it are wrong."""
-        return _shifts(self, weights)
-
-    def shrunk(self, raw: Floats) -> Floats:
-        """The mean vector, drawn towards what neighborhoods have in common."""
-        return _shrunk(raw, len(self.near))
 
 
 class Prior:
@@ -146,43 +47,22 @@ class Prior:
     def __init__(self, public: Public, clipping: Clipping, size: int = 1) -> None:
         rows = len(public.near)
         raw = public.total(np.ones(rows)) / (rows - 1)
+        some = slice(None, None, -(-rows // MOST_ROWS))
+        vectors = public.vectors(some)
+        units: ClippedPoints | ClippedOwners
         if size == 1:
-            some = slice(None, None, -(-rows // MOST_ROWS))
-            vectors = public.vectors(some)
-            weights = public.weights(public.lengths(clipping.entries), clipping)
-            kept = public.kept(public.total(weights), (rows - 1) * raw)
-            shifts = [public.shifts(part) for part in (np.ones(rows), weights)]
-            weights = weights[some]
+            units = ClippedPoints(public, clipping, raw, some)
         else:
-            vectors = public.grouped(size)
-            weights = public.weights(clipping.entries.lengths(vectors), clipping)
-            kept = public.kept(weights @ vectors, vectors.sum(axis=0))
-            shift = size * public.shifts(np.ones(rows))
-            shifts = [shift, shift * kept]
-        self._kept, self._vectors, self._weights = kept, vectors, weights
+            units = ClippedOwners(public, clipping, raw, some, size)
+        self.units = units
         self.rows = rows / size
         self.mean = size * public.shrunk(raw)  # of one unit's vector
-        self.clipped_mean = self.mean * kept
-        center, root = size * raw, math.sqrt(len(vectors) - 1)
-        wide = math.sqrt(self.rows)
-        self.spread = np.concatenate([(vectors - center) / root, wide * shifts[0]])  # squared: K
-        clipped = (vectors * weights[:, None] - center * kept) / root
-        self.clipped_spread = np.concatenate([clipped, wide * shifts[1]])
-
-    def kept_draws(self, count: int, random: np.random.Generator) -> Floats:
-        """By how much the share that clipping leaves of each count may be misjudged: factors.
-
-        Public rows are weighed at random (a bootstrap), so that counts that rest on the same rows
-        err together. The prior knows more than one share for each count, hence the exponent: it was
-        chosen so that errors told on made-up sets are the true ones.
-        """
-        if (self._kept == 1).all():
-            return np.ones((count, len(self._kept)))
-        vectors, weights = self._vectors, self._weights
-        shape = self.rows / len(vectors)  # so few rows stand for all of them
-        chance = random.standard_gamma(shape, (count, len(vectors))) / shape
-        drawn = ((chance * weights) @ vectors + self._kept) / (chance @ vectors + 1)
-        return np.asarray(np.clip(self._kept / np.maximum(drawn, 1e-9), 1 / 3, 3.0) ** DOUBT)
+        self.clipped_mean = self.mean * units.kept
+        root, wide = math.sqrt((len(vectors) - 1) / size), math.sqrt(self.rows)
+        shifts = size * public.shifts(np.ones(rows))
+        self.spread = np.concatenate([(vectors - raw) / root, wide * shifts])  # squared: K
+        clipped = units.deviations(vectors) / root
+        self.clipped_spread = np.concatenate([clipped, wide * units.shifts(shifts)])
 
     def posterior(self, release: Floats, sigma: Floats) -> Posterior:
         """The counts behind a release with noise of these standard deviations."""
@@ -242,18 +122,32 @@ class Posterior:
         kappa, tau = (grid.ravel() for grid in np.meshgrid(KAPPAS, TAUS, indexing="ij"))
         usual = -0.5 * (np.log(kappa) / KAPPA_SPREAD) ** 2  # 1 is what chance alone gives
         outside = tau / self._sigma**2 + 1.0
-        n = max(1.0, float(y @ m) / max(float(m @ m), 1e-300))
+        usual_n, loose = self._usual_number()
+        n = usual_n
         for _ in range(2):  # the covariance depends on n, so n is found twice
             common = kappa * n * (1 + n / self._prior.rows)
             inside = common[:, None] * self._lam + outside[:, None]
-            bottom = np.maximum((mz * mz / inside).sum(axis=1) + m2 / outside, 1e-300)
-            best = np.maximum(1.0, ((mz * z / inside).sum(axis=1) + ym / outside) / bottom)
+            bottom = (mz * mz / inside).sum(axis=1) + m2 / outside + loose
+            top = (mz * z / inside).sum(axis=1) + ym / outside + loose * usual_n
+            best = np.maximum(1.0, top / bottom)
             squares = ((z - best[:, None] * mz) ** 2 / inside).sum(axis=1)
             squares += np.maximum(y2 - 2 * best * ym + best**2 * m2, 0.0) / outside
+            squares += loose * (best - usual_n) ** 2
             logs = np.log(inside).sum(axis=1) + (len(y) - len(z)) * np.log(outside)
             score = -0.5 * (logs + squares + np.log(bottom)) + usual
             n = float(best[score.argmax()])
         return Fits(score, best, 1 / np.sqrt(bottom), common, tau).likely()
+
+    def _usual_number(self) -> tuple[float, float]:
+        """The n that the size of the table says, and 1 / variance of the true one around it.
+
+        Where other shares of classes look like more points, the shape of the table says little
+        about n, and nothing else would keep it from going astray.
+        """
+        y, m = self._seen, self._usual
+        known = max(float(m @ m), 1e-300)
+        n = max(1.0, float(y @ m) / known)
+        return n, 1 / ((NUMBER_SPREAD * n) ** 2 + 1 / known)
 
     def _deviations(self, fits: Fits, seen: Floats) -> Floats:
         """The expected deviations of the counts from n m, given the whitened ones of releases."""
@@ -281,70 +175,4 @@ class Posterior:
             seen = common @ self._A + own / self._sigma + more * self._usual
             seen += random.standard_normal(seen.shape)
             drawn = self._means[which] + table - self._deviations(fits, seen)
-            return np.asarray(drawn * self._prior.kept_draws(count, random))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
-
-
-def _shifts(public: Public, weights: Floats) -> Floats:
-    """How the table moves if there are more points of one class, or more of it mislabeled.
-
-    Two rows a class: the mean vector of its validation points, and the mean vector they would have
-    under a random other label.
-    """
-    classes = np.unique(public.codes[public.rows])
-    rows = []
-    for code in classes:
-        members, carriers = public.codes[public.rows] == code, public.codes == code
-        near = public.crowd(weights, members) / int(members.sum())
-        same = np.where(carriers, near, 0.0)
-        wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
-        rows.append(SHARE_SHIFT * np.array([same, near - same]).ravel())
-        rows.append(LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
-    return np.array(rows)
-
-
-def _shrunk(raw: Floats, rows: int) -> Floats:
-    """The mean vector, with each neighborhood's mass and label share drawn to their averages."""
-    half = len(raw) // 2
-    same, mass = raw[:half], raw[:half] + raw[half:]
-    chance = mass * (1 - mass) / (rows - 1)
-    true = max(float(mass.var() - chance.mean()), 1e-12)
-    weight = true / (true + chance + 1e-15)
-    mass_shrunk = weight * mass + (1 - weight) * mass.mean()
-    seen = mass * (rows - 1)
-    share = float(same.sum() / max(mass.sum(), 1e-12))
-    some = seen > 0
-    strength = _strength(same[some] / mass[some], seen[some], share)
-    shares = (same * (rows - 1) + strength * share) / (seen + strength)
-    return np.concatenate([mass_shrunk * shares, mass_shrunk * (1 - shares)])
-
-
-def _strength(shares: Floats, seen: Floats, share: float) -> float:
-    """How many points the average share is worth: from how much shares really differ."""
-    if not len(shares):
-        return 1.0
-    chance = share * (1 - share)
-    true = max(float(shares.var() - (chance / seen).mean()), 1e-4)
-    return max(chance / true - 1, 0.5)
-
-
-def total_deviations(draws: Floats) -> Floats:
-    """The standard deviation of each total same + other over the drawn tables."""
-    half = draws.shape[1] // 2
-    return np.asarray((draws[:, :half] + draws[:, half:]).std(axis=0))
-
-
-def priceable(table: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Counts (same, other) that can be priced, from an estimated table.
-
-    A total is at least two of its standard deviations: prices rise steeply towards zero points.
-    """
-    half = len(table) // 2
-    total = table[:half] + table[half:]
-    floored = np.maximum(np.maximum(total, FLOOR * deviation), 0.0)
-    safe = np.maximum(total, np.maximum(0.5 * deviation, 1e-12))
-    share = np.clip(table[:half] / safe, 0.0, 1.0)
-    return share * floored, (1 - share) * floored
+            return np.asarray(drawn * self._prior.units.factors(count, random))

@@ -12,7 +12,7 @@ from thresher.inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import ring_pairs
-from thresher.privacy.prior import Floats, Public
+from thresher.privacy.public_rows import Floats, Public
 
 SPREAD = 8.0  # near points that the usual spread over rings is worth
 

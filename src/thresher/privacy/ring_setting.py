@@ -12,9 +12,23 @@ from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting
-from thresher.privacy.prior import FLOOR, Public
+from thresher.privacy.public_rows import FLOOR, Public
 from thresher.privacy.ring_public import RingPublic
 from thresher.sides.ball import BallSide
+
+
+def floored_counts(table: Floats, draws: Floats, entries: int) -> Floats:
+    """Estimated counts, none below zero; all entries of a cell add up to what noise can tell.
+
+    A cell (a validation point, or a leaf) has so many `entries`. Their sum is at least `FLOOR` of
+    its standard deviations, of which `draws` tell. Where nothing is left, all entries are alike.
+    """
+    deviation = draws.reshape(len(draws), entries, -1).sum(axis=1).std(axis=0)
+    split = table.reshape(entries, -1)
+    counts = np.maximum(split, 0.0)
+    some = np.where(counts.sum(axis=0) > 0, counts, 1.0)
+    total = np.maximum(split.sum(axis=0), FLOOR * deviation)
+    return np.asarray(some * np.maximum(total, 0.0) / some.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -65,16 +79,7 @@ class RingSetting(Setting):
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""
         del prior  # is in the table
-        deviation = self._totals(draws).std(axis=0)
-        floored = np.maximum(self._totals(table), FLOOR * deviation)
-        counts = np.maximum(table.reshape(self.entries, -1), 0.0)
-        found = counts.sum(axis=0)
-        some = np.where(found > 0, counts, 1.0)  # where nothing is left, all rings alike
-        return self.table_prices(some * np.maximum(floored, 0.0) / some.sum(axis=0))
-
-    def _totals(self, table: Floats) -> Floats:
-        """All near points of each validation point."""
-        return np.asarray(table.reshape(*table.shape[:-1], self.entries, -1).sum(axis=-2))
+        return self.table_prices(floored_counts(table, draws, self.entries))
 
     def table_prices(self, table: Floats) -> PriceList:
         """The prices that follow from a table as it is."""

@@ -12,9 +12,13 @@ from thresher.inputs import Validation, check_validation, kept
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.design import Setting, Unit
+from thresher.privacy.leaf_setting import LeafSetting
 from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
+from thresher.sides.ball import only_ball
+from thresher.sides.forest import ForestSide
+from thresher.sides.protocol import PublicSide
 from thresher.sides.targets import target_side
 
 RINGS = 4  # of a private kernel: each has noise of its own (benchmarks/privacy.py)
@@ -74,6 +78,14 @@ def class_setting(
     if kernel is None:
         return Setting(validation, radius, *rest, **more)
     return RingSetting.of(kernel, Setting(validation, radius, *rest, **more))
+
+
+def side_setting(side: PublicSide, **rest: Any) -> Setting:
+    """The setting of classes whose public side is known: a radius, a kernel, or leaves."""
+    if isinstance(side, ForestSide):
+        return LeafSetting.of(side, **rest)
+    ball = only_ball(side)
+    return class_setting(ball.validation, ball.radius, ball.kernel, **rest)
 
 
 def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:

@@ -33,7 +33,8 @@ from thresher.privacy.design import (
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
-from thresher.privacy.prior import Prior, Public
+from thresher.privacy.prior import Prior
+from thresher.privacy.public_rows import Public
 
 POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
 
@@ -120,7 +121,7 @@ class TableDesign(Design):
     def untold(self) -> str:
         """The prior knows what clipping takes from points, not from owners of many points."""
         if self.public is None:
-            return "without the prior nothing tells what clipping takes away"
+            return "without a prior nothing tells how far off the counts are"
         return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
@@ -199,7 +200,7 @@ class TableDesign(Design):
     def kept_shares(self) -> Floats:
         """Which share of each count clipping leaves, as the public prior expects it."""
         if self.public is None:
-            return np.ones(self.setting.entries * len(self.setting.validation))
+            return np.ones(self.setting.entries * self.setting.cells)
         prior = self._prior
         return np.divide(
             prior.clipped_mean, prior.mean, out=np.ones_like(prior.mean), where=prior.mean != 0

@@ -7,14 +7,13 @@ from typing import Literal
 
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
-from thresher.privacy.certified import certified_bound
 from thresher.privacy.counted_table import counted_design
 from thresher.privacy.design import (
     Setting,
 )
 from thresher.privacy.entry_weights import EXPONENT, EntryWeights
 from thresher.privacy.fitting import usual_bound
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 from thresher.privacy.table_design import TableDesign
 
 
@@ -83,7 +82,7 @@ class Table:
             exponent = min(exponent, setting.budget.epsilon)
         if exponent and public is not None:
             return EntryWeights.by_density(public.near, exponent)
-        return EntryWeights.alike(len(setting.validation))
+        return EntryWeights.alike(setting.cells)
 
     @property
     def exponent(self) -> float:
@@ -98,9 +97,9 @@ class Table:
         if setting.validation.rows is None:
             raise InputError("bound must be given with metric='precomputed': Table(bound=...)")
         if self.bound == "certified":
-            return certified_bound(setting.validation, setting.radius)
+            return setting.certified_bound()
         if public is None:
-            return len(setting.validation)
+            return setting.plain_bound
         if setting.points is not None and self.prior:
             fitted = TableDesign(setting, 1, public, entries).fitted(setting.points)
             return fitted.bound

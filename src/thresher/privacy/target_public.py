@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.lagrange import ENTRIES, ONE, basis, steps, sums
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from thresher.privacy.accountants import Adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting, Unit
 from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, steps, sums
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 from thresher.privacy.target_contributions import TargetContributions
 from thresher.privacy.target_public import TargetPublic
 from thresher.regression import REGRESSION

@@ -138,7 +138,7 @@ def about_subject(subject: Subject, record: Mapping[str, Any]) -> About:
 def about_release(release: Any, record: Mapping[str, Any]) -> About:
     """What was computed, for a private release."""
     params, prices = plain_record(release.record), release.price_list
-    classes = () if prices is None else tuple(map(brief, prices.validation.classes.labels))
+    classes = () if prices is None else tuple(map(brief, prices.side.classes.labels))
     method = "dp-knn-shapley" if prices is None else "dp-tknn-shapley"
     count = params["validation_points"]
     return About(method, params, None, count, classes, record=record, private=True)

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from thresher.checks import rows_text
 from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
+from thresher.inputs import Validation
 from thresher.price_list import NOISE, UNSCALED, PriceList
 from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
+from thresher.sides.forest import ForestSide
 from thresher.sides.targets import TargetClasses
 from thresher.spelling import missing
 from thresher.tables.columns import Columns, choose_columns
@@ -87,7 +89,7 @@ def appraise_files(
     """
     listed = PriceList.load(prices)
     table = read_table(points, delimiter=delimiter)
-    known = listed.validation.columns
+    known = _judges(listed).columns
     for name in known or ():
         if name not in (names := table.data.column_names):
             raise missing(table.name, "column", name, names, "a feature of the price list")
@@ -117,11 +119,23 @@ def appraise_files(
         "label": label,
         "newcomer": newcomer,
         "semivalue": listed.semivalue,
-        "metric": listed.validation.metric,
-        "radius": listed.radius,
-        **({} if listed.kernel is None else listed.kernel.record()),
+        **_near(listed),
     }
     return Appraisal(columns, values, record)
+
+
+def _judges(listed: PriceList) -> Validation:
+    """The validation set of a price list; trees have one without a radius."""
+    side = listed.side
+    return side.validation if isinstance(side, ForestSide) else listed.validation
+
+
+def _near(listed: PriceList) -> dict[str, Any]:
+    """What an appraisal says of who is near."""
+    if isinstance(listed.side, ForestSide):
+        return {"metric": "leaves", "trees": listed.side.forest.size}
+    kernel = {} if listed.kernel is None else listed.kernel.record()
+    return {"metric": listed.validation.metric, "radius": listed.radius, **kernel}
 
 
 def _encoded(
@@ -146,14 +160,15 @@ def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bo
         raise InputError(
             f"{UNSCALED}: ask for another list, or pass {option('anyway', value=True)}"
         )
-    mismatch = scale_mismatch(X, listed.validation)
+    judges = _judges(listed)
+    mismatch = scale_mismatch(X, judges)
     if not mismatch:
         return
     told = f"{source} is on another scale than the price list: {mismatch}"
     if anyway:
         warnings.warn(told, ScaleWarning, stacklevel=3)
         return
-    harmless = " or differ by a common factor" if listed.validation.metric == "cosine" else ""
+    harmless = " or differ by a common factor" if judges.metric == "cosine" else ""
     raise InputError(
         f"{told}; scale its columns by the same public numbers as the validation set, or pass "
         f"{option('anyway', value=True)} if the rows are right{harmless}"

@@ -23,8 +23,9 @@ ARRAYS = ("npy", "npz")
 MANY = 64  # columns; embeddings have at least so many
 LOOKED = 1000  # rows that are looked at
 ALIKE = 100.0  # the most by which the deviations of an embedding's columns differ
+IN_PARTS = ("memory", "engine")
 SAYING = {  # options that say which method is meant
-    **dict.fromkeys(("memory", "engine"), ("tknn", "reads rows in parts")),
+    **dict.fromkeys(IN_PARTS, ("tknn", "reads rows in parts")),
     **dict.fromkeys(("trees", "folds"), ("forest", "was given")),
     **dict.fromkeys(
         ("radius", "metric", "kernel", "rings", "standardize", "fill", "text"),
@@ -43,7 +44,7 @@ Choice = tuple[Settings, Mapping[str, Any]]
 def choose_method(settings: Settings, table: Table | None, points: Columns) -> Choice:
     """The settings with a method, and for the record which it is and why.
 
-    Without a table the points are read in parts.
+    Without a table the points are read in parts, and have classes.
     """
     about = {"method": settings.method}
     if settings.method == AUTO:
@@ -63,7 +64,7 @@ def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
 def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[str, str]:
     given = settings.given()
     for name, (method, why) in SAYING.items():
-        if name in given:
+        if name in given and not (settings.numbers and name in IN_PARTS):
             return method, f"{option(name)} {why}"
     if settings.semivalue.startswith("calibrated"):
         return "tknn", f"{option('semivalue')} {settings.semivalue} is about distances"

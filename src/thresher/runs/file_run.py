@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -37,10 +38,12 @@ from thresher.runs.radii import radius_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
+from thresher.runs.target_problem import target_problem
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
 from thresher.tables.reader import Table
+from thresher.tables.tree_encoder import TreeEncoder
 
 FIRST = 1 << 10  # rows that hints look at
 
@@ -67,26 +70,33 @@ class FileRun:
     points: PointFiles
     validation: Columns
     validation_files: Mapping[str, Any]
-    encoder: Encoder
+    encoder: Encoder | TreeEncoder
     chosen: Mapping[str, Any]
+    kept: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
 
     @classmethod
     def of(cls, points: PointFiles) -> FileRun:
         """With the validation set that the settings name."""
-        settings, chosen = choose_method(points.settings, None, points.columns)
-        public = read_validation(settings, points.columns)
-        return cls(settings, points, *public, Encoder(()), chosen)
+        table = points.table if points.settings.numbers else None
+        settings, chosen = choose_method(points.settings, table, points.first_rows())
+        public: Any = points.columns, {"rows": 0}  # they judge each other
+        if settings.validation is not None or settings.method != "forest":
+            public = read_validation(settings, points.columns)
+        points = dataclasses.replace(points, settings=settings)
+        validation, files = public
+        return cls(settings, points, validation, files, Encoder(()), chosen)
 
     def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:
         """The same run with an encoder."""
-        return dataclasses.replace(self, encoder=self.points.fit(checkpoint, advance))
+        encoder = self.points.fit(checkpoint, advance)
+        return dataclasses.replace(self, encoder=encoder, kept=checkpoint)
 
     def identity(self) -> dict[str, Any]:
         """What tells it from other runs."""
         return {
             "settings": dataclasses.asdict(dataclasses.replace(self.settings, memory=None)),
             "points": self.source.identity(),
-            "validation": self.validation_files["digest"],
+            "validation": self.validation_files.get("digest"),
         }
 
     @cached_property
@@ -98,6 +108,9 @@ class FileRun:
     def problem(self) -> Problem:
         """What they are valued by."""
         settings, y_val = self.settings, list(self.validation.labels)
+        if settings.numbers:
+            validation = self.validation if len(self.validation) else None
+            return target_problem(settings, self.source, validation, self.encoder, self.kept)
         X_val = self.encoder.transform(self.validation)
         check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
         radius = radius_of(
@@ -116,11 +129,12 @@ class FileRun:
 
     def check(self, priced: Priced) -> None:
         """Say what is to be said once all points were counted; refuse labels nobody shares."""
-        ours, theirs = tuple(priced.meaning.values()), tuple(priced.public_labels)
-        check_shared(
-            Columns(ours, pa.table({}), source=self.points.table.name),
-            Columns(theirs, pa.table({}), source=self.validation.source),
-        )
+        if not self.settings.numbers:
+            ours, theirs = tuple(priced.meaning.values()), tuple(priced.public_labels)
+            check_shared(
+                Columns(ours, pa.table({}), source=self.points.table.name),
+                Columns(theirs, pa.table({}), source=self.validation.source),
+            )
         self.guessed(priced)  # raises where labels may be amounts
         priced.warn(labels=False)
 
@@ -156,27 +170,33 @@ class FileRun:
     ) -> Summary:  # fmt: skip
         """What the run says in the end, with some more hints."""
         return Summary(
-            self.settings, priced.valuation(), priced.rows, len(self.validation), told.counts(),
-            told.worst, told.by_owner, [*self._hints(priced, record), *hints], record, wrote,
+            self.settings, priced.valuation(), priced.rows, len(self.validation),
+            None if self.settings.numbers else told.counts(), told.worst, told.by_owner,
+            [*self._hints(priced, record), *hints], record, wrote,
         )  # fmt: skip
 
     def _hints(self, priced: Priced, record: Mapping[str, Any]) -> list[str]:
-        validation = dataclasses.replace(self.validation, labels=tuple(priced.public_labels))
+        validation = self.validation
+        if not self.settings.numbers:
+            validation = dataclasses.replace(validation, labels=tuple(priced.public_labels))
         first = next(self.source.read(Place(), FIRST))
         return run_hints(
             self.settings, self.encoder, first.X, list(priced.meaning.values()), validation,
-            radius=self.problem.radius, reached=bool(priced.tally.counts.any()), record=record,
+            radius=priced.valuation().params.get("radius", 0.0),
+            reached=bool(priced.tally.counts.any()), record=record,
         )  # fmt: skip
 
 
-def result_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[Any]) -> pa.Table:
+def result_table(part: Part, columns: Mapping[str, Any]) -> pa.Table:
     """What is known of a part, but for ranks."""
+    roles = [role for role in ("id", "owner") if role in part.beside]
+    return pa.table({**{role: _present(part, role) for role in roles}, **columns})
+
+
+def judged_columns(codes: NDArray[Any], judged: Judged, classes: list[Any]) -> dict[str, Any]:
+    """What is known of points with classes."""
     names = pa.array(classes)
-    found: dict[str, Any] = {}
-    for role in ("id", "owner"):
-        if role in part.beside:
-            found[role] = _present(part, role)
-    found |= {
+    return {
         "label": names.take(pa.array(codes)),
         "value": judged.value,
         "near": judged.near,
@@ -185,7 +205,11 @@ def result_table(part: Part, codes: NDArray[Any], judged: Judged, classes: list[
         "best_value": judged.best_value,
         "suggestion": pa.array(SUGGESTIONS).take(pa.array(judged.suggestion)),
     }
-    return pa.table(found)
+
+
+def target_columns(targets: Any, values: NDArray[np.float64]) -> dict[str, Any]:
+    """What is known of points with numbers: what others expect takes all rows together."""
+    return {"label": pa.array(np.asarray(targets, np.float64)), "value": values}
 
 
 def _present(part: Part, role: str) -> pa.Array:

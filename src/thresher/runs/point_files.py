@@ -14,6 +14,7 @@ import pyarrow as pa
 from thresher.errors import InputError
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
+from thresher.runs.choice import ARRAYS
 from thresher.runs.guessed import Guesses, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns, choose_columns
@@ -22,6 +23,7 @@ from thresher.tables.file_parts import FileParts
 from thresher.tables.label_files import read_label_file
 from thresher.tables.paths import find_files, kind_of
 from thresher.tables.reader import Table, common_schema, read_batches, scan_table
+from thresher.tables.tree_encoder import TreeEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,36 +37,54 @@ class PointFiles:
     text: bool = False  # which may be one of text
     guesses: Guesses = field(default_factory=dict)  # what columns were taken for, unasked
 
-    def source(self, encoder: Encoder, *, written: bool) -> FileParts:
+    def source(self, encoder: Encoder | TreeEncoder, *, written: bool) -> FileParts:
         """The rows as numbers; `written` says whether labels of the validation set are text."""
         beside = {"id": self.settings.id, "owner": self.settings.owner}
         return FileParts(
             self.table, self.settings.label, self.columns.names, len(encoder.names),
             encoder.transform,
-            plain=all(each.kind == "number" and not each.means for each in encoder.features),
+            plain=isinstance(encoder, Encoder)
+            and all(each.kind == "number" and not each.means for each in encoder.features),
             categorical=self.columns.categorical,
             beside={role: name for role, name in beside.items() if name is not None},
             written=written, entries=self.entries, text=self.text, task=self.settings.task,
             cells=self.columns.cells,
         )  # fmt: skip
 
-    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> Encoder:
+    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> Encoder | TreeEncoder:
         """The encoder: by a pass over all rows where it must be, else by the first ones."""
-        kept = checkpoint.load("encoder")
+        kept, trees = checkpoint.load("encoder"), self.settings.method == "forest"
         if kept is not None:
-            return Encoder.from_record(kept[0])
+            return (TreeEncoder if trees else Encoder).from_record(kept[0])
+        encoder = self._tree_encoder(advance) if trees else self._encoder(advance)
+        checkpoint.save("encoder", encoder.describe())
+        return encoder
+
+    def _tree_encoder(self, advance: Advance | None) -> TreeEncoder:
+        return TreeEncoder.fit_parts(self._tables(advance), self.table.name)
+
+    def _encoder(self, advance: Advance | None) -> Encoder:
         settings = self.settings
-        encoder = Encoder.fit_parts(
+        return Encoder.fit_parts(
             self._tables(advance), fill=settings.fill, standardize=settings.standardize,
             scaling=settings.scaling, source=self.table.name, whole=self.fits,
         )  # fmt: skip
-        checkpoint.save("encoder", encoder.describe())
-        return encoder
 
     @property
     def fits(self) -> bool:
         """Whether something is learned from all rows."""
-        return self.settings.standardize or bool(self.columns.categorical)
+        settings = self.settings
+        words = settings.standardize or settings.method == "forest"
+        return words or bool(self.columns.categorical)
+
+    def first_rows(self) -> Columns:
+        """The columns with their first rows, where rows tell embeddings from other tables."""
+        if self.table.kind in ARRAYS or not self.settings.numbers:
+            return self.columns
+        some = with_first_rows(self.table).data.select(list(self.columns.names))
+        return dataclasses.replace(
+            self.columns, features=some, labels=(0,) * len(some), rows=np.arange(len(some))
+        )
 
     def _tables(self, advance: Advance | None) -> Iterator[Columns]:
         """The features, a few rows at a time."""

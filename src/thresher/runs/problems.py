@@ -137,9 +137,9 @@ class ProblemSearch:
             if wrong:
                 self.leave_out(settings.id)
                 self.fix(id=None)
-        if settings.owner is not None and _has_gaps(table, settings.owner):
-            self.leave_out(settings.owner)
-            self.fix(owner=None)
+        gaps = settings.owner is not None and _has_gaps(table, settings.owner)
+        if gaps and self.fix(owner=None):  # unless owners are the players
+            self.leave_out(str(settings.owner))
         with self.checking() as wrong:
             points = point_columns(self.settings, table)
             told_guesses(settings, {}, points.labels, f"{table.name} column {settings.label!r}")

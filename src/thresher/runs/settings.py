@@ -31,8 +31,7 @@ REGRESSION = "regression"
 TASKS = ("classification", REGRESSION)
 NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
 SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
-CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error", "memory", "engine")
-IN_PARTS = "numbers in parts, or from Dask, are for tknn_shapley(..., memory=) in Python"
+CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error")
 UNLABELED = ("skip",)
 MAX_TARGET = 1e150
 
@@ -212,10 +211,7 @@ class Settings:
             )
         for name in CLASSES_ONLY:
             if name in self.given():
-                beside = f": {IN_PARTS}" if name in {"memory", "engine"} else ""
-                raise InputError(
-                    f"{option(name)} is for classes, and cannot be used with {wanted}{beside}"
-                )
+                raise InputError(f"{option(name)} is for classes, and cannot be used with {wanted}")
         if self.empty is not None:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
 
@@ -239,11 +235,14 @@ class Settings:
                 f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
                 "label first"
             )
-        if self.method not in {AUTO, "tknn"}:
+        methods = ("forest", "tknn") if self.numbers else ("tknn",)
+        if self.method not in {AUTO, *methods}:
+            listed = " or ".join(methods)
             raise InputError(
-                f"{wanted} needs {option('method', 'tknn')}, and the method is {self.method}"
+                f"{wanted} needs {option('method')} {listed}, and the method is {self.method}"
             )
-        if self.validation is None:
+        alone = self.numbers and self.method in {AUTO, "forest"} and self.holdout is None
+        if self.validation is None and not alone:
             raise InputError(
                 f"{wanted} needs {option('validation')}: rows held out are chosen among all, so "
                 "split some off beforehand"

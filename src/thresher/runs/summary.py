@@ -92,7 +92,8 @@ class Highlights:
         low = np.argsort(values, kind="stable")[:WORST]
         owners = table.column("owner").to_pylist() if "owner" in table.column_names else None
         sums = None if owners is None else zip(owners, values.tolist(), strict=True)
-        self._take(table.column("suggestion").to_pylist(), table.take(low).to_pylist(), sums)
+        words = table.column("suggestion").to_pylist() if "suggestion" in table.column_names else []
+        self._take(words, table.take(low).to_pylist(), sums)
 
     def merge(self, other: Highlights) -> None:
         """Take in those of other rows."""

@@ -29,7 +29,7 @@ from thresher.passes.memory import check_memory, in_use
 from thresher.passes.parts import Part
 from thresher.passes.problem import Priced
 from thresher.progress import progress_bar
-from thresher.runs.file_run import FileRun, result_table
+from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
 from thresher.runs.point_files import check_kept, open_points
 from thresher.runs.ranks import rank_values
 from thresher.runs.repeats import find_repeats
@@ -81,7 +81,7 @@ def value_to_file(
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))
         kept = stack.enter_context(Checkpoint(checkpoint or folder / "pieces", run.identity()))
-        passes = 2 + int(points.fits)
+        passes = 2 + int(run.points.fits)
         bar = progress_bar("value", passes * (run.source.count or 0), show=progress, unit="rows")
         advance = stack.enter_context(bar)
         run = run.fit(kept, advance)
@@ -108,8 +108,12 @@ def value_to_file(
 
 def _judge(priced: Priced, part: Part, points: Points, way: Neighbors) -> Iterator[Chunk]:
     """What is found of a part, as bytes."""
-    judged = judge(priced.prices, points, priced.problem.divisor, way)
-    table = result_table(part, points.codes, judged, priced.prices.classes)
+    if priced.numbers:
+        columns = target_columns(part.y, priced.values(points, way))
+    else:
+        judged = judge(priced.prices, points, priced.problem.divisor, way)
+        columns = judged_columns(points.codes, judged, priced.prices.classes)
+    table = result_table(part, columns)
     step = max(1, CHUNK * len(table) // max(table.nbytes, 1))
     for lo in range(0, len(table), step):
         sink = pa.BufferOutputStream()

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,12 @@ from thresher.inputs import Points
 from thresher.labels import Classes, check_labels
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
-from thresher.passes.on_dask import DaskRun
+from thresher.passes.on_dask import DaskRun, add_values
 from thresher.passes.partitions import Partition, outcomes
 from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Meaning, Priced, named
 from thresher.price_list import PriceList
-from thresher.runs.file_run import FileRun, result_table
+from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
 from thresher.runs.point_files import open_points
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
@@ -66,7 +67,8 @@ def value_to_folder(
             f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
             f"got {out}"
         )
-    for path in (*run.points.table.files, *find_files(str(settings.validation))):
+    beside = () if settings.validation is None else find_files(settings.validation)
+    for path in (*run.points.table.files, *beside):
         if resolved(path).parent == resolved(out):
             raise InputError(f"{option('out', str(out))} is the folder of {path}: name another one")
     check_parts(out, force=force)
@@ -133,16 +135,18 @@ def _write_all(
     import dask
 
     write = dask.delayed(write_partition, pure=False)
-    terms = Terms(
-        priced.prices.validation.classes, classes_present(priced.prices), priced.meaning,
-        priced.problem.divisor, {**priced.valuation().about(record), "format": FORMAT},
-    )  # fmt: skip
+    about = {**priced.valuation().about(record), "format": FORMAT}
+    terms = Terms(about=about, meaning=priced.meaning, divisor=priced.divisor)
+    add: Any = partial(add_values, divisor=priced.divisor, neighbors="auto")
+    if not priced.numbers:
+        known = priced.side.classes, classes_present(priced.prices)
+        terms, add = dataclasses.replace(terms, classes=known[0], known=known[1]), add_worth
     shared = dask.delayed(terms, traverse=False)
     starts = np.cumsum([0, *run.lengths(priced)]).tolist()
     tasks = [
         write(part.X, part.y, part.beside, worth, shared, (part.name, first, name))
         for part, worth, first, name in zip(
-            run.parts, run.value(priced, add_worth), starts[:-1], names, strict=True
+            run.parts, run.value(priced, add), starts[:-1], names, strict=True
         )
     ]
     told = Highlights()
@@ -155,11 +159,11 @@ def _write_all(
 class Terms:
     """What a worker needs to judge and to write, besides what rows are worth."""
 
-    classes: Classes
-    known: NDArray[np.bool_]  # classes that validation points have
     meaning: Meaning
     divisor: float
     about: Mapping[str, Any]
+    classes: Classes | None = None  # none where labels are numbers
+    known: NDArray[np.bool_] | None = None  # classes that validation points have
 
 
 def add_worth(
@@ -170,11 +174,12 @@ def add_worth(
 
 
 def write_partition(
-    X: Any, y: Any, beside: Mapping[str, Any], worth: Worth | None, terms: Terms,
+    X: Any, y: Any, beside: Mapping[str, Any], worth: Any, terms: Terms,
     where: tuple[str, int, str],
 ) -> Highlights:  # fmt: skip
     """Judge the rows of one file and write what was found, whole; of no rows, nothing.
 
+    `worth` is what they are worth to all blocks, or their values where labels are numbers.
     `where` is the name of the file, the number of its first row, and the name of what is written.
     """
     told = Highlights()
@@ -182,9 +187,13 @@ def write_partition(
         return told
     source, first, name = where
     part = named(Part(first, X, y, Place(first + len(X)), source, 0, beside), terms.meaning)
-    codes = terms.classes.encode("y", check_labels("y", part.y))
-    judged = judge_worth(worth, codes, terms.known, terms.divisor)
-    table = result_table(part, codes, judged, list(terms.classes.labels))
+    if terms.classes is None or terms.known is None:
+        found = target_columns(y, worth)
+    else:
+        codes = terms.classes.encode("y", check_labels("y", part.y))
+        judged = judge_worth(worth, codes, terms.known, terms.divisor)
+        found = judged_columns(codes, judged, list(terms.classes.labels))
+    table = result_table(part, found)
     rows = pa.array(np.arange(first, first + len(X)))
     columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
     write_table(name, columns, terms.about)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thresher.games.semivalues import check_semivalue
+from thresher.passes.target_span import TargetSpan
 from thresher.radius import suggest_radius
 from thresher.runs.radii import radius_of
 from thresher.runs.settings import REGRESSION, RETRAINING, Settings
@@ -28,7 +29,7 @@ def target_data(
     judges = None if y_val is None else np.array(list(y_val), np.float64)
     empty = settings.empty
     if empty is None:
-        empty = float((targets if judges is None else judges).mean())
+        empty = TargetSpan().see(targets).mean() if judges is None else float(judges.mean())
     return (X, targets, X_val, judges), empty
 
 

@@ -25,7 +25,9 @@ from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
 from thresher.games.owner_counts import leaf_games, mutual_leaf_games, owned_codes
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
+from thresher.inputs import Validation
 from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
+from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaf_mover import LeafMover
@@ -91,6 +93,15 @@ class ForestSide:
     def holds_points(self) -> bool:
         """Whether points judge each other."""
         return self.features is None
+
+    @property
+    def validation(self) -> Validation:
+        """The validation set as numbers, which trees see in single precision."""
+        assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
+        features = np.zeros((0, self.width)) if self.features is None else self.features
+        array = features.astype(np.float64)
+        rows = Rows(array, squared_lengths(array))
+        return Validation(rows, self.codes, self.classes, "euclidean", self.forest.columns.names)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -193,7 +204,7 @@ class ForestSide:
         """The utility without points: 1/C for each judge."""
         return judges / len(self.classes)
 
-    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.int32]:
+    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
         """The class counts of leaves that have judges; those of others are nobody's business."""
         del semivalue
         table = np.array(counts[: len(self.classes)], np.int32)
@@ -203,7 +214,7 @@ class ForestSide:
             table[:, columns] *= self._judges(columns, table[:, columns]).any(axis=0)
         return table
 
-    def check_prices(self, table: Any) -> NDArray[np.int32]:
+    def check_prices(self, table: Any) -> NDArray[Any]:
         """A table of class counts."""
         found, shape = np.array(table), (len(self.classes), self.shape[1])
         if found.shape != shape or found.dtype.kind not in "iu" or (found < 0).any():
@@ -218,6 +229,13 @@ class ForestSide:
             return self._vote(MemberVote, table, semivalue), table
         more = {"member": who == "members", "label": label}
         return self._vote(OtherVote, table, semivalue, **more), table
+
+    def member_prices(self, table: NDArray[Any], semivalue: Semivalue) -> Floats:
+        """What each leaf pays to a member of each class, by class counts."""
+        vote = self._vote(ForestVote, table, semivalue)
+        trees = self._trees()
+        each = [vote.prices(table[:, tree].astype(np.int64), tree)[0] for tree in trees]
+        return np.concatenate(each, axis=1)
 
     def label_payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who

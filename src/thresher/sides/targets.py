@@ -6,7 +6,7 @@ Targets take the place of class codes: `TargetClasses` turns them into steps of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class TargetClasses(Classes):
 
     def encode(self, name: str, raw: Any, *, first: int = 0) -> Any:
         """The steps of every target; an error names the first row that is out of bounds."""
-        targets = check_targets(name, raw)
+        targets = check_targets(name, raw, first=first)
         outside = np.flatnonzero((targets < self.bounds[0]) | (targets > self.bounds[1]))
         if len(outside):
             raise InputError(
@@ -96,6 +96,22 @@ class OwnedTargets:
         """A point is one more of its owner, with its target."""
         return OwnerTargets(owners)
 
+    def mover(self) -> Any:
+        """Single rows are counted as tables."""
+
+    def plain_row(self, X: Any) -> None:
+        """Single rows are counted as tables."""
+        del X
+
+    def label_payment(self, *_: Any) -> NoReturn:
+        """There are no classes."""
+        raise InputError("label_values is for classes: best_targets has the best target of points")
+
+    def with_counts(self, counts: NDArray[Any]) -> Self:
+        """The same, once all points were counted."""
+        del counts
+        return self
+
 
 @dataclass(frozen=True)
 class TargetSide(OwnedTargets, BallSide):
@@ -125,13 +141,6 @@ class TargetSide(OwnedTargets, BallSide):
     def shape(self) -> tuple[int, int]:
         """Four numbers for each validation point."""
         return ENTRIES, len(self)
-
-    def mover(self) -> None:
-        """Single rows are counted as tables."""
-
-    def plain_row(self, X: Any) -> None:
-        """Single rows are counted as tables."""
-        del X
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
@@ -191,10 +200,6 @@ class TargetSide(OwnedTargets, BallSide):
         if label is not None:
             raise InputError("label is for classes: a newcomer may have any target")
         return self.counting(semivalue), table[0 if who == "members" else 1]
-
-    def label_payment(self, *_: Any) -> NoReturn:
-        """There are no classes."""
-        raise InputError("label_values is for classes: best_targets has the best target of points")
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""

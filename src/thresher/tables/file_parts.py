@@ -16,11 +16,13 @@ from thresher.errors import InputError
 from thresher.labels import RawLabels, check_labels
 from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
+from thresher.regression import REGRESSION
 from thresher.tables import parquet, text
 from thresher.tables.cell_format import CellFormat
 from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
 from thresher.tables.reader import CELLS, Table, read_batches
+from thresher.tables.target_labels import check_target_cells
 from thresher.times import arrow_entries
 
 TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
@@ -166,12 +168,16 @@ class _Filling:
         return int(some.num_rows)
 
     def _labels(self, first: int, some: pa.Table) -> RawLabels:
-        source = self.source
+        source, row = self.source, first
         if source.entries is not None:
-            row = self.before + first
-            return check_labels(source.label, source.entries[row : row + some.num_rows], first=row)
-        what = f"{self.path} column {source.label!r}"
-        return check_labels(what, _entries(what, some.column(source.label)), first=first)
+            what, row = source.label, self.before + first
+            entries = source.entries[row : row + some.num_rows]
+        else:
+            what = f"{self.path} column {source.label!r}"
+            entries = _entries(what, some.column(source.label))
+        if source.task == REGRESSION:
+            return list(check_target_cells(what, entries, source.cells, first=row))
+        return check_labels(what, entries, first=row)
 
     def part(self, row: int, number: int, inside: int) -> Part:
         after = Place(row + self.count, number, inside + self.count)

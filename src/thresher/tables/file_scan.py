@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError, plain_text
 from thresher.passes.parts import Place
+from thresher.regression import REGRESSION
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.feature import Feature
@@ -83,11 +84,14 @@ class Scan:
         meaning, _ = source.settle(dict.fromkeys(labels, 0), [], len(labels))
         return np.concatenate([part.X for part in parts]), [meaning[label] for label in labels]
 
-    def source_of_parts(self, *, missing: bool = False) -> FileParts:
-        """The rows, as both passes over them read them; cells may be `missing`, or are refused."""
+    def source_of_parts(self, *, missing: bool = False, numbers: bool = False) -> FileParts:
+        """The rows, as both passes over them read them; cells may be `missing`, or are refused.
+
+        Labels are `numbers`, or classes.
+        """
         fill = math.nan if missing else None
         encoder = Encoder(tuple(Feature(name, "number", fill) for name in self.names))
         return FileParts(
             self.table, self.label, self.names, len(self.names), encoder.transform, plain=True,
-            dtype=self._dtype,
+            dtype=self._dtype, task=REGRESSION if numbers else None,
         )  # fmt: skip

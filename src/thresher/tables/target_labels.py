@@ -17,8 +17,12 @@ from thresher.tables.cell_format import CellFormat
 from thresher.tables.number_text import plain_numbers, sign_kind
 
 
-def check_target_cells(what: str, entries: Iterable[Any], cells: CellFormat) -> Coded:
+def check_target_cells(
+    what: str, entries: Iterable[Any], cells: CellFormat, *, first: int = 0
+) -> Coded:
     """The targets as floats, if every entry is a finite number that float64 holds.
+
+    `first` is the number of the first row.
 
     Examples
     --------
@@ -38,16 +42,20 @@ def check_target_cells(what: str, entries: Iterable[Any], cells: CellFormat) -> 
     def rows(wrong: Callable[[Any, float], bool]) -> list[int]:
         pairs = zip(raw.distinct, numbers, strict=True)
         bad = {code for code, (cell, number) in enumerate(pairs) if wrong(cell, number)}
-        return [row for row, code in enumerate(raw.codes.tolist()) if code in bad]
+        return [row for row, code in enumerate(raw.codes.tolist(), first) if code in bad]
+
+    def shown(bad: list[int]) -> str:
+        return f", such as {raw[bad[0] - first]!r}" if bad else ""
 
     _refuse(what, "missing targets", "drop those rows, or fill them in", rows(_is_gap))
+    odd = rows(lambda _, number: math.isnan(number))
     _refuse(
-        what, "entries that are not numbers",
-        f"{option('task', 'regression')} needs numbers; name another {option('label')}",
-        rows(lambda _, number: math.isnan(number)), raw,
+        what, f"entries that are not numbers{shown(odd)}",
+        f"{option('task', 'regression')} needs numbers; name another {option('label')}", odd,
     )  # fmt: skip
     huge = rows(lambda cell, number: _is_whole(cell) and abs(number) > MAX_INTEGER)
-    _refuse(what, "integers beyond 2**53, which no float64 holds", "rescale them", huge, raw)
+    why = f"integers beyond 2**53, which no float64 holds{shown(huge)}"
+    _refuse(what, why, "rescale them", huge)
     endless = rows(lambda _, number: math.isinf(number))
     _refuse(what, "infinite targets", "drop those rows", endless)
     return Coded.of([numbers[code] for code in raw.codes.tolist()])
@@ -81,7 +89,6 @@ def _is_whole(cell: Any) -> bool:
     return isinstance(cell, int)
 
 
-def _refuse(what: str, why: str, way_out: str, rows: list[int], raw: Coded | None = None) -> None:
+def _refuse(what: str, why: str, way_out: str, rows: list[int]) -> None:
     if rows:
-        shown = "" if raw is None else f", such as {raw[rows[0]]!r}"
-        raise InputError(f"{what} has {why}{shown} in {rows_text(rows)}: {way_out}")
+        raise InputError(f"{what} has {why} in {rows_text(rows)}: {way_out}")

@@ -6,7 +6,7 @@ missing, and categories are numbered in their order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from thresher.tables.columns import Columns
 FORMAT = "thresher-tree-encoder-1"
 FEW = 20  # different texts are categories, however few rows there are
 MOST = 0.5  # of the rows: with more different texts than that, a column is no category
+
+NUMBERS = 1 << 16  # different texts, all numbers up to then: the column is one of numbers
 
 Numbers = NDArray[np.float64]
 
@@ -69,8 +71,30 @@ class TreeEncoder:
     @classmethod
     def fit(cls, columns: Columns) -> TreeEncoder:
         """Fit it on a table: texts that are no numbers are categories, unless nearly all differ."""
-        about = {"source": columns.source, "rows": len(columns)}
-        return cls(tuple(_fitted(columns, name) for name in columns.names), about)
+        return cls.fit_parts([columns], columns.source, whole=True)
+
+    @classmethod
+    def fit_parts(
+        cls, tables: Iterable[Columns], source: str, *, whole: bool = False
+    ) -> TreeEncoder:
+        """Fit it on a table that comes in parts, as on all of it, or is the first as a `whole`."""
+        fits: dict[str, TreeColumnFit] = {}
+        rows = 0
+        for table in tables:
+            rows += len(table)
+            for name in table.names:
+                fits.setdefault(name, TreeColumnFit(name, whole)).add(table)
+        columns = tuple(fit.column(rows) for fit in fits.values())
+        return cls(columns, {"source": source, "rows": rows})
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> TreeEncoder:
+        """The encoder that `describe` described."""
+        columns = [
+            TreeColumn(each["name"], each["kind"], tuple(each["categories"]))
+            for each in record["columns"]
+        ]
+        return cls(tuple(columns), dict(record["fitted_on"]))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,23 +129,45 @@ class TreeEncoder:
         }
 
 
-def _fitted(columns: Columns, name: str) -> TreeColumn:
-    """What a column is; a text is a category if it is no number."""
-    if name in columns.categorical:
-        return TreeColumn(name, "categorical", _categories(columns, name))
-    kind = stated_kind(columns, name) or "number"
-    try:
-        numbers(columns, name, kind)
-    except InputError:
-        if not is_text(plain_type(columns.features.column(name))):
-            raise
-        found = _categories(columns, name)
-        if len(found) > max(FEW, MOST * len(columns)):
-            raise
-        return TreeColumn(name, "categorical", found)
-    return TreeColumn(name, kind)
+@dataclass
+class TreeColumnFit:
+    """What is known of one column after some tables."""
 
+    name: str
+    whole: bool  # whether there is one table
+    kind: str | None = None  # once a cell tells
+    texts: set[str] | None = field(default_factory=set)  # None once there are too many
+    refused: InputError | None = None  # why it does not hold numbers
 
-def _categories(columns: Columns, name: str) -> tuple[str, ...]:
-    entries = pc.unique(categories(columns, name)).to_pylist()
-    return tuple(sorted(entry for entry in entries if entry is not None))
+    def add(self, columns: Columns) -> None:
+        """Take in the column of one more table."""
+        if self.name in columns.categorical:
+            self.kind = "categorical"
+        elif self.refused is None:
+            self._add_numbers(columns)
+        known = self.kind == "categorical" or self.refused is not None
+        text = is_text(plain_type(columns.features.column(self.name)))  # cells to come may be words
+        if self.texts is not None and (known or (text and not self.whole)):
+            found = pc.unique(categories(columns, self.name)).to_pylist()
+            self.texts |= {entry for entry in found if entry is not None}
+            self.texts = self.texts if known or len(self.texts) <= NUMBERS else None
+
+    def _add_numbers(self, columns: Columns) -> None:
+        kind = stated_kind(columns, self.name)
+        self.kind = self.kind or kind
+        try:
+            numbers(columns, self.name, self.kind or "number")
+        except InputError as refused:
+            self.refused = refused
+            if not is_text(plain_type(columns.features.column(self.name))):
+                raise
+
+    def column(self, rows: int) -> TreeColumn:
+        """What a column of so many rows is; a text is a category if it is no number."""
+        if self.kind == "categorical" or self.refused is not None:
+            texts = tuple(sorted(self.texts or ()))
+            many = self.texts is None or len(texts) > max(FEW, MOST * rows)
+            if self.refused is not None and many:
+                raise self.refused
+            return TreeColumn(self.name, "categorical", texts)
+        return TreeColumn(self.name, self.kind or "number")

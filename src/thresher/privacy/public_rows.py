@@ -1,0 +1,199 @@
+"""The validation set seen as points: what the prior for a private table is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.inputs import Points, Validation
+from thresher.neighbors.ball import Ball
+from thresher.passes.walk import near_pairs
+from thresher.privacy.entry_weights import Clipping, EntryWeights
+from thresher.threads import cut
+
+Floats = NDArray[np.float64]
+
+SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
+LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
+FLOOR = 2.0  # standard deviations
+LEAST_ROWS = 8  # with fewer public rows there is no prior
+PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
+CHUNK_ROWS = 512  # public rows turned into floats at a time
+MOST_ROWS = 600  # public rows that the covariance is taken from
+
+
+@dataclass(frozen=True)
+class Public:
+    """Validation points seen as points: which validation points each of these rows is near."""
+
+    rows: NDArray[np.int64]  # R of the M validation points
+    codes: NDArray[np.int32]  # of all M
+    near: NDArray[np.bool_]  # R x M, each row itself left out
+    price_axes: ClassVar[int] = 2  # of the prices of members
+
+    @property
+    def entries(self) -> int:
+        """Numbers of a vector for each validation point: (same, other)."""
+        return 2
+
+    @classmethod
+    def of(cls, validation: Validation, radius: float, least: int = LEAST_ROWS) -> Public | None:
+        """All validation points, or some of them, evenly spaced, where there are many.
+
+        None where distances are precomputed, or rows are too few to say anything.
+        """
+        if validation.rows is None or len(validation) < least:
+            return None
+        rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
+        points = Points(validation.rows.some(rows), validation.codes[rows])
+        near = near_pairs(points, Ball.around(validation, radius, "all"))
+        near[np.arange(len(rows)), rows] = False
+        return cls(rows, validation.codes, near)
+
+    @property
+    def kinds(self) -> NDArray[Any]:
+        """What kind of point each row is: its class."""
+        return self.codes[self.rows]
+
+    @cached_property
+    def same(self) -> NDArray[np.bool_]:
+        """Whether labels agree: R x M."""
+        return self.codes[self.rows][:, None] == self.codes[None, :]
+
+    def lengths(self, entries: EntryWeights) -> Floats:
+        """The squared weighted length of each row's vector, itself left out."""
+        return np.asarray(self.near @ entries.squares)
+
+    def vectors(self, rows: slice) -> Floats:
+        """The vectors (same, other) of some rows, 2M numbers each."""
+        near, same = self.near[rows], self.same[rows]
+        return np.concatenate([near & same, near & ~same], axis=1).astype(np.float64)
+
+    def total(self, weights: Floats) -> Floats:
+        """The sum of all vectors, each times its weight; one sum for every row of weights."""
+        total = np.zeros((*weights.shape[:-1], self.entries * self.near.shape[1]))
+        for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
+            total += weights[..., lo:hi] @ self.vectors(slice(lo, hi))
+        return total
+
+    def grouped(self, size: int) -> Floats:
+        """The vectors of made-up owners of so many rows each, drawn at random."""
+        if size not in self._groups:
+            rows = len(self.near)
+            self._groups[size] = self.owners(size, np.ones(rows), np.random.default_rng(0))
+        return self._groups[size]
+
+    def owners(self, size: int, chance: Floats, random: np.random.Generator) -> Floats:
+        """The vectors of other made-up owners, whose rows are drawn with these chances.
+
+        No row is drawn twice where there are enough: a row is longer with itself than with another.
+        Rows leave themselves out, hence the factor.
+        """
+        rows, part = len(chance), chance / chance.sum()
+        twice = 2 * size > rows
+        picked = (random.choice(rows, size, replace=twice, p=part) for _ in range(MOST_ROWS))
+        each = np.array([np.bincount(p, minlength=rows) for p in picked], np.float64)
+        return self.total(each) * (rows / (rows - 1))
+
+    @cached_property
+    def _groups(self) -> dict[int, Floats]:
+        return {}
+
+    def worth(self, prices: Floats) -> Floats:
+        """What each row would be worth at prices of members; more lists may be axes before them."""
+        flat = prices.reshape(*prices.shape[: prices.ndim - self.price_axes], -1)
+        parts = [
+            self.vectors(slice(lo, hi)) @ np.moveaxis(flat, -1, 0)
+            for lo, hi in cut(0, len(self.near), CHUNK_ROWS)
+        ]
+        return np.moveaxis(np.concatenate(parts), 0, -1)
+
+    def crowd(self, weights: Floats, members: NDArray[np.bool_]) -> Floats:
+        """How much of some rows, by their weights, is near each validation point."""
+        return np.asarray(weights[members] @ self.near[members])
+
+    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
+        """The clipped weights of vectors with these squared weighted lengths."""
+        return clipping.shares(lengths)
+
+    def kept(self, clipped: Floats, whole: Floats) -> Floats:
+        """Which share of each number of a table clipping leaves."""
+        return _ratio(clipped, whole)
+
+    def shifts(self, weights: Floats) -> Floats:
+        """How the table moves if there are more points of one kind, or more of it are wrong."""
+        return _shifts(self, weights)
+
+    def shrunk(self, raw: Floats) -> Floats:
+        """The mean vector, drawn towards what neighborhoods have in common."""
+        return _shrunk(raw, len(self.near))
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
+
+
+def _shifts(public: Public, weights: Floats) -> Floats:
+    """How the table moves if there are more points of one class, or more of it mislabeled.
+
+    Two rows a class: the mean vector of its validation points, and the mean vector they would have
+    under a random other label.
+    """
+    classes = np.unique(public.codes[public.rows])
+    rows = []
+    for code in classes:
+        members, carriers = public.codes[public.rows] == code, public.codes == code
+        near = public.crowd(weights, members) / int(members.sum())
+        same = np.where(carriers, near, 0.0)
+        wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
+        rows.append(SHARE_SHIFT * np.array([same, near - same]).ravel())
+        rows.append(LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
+    return np.array(rows)
+
+
+def _shrunk(raw: Floats, rows: int) -> Floats:
+    """The mean vector, with each neighborhood's mass and label share drawn to their averages."""
+    half = len(raw) // 2
+    same, mass = raw[:half], raw[:half] + raw[half:]
+    chance = mass * (1 - mass) / (rows - 1)
+    true = max(float(mass.var() - chance.mean()), 1e-12)
+    weight = true / (true + chance + 1e-15)
+    mass_shrunk = weight * mass + (1 - weight) * mass.mean()
+    seen = mass * (rows - 1)
+    share = float(same.sum() / max(mass.sum(), 1e-12))
+    some = seen > 0
+    strength = _strength(same[some] / mass[some], seen[some], share)
+    shares = (same * (rows - 1) + strength * share) / (seen + strength)
+    return np.concatenate([mass_shrunk * shares, mass_shrunk * (1 - shares)])
+
+
+def _strength(shares: Floats, seen: Floats, share: float) -> float:
+    """How many points the average share is worth: from how much shares really differ."""
+    if not len(shares):
+        return 1.0
+    chance = share * (1 - share)
+    true = max(float(shares.var() - (chance / seen).mean()), 1e-4)
+    return max(chance / true - 1, 0.5)
+
+
+def total_deviations(draws: Floats) -> Floats:
+    """The standard deviation of each total same + other over the drawn tables."""
+    half = draws.shape[1] // 2
+    return np.asarray((draws[:, :half] + draws[:, half:]).std(axis=0))
+
+
+def priceable(table: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """Counts (same, other) that can be priced, from an estimated table.
+
+    A total is at least two of its standard deviations: prices rise steeply towards zero points.
+    """
+    half = len(table) // 2
+    total = table[:half] + table[half:]
+    floored = np.maximum(np.maximum(total, FLOOR * deviation), 0.0)
+    safe = np.maximum(total, np.maximum(0.5 * deviation, 1e-12))
+    share = np.clip(table[:half] / safe, 0.0, 1.0)
+    return share * floored, (1 - share) * floored
