@@ -41,7 +41,7 @@ class TargetClasses(Classes):
         outside = np.flatnonzero((targets < self.bounds[0]) | (targets > self.bounds[1]))
         if len(outside):
             raise InputError(
-                f"{name} has {targets[outside[0]]:g} in row {first + int(outside[0])}, outside of "
+                f"{name} has {targets[outside[0]]:g} in row {first + int(outside[0])}, outside "
                 f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds="
             )
         return self.grid.steps(targets)
