@@ -207,7 +207,7 @@ def test_files_that_are_there_need_force(points):
 def test_an_array_needs_its_labels(folder):
     np.save("X.npy", np.eye(3))
     done = run("X.npy", "--drop", "rows:0", "--out", "b.npy")
-    assert "name the file of them with --label" in done.stderr
+    assert "name the file that has them with --label" in done.stderr
     put("y.txt", "a\nb\na\n")
     done = run("X.npy", "--label", "y.txt", "--drop", "rows:0", "--relabel", "rows:2=b",
                "--out", "b.npy")  # fmt: skip

@@ -95,7 +95,7 @@ def test_a_ledger_stores_the_count_and_answers_by_it(tmp_path):
 
 
 def test_what_cannot_be_counted_is_refused():
-    with pytest.raises(InputError, match="bound='counted' goes without points"):
+    with pytest.raises(InputError, match="bound='counted' cannot be used with points"):
         th.dp_tknn_shapley(
             X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, mechanism=COUNTED, points=800, seed=0
         )
@@ -134,7 +134,7 @@ def test_the_command_releases_with_a_count(tmp_path):
 @pytest.mark.parametrize(
     ("mechanism", "points", "message"),
     [("cells", None, "--counted needs --mechanism table, got cells"),
-     ("table", 800, "--counted goes without --points")],
+     ("table", 800, "--counted cannot be used with --points")],
 )  # fmt: skip
 def test_the_command_refuses_a_count_that_is_not_needed(mechanism, points, message):
     assert table_or_counted(mechanism, points, counted=False) == mechanism

@@ -106,7 +106,7 @@ def test_a_damaged_name_in_a_footer_is_one_line():
     Path("p.parquet").write_bytes(raw)
     assert len(read_table("p.parquet")) == 6
     done = run("clean", "p.parquet", "--drop", "rows:1", "--out", "o.parquet")
-    check_line(done, "p.parquet is damaged: its footer has names that are no text")
+    check_line(done, "p.parquet is damaged: its footer has names that are not text")
 
 
 def test_text_that_is_not_utf8_is_one_line_where_it_is_read():

@@ -153,7 +153,7 @@ def test_a_tree_that_would_run_in_a_circle_is_refused():
             "missing_left": [False] * 3}  # fmt: skip
     for wrong in ({"right": [0, 0, 1]}, {"right": [2, 0, 0]}, {"feature": [5, -1, -1]},
                   {"right": [9, 0, 1]}, {"feature": [0, 0, -1]}):  # fmt: skip
-        with pytest.raises(th.InputError, match="it has a tree that is not one"):
+        with pytest.raises(th.InputError, match="it has a tree that is not a tree of scikit-learn"):
             tree_of(good | wrong).check(3)
     for right in (good, leaf):
         tree_of(right).check(3)

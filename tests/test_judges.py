@@ -258,7 +258,7 @@ NEEDED = "X_val is None: a validation set is needed here, X_val and y_val. Only 
         (lambda: th.leave_one_out(X, Y, None, None), NEEDED),
         (lambda: th.tknn_shapley(X, Y, X), "y_val is None: a validation set is needed"),
         (lambda: th.knn_shapley(X, Y, None, Y), NEEDED),
-        (lambda: th.tknn_shapley(X[:1], Y[:1]), "X has 1 row, and nobody to judge it: pass a valid"),
+        (lambda: th.tknn_shapley(X[:1], Y[:1]), "X has 1 row, and no other point to judge it: pass a valid"),
         (lambda: th.knn_shapley(X, Y[:2]), "y has 2 labels"),
         (lambda: th.tknn_shapley(X, Y, metric="precomputed"), r"to 3 points \(columns\).*\(3, 1\): pass y_val if"),
         (lambda: th.tknn_shapley([np.eye(3)[:, :2]], Y, metric="precomputed"), "X has 2 columns of distances but y has 3"),

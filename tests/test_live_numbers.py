@@ -63,7 +63,7 @@ def test_what_a_store_of_numbers_refuses(tmp_path):
     X, _, V, y_val = problem()
     with th.LiveCounts.create(tmp_path / "store", V, y_val, **ABOUT) as live:
         live.add("a", X[0], 1.0)
-        for wrong, why in ((31.0, "outside of the bounds"), (np.nan, "NaN"), ("cat", "one number")):
+        for wrong, why in ((31.0, "outside the bounds"), (np.nan, "NaN"), ("cat", "one number")):
             with pytest.raises(th.InputError, match=why):
                 live.add("b", X[1], wrong)
             with pytest.raises(th.InputError, match=why):

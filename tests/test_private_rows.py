@@ -13,128 +13,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from releases import X_VAL, Y_VAL, X, Y
+from odd_rows import (
+    ENTRIES,
+    FEW,
+    HUGE,
+    KINDS,
+    NO_OWNERS,
+    ROWS,
+    Deprecated,
+    Nothing,
+    Warner,
+    check_same,
+    raising,
+    replay,
+    with_label,
+    with_row,
+)
+from releases import X_VAL, Y_VAL
 
 import thresher as th
 from thresher.errors import InputError
 from thresher.inputs import check_validation
 from thresher.privacy.names import number_owners, read_labels, read_owners
 from thresher.privacy.private_points import read_points
-from thresher.privacy.rows import read_features
-
-FEW, KINDS = X[:30], Y[:30].tolist()
-HUGE = np.longdouble("1e400")
-
-
-def raising(*names):
-    """An object whose methods of these names raise."""
-
-    def fail(*_):
-        raise RuntimeError("secret")
-
-    return type("Raising", (), dict.fromkeys(names, fail))()
-
-
-class Warner:
-    def __float__(self):
-        warnings.warn("secret", stacklevel=1)
-        return 1.0
-
-    def __hash__(self):
-        warnings.warn("secret", stacklevel=1)
-        return hash("up")
-
-    def __eq__(self, other):
-        raise RuntimeError("secret")
-
-
-class Nothing:
-    @property
-    def __class__(self):
-        raise RuntimeError("secret")
-
-    def __getattr__(self, name):
-        raise RuntimeError("secret")
-
-
-class RaisingType(type):
-    def __hash__(cls):
-        raise RuntimeError("secret")
-
-    def __eq__(cls, other):
-        raise RuntimeError("secret")
-
-
-class FloatSubclass(float):
-    pass
-
-
-class Deprecated:
-    def __float__(self):
-        return FloatSubclass(1.0)  # Python warns of it
-
-
-class Endless:
-    def __iter__(self):
-        while True:
-            yield 1.0
-
-
-METHODS = ["__eq__", "__hash__", "__iter__", "__float__", "__array__", "__len__", "__bool__",
-           "__getitem__", "__index__", "__class__", "__repr__", "__str__"]  # fmt: skip
-OBJECTS = {name: lambda name=name: raising(name) for name in METHODS} | {
-    "all": lambda: raising(*METHODS), "warning": Warner, "class": Nothing, "endless": Endless,
-    "metaclass": RaisingType("Odd", (), {"__module__": []}),
-}  # fmt: skip
-ENTRIES = OBJECTS | {
-    repr(each)[:24]: lambda each=each: each
-    for each in [None, "x", b"x", 1j, np.complex64(1j), math.nan, 2**2000, HUGE, np.ma.masked,
-                 np.ones(1), [1], {}, decimal.Decimal("sNaN"), np.timedelta64(5, "ns")]
-}  # fmt: skip
-ROWS = OBJECTS | {
-    repr(each)[:24]: lambda each=each: each
-    for each in [7, None, "abc", b"abc", {1: 2, 2: 3, 3: 4}, {1, 2, 3}, [1, 2], [1] * 4,
-                 [[1], [2], [3]], np.ones((3, 1)), np.ones((1, 3)), np.array([1, HUGE, 2]),
-                 np.ma.masked_all(3), range(4), np.array(["1", "2", "3"]), np.zeros(3, [("a", float)])]
-}  # fmt: skip
-NO_OWNERS = [
-    name
-    for name in ENTRIES
-    if name not in {"'x'", "b'x'", "1j", repr(2**2000)[:24], repr(HUGE)[:24]}
-]
-
-
-def replay(points, labels=None, owners=None, **options):
-    """A seeded release, and all that was warned of."""
-    labels = KINDS if labels is None else labels
-    strict = {} if "mechanism" in options else {"all": "raise"}  # public accounting underflows
-    with warnings.catch_warnings(record=True) as said, np.errstate(**strict):
-        warnings.simplefilter("always")
-        found = th.dp_tknn_shapley(
-            points, labels, X_VAL, Y_VAL, epsilon=1, delta=1e-4, owners=owners, seed=1, **options
-        )
-        table, prices = found.table, found.price_list.document()
-        return found.values, [table.tolist(), dict(found.record), prices, [str(w) for w in said]]
-
-
-PLAIN = replay(FEW)
-
-
-def check_same(points, labels=None, row=3, **options):
-    """The release is that of the points without the row, which is worth nothing."""
-    values, published = replay(points, labels, **options)
-    want_values, want = PLAIN if not options else replay(FEW, **options)
-    assert published == want
-    assert values[row] == 0
-    np.testing.assert_array_equal(np.delete(values, row), want_values)
-
-
-def with_row(row, at=3):
-    return [*FEW.tolist()[:at], row, *FEW.tolist()[at:]]
-
-
-def with_label(label, at=3):
-    return [*KINDS[:at], label, *KINDS[at:]]
 
 
 def test_a_long_integer_in_a_record_batch_changes_nothing_else():
@@ -298,103 +199,6 @@ def test_a_long_double_that_no_float_holds_is_not_warned_of():
     check_same(wide, with_label("up"))
     masked = np.ma.MaskedArray(wide, mask=False)
     check_same(masked, with_label("up"))
-
-
-def frames(column):
-    """Data frames of the points with a row more, whose second entry is what `column` makes."""
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    arrow = pytest.importorskip("pyarrow")
-    rows = np.insert(FEW, 3, [1, 1, 1], axis=0)
-    return column(pandas, polars, arrow, rows[:, 1].tolist(), rows[:, [0, 2]])
-
-
-def _pandas(dtype, odd, convert=float):
-    def column(pandas, polars, arrow, middle, sides):
-        middle = [convert(x) for x in middle]
-        middle[3] = odd() if odd is Nothing else odd
-        second = pandas.Series(middle, dtype=dtype)
-        return pandas.DataFrame({"a": sides[:, 0], "b": second, "c": sides[:, 1]})
-
-    return column
-
-
-def _polars(dtype, odd, convert=float):
-    def column(pandas, polars, arrow, middle, sides):
-        middle = [convert(x) for x in middle]
-        middle[3] = odd() if odd is Nothing else odd
-        second = polars.Series(middle, dtype=getattr(polars, dtype), strict=False)
-        return polars.DataFrame({"a": sides[:, 0], "b": second, "c": sides[:, 1]})
-
-    return column
-
-
-def _arrow(dtype, odd, convert=float):
-    def column(pandas, polars, arrow, middle, sides):
-        middle = [convert(x) for x in middle]
-        middle[3] = odd() if odd is Nothing else odd
-        second = arrow.array(middle, getattr(arrow, dtype)())
-        return arrow.table({"a": sides[:, 0], "b": second, "c": sides[:, 1]})
-
-    return column
-
-
-@pytest.mark.parametrize(
-    "column",
-    [_pandas(object, "x"), _pandas(object, Nothing), _pandas("str", "x", repr),
-     _pandas("string", None, repr), _pandas("Float64", None), _pandas("float64", math.inf),
-     _polars("Object", Nothing), _polars("String", "1.0.0", repr), _polars("Float64", None),
-     _arrow("string", "x", repr), _arrow("large_string", None, repr), _arrow("float64", None)],
-    ids=["object", "Nothing", "str", "string", "NA", "inf", "pl Object", "pl String", "pl null",
-         "pa string", "pa large", "pa null"],
-)  # fmt: skip
-def test_an_odd_entry_of_a_frame_changes_nothing(column):
-    check_same(frames(column), with_label("up"))
-
-
-@pytest.mark.parametrize("kind", ["pyarrow", "pandas"])
-def test_an_integer_that_no_float_holds_is_rounded_in_a_frame(kind):
-    arrow = pytest.importorskip("pyarrow")
-    table = arrow.table({"a": [1, 2, 2**60 + 1], "b": [3, None, 2**53]})
-    if kind == "pandas":
-        pandas = pytest.importorskip("pandas")
-        table = table.to_pandas(types_mapper=pandas.ArrowDtype)
-    found = read_features("X", table, 2)
-    assert found[0].tolist() == [1, 3]
-    assert found[2].tolist() == [2.0**60, 2.0**53]
-    assert math.isnan(found[1, 1])
-
-
-def test_a_column_of_nothing_is_one_of_missing_numbers():
-    arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
-    for table in (
-        arrow.table({"a": [None], "b": [1.0]}),
-        polars.DataFrame({"a": [None], "b": [1.0]}),
-    ):
-        assert np.isnan(read_features("X", table, 2)[0, 0])
-
-
-@pytest.mark.parametrize("empty", [True, False])
-def test_types_are_refused_with_and_without_rows_and_categories_are_not_told(empty):
-    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    rows = slice(0) if empty else slice(1)
-    secret = polars.Series("p", ["secret"], dtype=polars.Enum(["secret"]))[rows]
-    with pytest.raises(InputError, match=r"non-numeric columns: 'p' \(Enum\); drop"):
-        read_features("X", polars.DataFrame([secret]), 1)
-    struct = arrow.array([{"a": 1}], arrow.struct({"a": arrow.int64()}))[rows]
-    with pytest.raises(InputError, match=r"non-numeric columns: 'p' \(Struct\)"):
-        read_features("X", arrow.table({"p": struct}), 1)
-    with pytest.raises(InputError, match=r"got dtype str_$"):
-        read_features("X", np.array([["secret text"]])[rows], 1)
-    with pytest.raises(InputError, match="X must have two dimensions"):
-        read_features("X", np.ones((1, 2, 2))[rows], 2)
-    with pytest.raises(InputError, match="X must be a list or an array, got dict"):
-        read_features("X", {} if empty else {"a": [1]}, 1)
-    with pytest.raises(InputError, match="X must be a table of rows, got generator"):
-        read_features("X", (row for row in []), 1)
-    sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(InputError, match="sparse matrix"):
-        read_features("X", sparse.csr_matrix(np.ones((1, 1)))[rows], 1)
 
 
 def test_dates_that_python_does_not_have_are_the_labels_that_numpy_makes_of_them(capfd):

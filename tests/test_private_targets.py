@@ -249,7 +249,7 @@ def test_a_plan_for_targets():
     [
         ({"bounds": None}, "bounds is needed"),
         ({"bounds": (2.0, 1.0)}, "two numbers, the lower first"),
-        ({"bounds": (0.0, 1.0)}, "outside of the bounds"),
+        ({"bounds": (0.0, 1.0)}, "outside the bounds"),
         ({"mechanism": "cells"}, "mechanism='table' alone"),
         ({"classes": [1, 2]}, "classes cannot be used with"),
         ({"task": "classification"}, "need task='regression'"),
@@ -301,9 +301,7 @@ def test_the_command_releases_targets_and_appraises_those_outside_of_the_bounds(
     assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith('301,"its target is')
     listed = th.PriceList.load(prices)
     mine = write("m.csv", X[290:299], [*Y[290:298].tolist(), 9.0])
-    with pytest.warns(
-        th.ThresherWarning, match=r"outside of the bounds .* in row 8: each is valued"
-    ):
+    with pytest.warns(th.ThresherWarning, match=r"outside the bounds .* in row 8: each is valued"):
         found = appraise_files(mine, prices).values
     wanted = listed.values(X[290:299], [*Y[290:298].tolist(), 4.5])
     np.testing.assert_allclose(found, wanted, atol=1e-12)

@@ -200,7 +200,7 @@ def test_counts_of_other_grids_do_not_merge_and_bounds_are_kept():
     wide = th.NeighborCounts(V, y_val, bounds=(-100, 100), **about)
     with pytest.raises(th.InputError, match="only counts over the same public side merge"):
         wide.merge(th.NeighborCounts(V, y_val, bounds=(-50, 50), **about))
-    with pytest.raises(th.InputError, match="outside of the bounds -100 to 100"):
+    with pytest.raises(th.InputError, match="outside the bounds -100 to 100"):
         wide.add(X, y + 1000)
     for bounds in [(1, 1), (2, 1), (0, np.inf), 3]:
         with pytest.raises(th.InputError, match="bounds must be two numbers"):
@@ -386,9 +386,9 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, 2.0, 3.0], {"empty": True}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes cannot be used with task='regression'"),
         ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' needs kernel='box'"),
-        ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside of the bounds 0 to 2"),
-        ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "64GB"}, "outside of the bounds 0 to 2"),
-        ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "regression has none of it"),
+        ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside the bounds 0 to 2"),
+        ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "64GB"}, "outside the bounds 0 to 2"),
+        ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "it cannot be used with regression"),
     ],
 )  # fmt: skip
 def test_targets_that_are_none(y, more, message):

@@ -247,7 +247,7 @@ def test_slow_fits_are_kept_soon(tmp_path, data):
     with waits.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
         waits.until(lambda: len(blocks(path)) >= 2, "2 blocks")
         known = len(blocks(path))
-        waits.until(lambda: len(blocks(path)) > known, "the next block", limit=11)
+        assert waits.until(lambda: len(blocks(path)) > known, "the next block", limit=11)
 
 
 def test_failures_are_counted_alike_by_any_number_of_workers(monkeypatch, rng):

@@ -22,6 +22,7 @@ DIFFERENT = {
     "X_val": {"explain", "forest_shapley"},
     "y_val": {"explain", "forest_shapley", "leaf_shapley"},
     "mean": {"leaf_shapley"},
+    "bounds": {"NeighborCounts"},
     "checkpoint": {"data_shapley"},
     "classes": {
         "NeighborCounts", "dp_tknn_shapley", "flip_labels", "grow_forest", "zero_budget_score",

@@ -214,7 +214,7 @@ def test_a_missing_file_is_named_with_the_nearest():
     )
     check_refused(lambda: read_table("deep/x.csv"), "deep has other.parquet")
     check_refused(lambda: read_table("none/x.csv"), "the folder none does not exist")
-    check_refused(lambda: read_table("*.tsv"), "no file fits the pattern *.tsv")
+    check_refused(lambda: read_table("*.tsv"), "no file matches the pattern *.tsv")
     put("bare/README.md", "")
     check_refused(lambda: read_table("bare"), "the folder bare holds no tables (.csv, ")
     put("notes.doc", "words")

@@ -148,7 +148,9 @@ def test_of_two_that_write_one_file_the_second_is_refused(data):
     valued = value_files(Settings("points.csv", validation="val.csv", radius=0.5))
     write_results(Path("v.csv"), valued)
     before = Path("v.csv").read_bytes()
-    check_refused(lambda: write_results(Path("v.csv"), valued), "came while this one was made")
+    check_refused(
+        lambda: write_results(Path("v.csv"), valued), "was created while this one was being written"
+    )
     assert Path("v.csv").read_bytes() == before
     write_results(Path("v.csv"), valued, force=True)
     valued.report("r.html")

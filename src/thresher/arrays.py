@@ -79,7 +79,7 @@ def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int) 
 def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
     version = npy.read_magic(stream)
     if version not in HEADERS:
-        raise ValueError(f"{name} is of a version of NumPy's format that is not read: {version}")
+        raise ValueError(f"{name} uses a version of NumPy's format that cannot be read: {version}")
     shape, _, dtype = HEADERS[version](stream)
     wanted, there = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if wanted > there and not dtype.hasobject:

@@ -64,8 +64,7 @@ class NeighborCounts:
         the sum of their targets in steps of a grid, and that of their squares in two parts of 31
         bits.
     bounds
-        For regression: the public range of targets. By default that of `y_val`, and as much again
-        on either side.
+        As in `tknn_shapley`, but by default the range of `y_val`, and as much again on either side.
 
     Notes
     -----
@@ -106,7 +105,8 @@ class NeighborCounts:
         if forest is not None:
             if (radius, metric, kernel) != (0.5, "cosine", BOX):
                 raise InputError(
-                    "radius, metric and kernel cannot be used with forest: near is in the same leaf"
+                    "radius, metric and kernel cannot be used with forest: "
+                    "near means in the same leaf"
                 )
             self._start(forest_side(forest, X_val, y_val, classes))
             return

@@ -116,7 +116,9 @@ def writing(path: str | Path) -> Iterator[Path]:
             raise InputError(f"cannot write {path}: the folder {target.parent} does not exist")
         yield target
     except FileExistsError:
-        raise InputError(f"{path} is there already: it came while this one was made") from None
+        raise InputError(
+            f"{path} is there already: it was created while this one was being written"
+        ) from None
     except OSError as refused:
         raise InputError(f"cannot write {path}: {why(refused)}") from refused
 
@@ -243,7 +245,7 @@ def arrow_table(columns: Mapping[str, Any]) -> Any:
         kinds = set(map(type, some)) if isinstance(some, list | tuple) else ()
         if any(kind.__name__ == "Timestamp" for kind in kinds):  # Arrow would cut them in silence
             raise InputError(
-                f"the column {name!r} cannot be saved: use strings instead of timestamps of pandas"
+                f"the column {name!r} cannot be saved: use strings instead of pandas timestamps"
             )
     try:
         return pa.table({name: _arrow_array(entries) for name, entries in columns.items()})
@@ -288,7 +290,7 @@ def open_parquet(path: Path, **options: Any) -> Iterator[Any]:
         try:
             yield file
         except UnicodeDecodeError:
-            raise InputError(f"{path} is damaged: its footer has names that are no text") from None
+            raise InputError(f"{path} is damaged: its footer has names that are not text") from None
 
 
 def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:

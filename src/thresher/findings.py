@@ -304,7 +304,7 @@ def checked_data(
     about = valuation.params
     if about["metric"] == "precomputed":
         raise InputError(
-            "explain needs features, and the valuation is of distances that were precomputed"
+            "explain needs features, and the valuation was made from precomputed distances"
         )
     classes = stored_classes(valuation, y, y_val)
     if X_val is None and y_val is None:

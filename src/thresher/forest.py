@@ -124,7 +124,9 @@ def check_no_classes(classes: Any) -> None:
 def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
-        raise InputError("empty needs task='regression': classes have 1/C where nobody is near")
+        raise InputError(
+            "empty needs task='regression': for classes it is 1/C where nobody is near"
+        )
 
 
 @overload

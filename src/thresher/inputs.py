@@ -194,7 +194,7 @@ def check_mutual(
     labels = check_labels("y", labels, len(rows))
     if len(labels) < 2:
         raise InputError(
-            "X has 1 row, and nobody to judge it: pass a validation set, X_val and y_val"
+            "X has 1 row, and no other point to judge it: pass a validation set, X_val and y_val"
         )
     found = class_list(classes, labels)
     codes, columns = found.encode("y", labels), None if judges is None else column_names(X)

@@ -100,7 +100,8 @@ def owner_shapley(
         raise InputError("owners is None: say whose each point is, with one entry a point")
     if forest is not None and (asked != (USUAL_RADIUS, "cosine", BOX) or bounds is not None):
         raise InputError(
-            "radius, metric, kernel and bounds cannot be used with forest: near is in the same leaf"
+            "radius, metric, kernel and bounds cannot be used with forest: "
+            "near means in the same leaf"
         )
     numbers = {"empty": empty, "bounds": bounds} if regression else None
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")

@@ -123,7 +123,7 @@ class Targets:
         together = np.concatenate([points, judges])
         if differ and together.min() == together.max():
             raise InputError(
-                f"y has one distinct target, {together[0]:g}, and so has y_val: every value would "
+                f"y has one distinct target, {together[0]:g}, and so does y_val: every value would "
                 "be 0. Regression needs targets that differ"
             )
         return cls(points, judges, check_empty(empty, None if y_val is None else judges))
@@ -136,7 +136,7 @@ class Targets:
             wide = check_bounds(bounds)
             if not wide[0] <= low <= high <= wide[1]:
                 raise InputError(
-                    f"y, y_val or empty is outside of the bounds {wide[0]:g} to {wide[1]:g}: they "
+                    f"y, y_val or empty is outside the bounds {wide[0]:g} to {wide[1]:g}: they "
                     f"go from {low:g} to {high:g}; pass wider bounds="
                 )
             return wide

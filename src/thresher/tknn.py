@@ -211,8 +211,10 @@ def zero_budget_score(
 
     Parameters
     ----------
-    X, y, X_val, y_val, radius, metric, owners, mean, task, empty, bounds
-        As in `tknn_shapley`; `bounds` as in `NeighborCounts`.
+    X, y, X_val, y_val, radius, metric, owners, mean, task, empty
+        As in `tknn_shapley`.
+    bounds
+        As in `NeighborCounts`.
     classes
         All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
         label that is not among those of `y_val` agrees with none.

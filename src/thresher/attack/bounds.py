@@ -163,7 +163,9 @@ def epsilon_from_one_run(
     """
     made, true = np.asarray(guesses), np.asarray(truth)
     if made.shape != true.shape or made.ndim != 1:
-        raise InputError(f"guesses and truth must be of one length, got {made.shape}, {true.shape}")
+        raise InputError(
+            f"guesses and truth must have the same length, got {made.shape}, {true.shape}"
+        )
     if not (np.isin(made, (-1, 0, 1)).all() and np.isin(true, (-1, 1)).all()):
         raise InputError("guesses must be -1, 0 or 1 and truth -1 or 1, got other numbers")
     m = len(made) if canaries is None else check_count("canaries", canaries, least=len(made))

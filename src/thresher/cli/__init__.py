@@ -78,7 +78,7 @@ def options(
     _version: Annotated[
         bool,
         given(
-            "Print versions of all that matters.",
+            "Print the versions of Thresher and of the packages that matter to it.",
             "--version",
             callback=_show_version,
             is_eager=True,

@@ -35,9 +35,9 @@ def attack(
     members: Annotated[int, given("Points that the server holds.")] = 200,
     nonmembers: Annotated[int, given("Points that it does not hold.")] = 200,
     shadow: Annotated[int, given("Points that the attacker has.")] = 400,
-    shadow_sets: Annotated[int, given("Sets drawn from them.")] = 32,
+    shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
     held_out: Annotated[int, given("Validation rows, if no file is given.")] = 200,
-    seed: Annotated[int, given("Of the split, the sets and the noise.")] = 0,
+    seed: Annotated[int, given("The seed for the split, the sets and the noise.")] = 0,
     plot: Annotated[Path | None, given("Where ROC curves are drawn: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Try to find out from values who is in the data: the leak that privacy closes.
@@ -93,13 +93,19 @@ def audit(
     epsilon: Annotated[float, given("The epsilon that is claimed.")] = 1.0,
     delta: Annotated[float, given("The delta that is claimed; 0 for cells.")] = 1e-5,
     adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
-    runs: Annotated[int, given("Releases with the canary, and without it.")] = 20_000,
-    canaries: Annotated[int, given("In the audit of one release; 0 for none.")] = 200,
+    runs: Annotated[
+        int, given("How many releases to make with the canary, and how many without it.")
+    ] = 20_000,
+    canaries: Annotated[
+        int, given("How many canaries to use in the audit of one release; 0 for none.")
+    ] = 200,
     confidence: Annotated[float, given("1 minus the rate of false alarms.")] = 0.999,
     k: Annotated[int | None, given("For knn: neighbors consulted.")] = None,
     subsample: Annotated[float | None, given("For knn: the sampling rate.")] = None,
     kernel: Annotated[str, given("For table: as in thresher release.")] = "box",
-    seed: Annotated[int | None, given("To repeat it; without, true noise.")] = None,
+    seed: Annotated[
+        int | None, given("A seed to repeat the audit; without it, the noise is truly random.")
+    ] = None,
 ) -> None:
     """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
 

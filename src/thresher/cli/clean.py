@@ -42,7 +42,7 @@ def clean(
     ] = None,
     id: Id = None,  # noqa: A002
     log: Annotated[
-        Path | None, given("Where the changes are listed: .csv, or .json to keep how.")
+        Path | None, given("Where to list the changes: .csv, or .json, which also records how.")
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -51,8 +51,8 @@ def clean(
 ) -> None:
     """Drop, relabel or correct rows of a table, and leave everything else as it is.
 
-    The file has the kind of the input; lines of text are copied byte for byte. Rows are those that
-    were decided on in the report, those that thresher value suggests, or are named outright.
+    The file has the kind of the input; lines of text are copied byte for byte. Name rows by
+    your decisions in the report, by the suggestions of thresher value, or one by one.
 
     Example: thresher clean train.csv --decisions decisions.csv --label y --out cleaned.csv
 
@@ -143,7 +143,9 @@ def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
 
     if table.kind == "npy":
         if label is None:
-            raise InputError(f"{table.name} has no labels: name the file of them with --label")
+            raise InputError(
+                f"{table.name} has no labels: name the file that has them with --label"
+            )
         return label
     if label is None and not needed and "y" not in table.data.column_names:
         return None

@@ -25,7 +25,7 @@ def embed(
     source: Annotated[Path, argument("Texts: a table. Images: .npz with X, y, X_val, y_val.")],
     out: Annotated[Path, given("Where rows and labels are written: .npz.", "--out", "-o")],
     validation: Annotated[
-        Path | None, given("Texts of the validation set; else some are held out.")
+        Path | None, given("Texts of the validation set; if not given, some are held out.")
     ] = None,
     text: Annotated[str | None, given("The column of texts; text if not given.")] = None,
     label: Annotated[str | None, given("The column of labels; label if not given.")] = None,

@@ -47,8 +47,8 @@ def task(
     key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
-    kernel: Annotated[str, given("How near points weigh, as in thresher release.")] = "box",
-    rings: Annotated[int, given("In how many rings a kernel is cut.")] = 4,
+    kernel: Annotated[str, given("How much near points count, as in thresher release.")] = "box",
+    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     trees: Annotated[
         int | None, given("Count in the leaves of so many public trees, not within a radius.")

@@ -89,8 +89,8 @@ def draft(
     rows_per_owner: Annotated[int, given("About how many rows an owner hands in.")],
     owners: Annotated[int, given("About how many owners there will be.")],
     closes: Annotated[str, given("When it closes, such as 2027-02-01T12:00Z.")],
-    opens: Annotated[str | None, given("When it opens; without it, when it is published.")] = None,
-    radius: Annotated[float | None, given("Distance; without it a suggested one.")] = None,
+    opens: Annotated[str | None, given("When it opens; when it is published if not given.")] = None,
+    radius: Annotated[float | None, given("Distance; a suggested one if not given.")] = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "euclidean",
     kernel: Annotated[
         Literal["box", "gaussian", "triangular", "epanechnikov"],
@@ -167,8 +167,8 @@ def upload(
 ) -> None:
     """Hand in rows, and keep the signed receipt (owner).
 
-    The receipt's file has the salt of the commitment. Who has it and guesses your rows can check
-    the guess: keep it to yourself.
+    The receipt's file has the salt of the commitment. Whoever has it and guesses your rows can
+    check the guess: keep it to yourself.
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
     """
@@ -297,7 +297,7 @@ def backup(
 ) -> None:
     """Copy a market's folder while it runs (operator).
 
-    A database by its own URL is not in it: use pg_dump for that, before this.
+    It does not include a database that has its own URL: use pg_dump for that, before this.
 
     Example: thresher market backup copy --data market
     """

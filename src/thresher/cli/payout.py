@@ -17,12 +17,12 @@ def payout(
     pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
     floor_cents: Annotated[int, given("What every owner is paid at least.")] = 0,
     minimum_cents: Annotated[
-        int, given("Payments below it are not made, and others share them.")
+        int, given("Payments below this are not made; the other owners share them.")
     ] = 0,
     cap_cents: Annotated[int | None, given("What an owner is paid at most.")] = None,
     flooring: Annotated[
         Literal["owner", "point"],
-        given("Where negative values end: at an owner's sum, or at each point."),
+        given("What is raised to 0 if it is negative: an owner's sum, or each point."),
     ] = "owner",
     within: Annotated[
         float | None,

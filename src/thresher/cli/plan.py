@@ -23,7 +23,7 @@ def plan(
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     mechanisms: Annotated[
-        str | None, given("Which to compare: table, cells, paper. Without it table and cells.")
+        str | None, given("Which to compare: table, cells, paper; table and cells if not given.")
     ] = None,
     counted: Annotated[
         bool, given("Plan tables with a noisy count of the points, as in release.", "--counted")

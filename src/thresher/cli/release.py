@@ -202,7 +202,7 @@ def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> An
         raise InputError(f"--counted needs --mechanism table, got {mechanism}")
     if points is not None:
         raise InputError(
-            "--counted goes without --points: a number that is public needs no noisy count"
+            "--counted cannot be used with --points: a public number needs no noisy count"
         )
     return Table(bound="counted")
 

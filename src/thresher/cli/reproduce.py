@@ -22,9 +22,9 @@ def reproduce(
         ),
     ] = None,
     data: Annotated[
-        Path | None, given("The folder of NAME.npz; else THRESHER_DATA, else OpenML.")
+        Path | None, given("The folder that has NAME.npz; THRESHER_DATA if not given, or OpenML.")
     ] = None,
-    fetch: Annotated[bool, given("Ask OpenML for what the folder lacks.")] = True,
+    fetch: Annotated[bool, given("Download from OpenML what the folder does not have.")] = True,
     sets: Annotated[str | None, given("Data sets, separated by commas.")] = None,
     protocol: Annotated[str | None, given("paper or clean; both if not given.")] = None,
     runs: Annotated[int | None, given("Draws for each figure; 5 if not given.")] = None,
@@ -33,7 +33,7 @@ def reproduce(
         given("Models to train for each valuation: at least 4,000, 10,000 if not given."),
     ] = None,
     quick: Annotated[bool, given("A small version, in a minute or two.", "--quick")] = False,
-    list_: Annotated[bool, given("Show what there is, and stop.", "--list")] = False,
+    list_: Annotated[bool, given("List all tables and figures, and stop.", "--list")] = False,
 ) -> None:
     """Compute tables and figures of the paper again, next to the printed figures.
 

@@ -14,7 +14,9 @@ from thresher.errors import InputError, option, require
 
 SHUTDOWN = 10  # seconds for requests that are under way when a server stops
 Data = Annotated[Path, given("The market's folder: ledger, and database if none is named.")]
-Url = Annotated[str | None, given("The database: postgresql://user@host/name; without it SQLite.")]
+Url = Annotated[
+    str | None, given("The database: postgresql://user@host/name; SQLite if not given.")
+]
 
 
 def serve(

@@ -70,7 +70,8 @@ def value(
         str | None, _column("The column of texts, to be embedded; needs sentence-transformers.")
     ] = None,
     image: Annotated[
-        str | None, _column("The column of picture files, which the report shows; no feature.")
+        str | None,
+        _column("The column of picture files, which the report shows; it is not a feature."),
     ] = None,
     model: Annotated[
         str | None, _column("The name or folder of the model that embeds texts.")
@@ -111,14 +112,17 @@ def value(
     ] = None,
     keep_na: Annotated[
         bool,
-        _column("Treat labels such as NA and null as classes, without a hint.", "--keep-na"),
+        _column(
+            "Treat labels such as NA and null as classes, and say nothing about them.", "--keep-na"
+        ),
     ] = False,
     validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
     validation_label: Annotated[
         str | None, _validation("Its column or file of labels, if it has another name.")
     ] = None,
     holdout: Annotated[
-        float | None, _validation("Instead, hold out this share of each class; 0.1 if not given.")
+        float | None,
+        _validation("Without --validation: the share of each class to hold out; 0.1 if not given."),
     ] = None,
     seed: Annotated[int, _validation("The seed for the rows held out, and for sampling.")] = 0,
     method: Annotated[
@@ -170,7 +174,9 @@ def value(
         Literal["points", "owners"],
         _method("owners: one value for each owner, by the game among owners."),
     ] = "points",
-    mean: Annotated[bool, _method("Means over the validation set, not sums.", "--mean")] = False,
+    mean: Annotated[
+        bool, _method("Use means over the validation set instead of sums.", "--mean")
+    ] = False,
     memory: Annotated[
         str | None,
         _method(

@@ -49,7 +49,9 @@ def moments(semivalue: Semivalue, near: Integers) -> Moments:
     if isinstance(semivalue, Beta):
         return _beta(semivalue, near)
     if semivalue not in NAMED:
-        raise InputError(f"semivalue {semivalue!r} is for classes: regression has none of it")
+        raise InputError(
+            f"semivalue {semivalue!r} is for classes: it cannot be used with regression"
+        )
     return Moments(*NAMED[str(semivalue)](near.astype(np.float64)))
 
 

@@ -70,7 +70,9 @@ class Chances:
             sizes = np.concatenate([[0.0], np.cumsum(np.log2((points - s) / s))]) - (points - 1)
             return cls(np.exp2(sizes), _placed(0.5**K, steps / 2, K, points))
         if semivalue != "shapley" and not isinstance(semivalue, Beta):
-            raise InputError(f"semivalue {semivalue!r} is for classes: regression has none of it")
+            raise InputError(
+                f"semivalue {semivalue!r} is for classes: it cannot be used with regression"
+            )
         kind = semivalue if isinstance(semivalue, Beta) else Beta(1, 1)
         a, b, j = kind.a, kind.b, np.arange(K)
         first = float(np.prod((b + j) / (a + b + j)))

@@ -46,7 +46,7 @@ def present_owner_values(
     Points that `kept` has counted before are not counted again.
     """
     if not len(points):
-        raise InputError("the store has no points, and so no owners")
+        raise InputError("the store has no points, so it has no owners")
     missing = [name for name in points.ids if is_missing(owners.get(name))]
     if missing:
         raise InputError(

@@ -71,7 +71,7 @@ class Forest:
         found = [each.tree_ for each in np.ravel(getattr(forest, "estimators_", []))]
         if not found:
             raise InputError(
-                f"forest has no trees of scikit-learn's, it is a {type(forest).__name__}: pass the "
+                f"forest must have scikit-learn's trees, got a {type(forest).__name__}: pass the "
                 "leaves that it finds to leaf_shapley"
             )
         classes = tuple(np.asarray(forest.classes_).tolist())

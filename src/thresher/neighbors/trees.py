@@ -123,7 +123,7 @@ class Tree:
         numbered = np.array_equal(np.sort(self.right[leaf]), np.arange(leaf.sum()))
         whole = count and 2 * leaf.sum() == count + 1 and leaf[-1] and self.feature.max() < width
         if not (forward and numbered and whole):
-            raise InputError("it has a tree that is not one")
+            raise InputError("it has a tree that is not a tree of scikit-learn")
 
 
 def _preorder(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

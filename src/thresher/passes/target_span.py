@@ -66,7 +66,7 @@ class TargetSpan:
             low, high = min(low, float(judges.min())), max(high, float(judges.max()))
         if low == high:
             raise InputError(
-                f"y has one distinct target, {low:g}, and so has y_val: every value would be 0. "
+                f"y has one distinct target, {low:g}, and so does y_val: every value would be 0. "
                 "Regression needs targets that differ"
             )
         return min(low, empty), max(high, empty)

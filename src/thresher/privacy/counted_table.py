@@ -59,8 +59,8 @@ def counted_design(setting: Setting, public: Public | None, entries: EntryWeight
     """The design before anything is counted."""
     if setting.points is not None:
         raise InputError(
-            f"bound='counted' goes without {option('points')}: a number that is public needs no "
-            "noisy count"
+            f"bound='counted' cannot be used with {option('points')}: "
+            "a public number needs no noisy count"
         )
     if public is None:
         raise InputError("bound='counted' needs the prior, and features of the validation points")

@@ -13,7 +13,7 @@ from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Floats, Setting
 from thresher.privacy.leaf_contributions import LeafContributions
-from thresher.privacy.prior import Public
+from thresher.privacy.public_rows import Public
 from thresher.privacy.ring_setting import floored_counts
 from thresher.sides.forest import ForestSide
 

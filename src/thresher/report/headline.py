@@ -62,25 +62,26 @@ def describe_headline(
     if suggestions is None:
         return _by_values(distribution)
     if nothing_stands_out(suggestions):
-        sentence = f"Nothing stands out among {count_of(rows, 'label')}.{doubtful_rows(lowest)}"
+        doubtful = rows_to_look_at(lowest, wrong=False)
+        sentence = f"Nothing stands out among {count_of(rows, 'label')}.{doubtful}"
         return Headline(sentence, calm_state(listed), (("labels", short(rows), ""), review))
     wrong, sure = _wrong(suggestions)
     number = ("probably wrong" if sure else "look wrong", _about(wrong), _share(wrong, rows))
     numbers = (("labels", short(rows), ""), number, review)
     if not wrong:
-        sentence = f"No label is clearly wrong.{doubtful_rows(lowest)}"
+        sentence = f"No label is clearly wrong.{rows_to_look_at(lowest, wrong=False)}"
         return Headline(sentence, calm_state(listed), numbers)
     are = "is" if wrong == 1 else "are"
     if sure:
         sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {are} wrong."
         state = "bad" if wrong >= MANY * rows else "look"
-        return Headline(f"{sentence}{rows_worth_a_look(lowest)}", state, numbers)
+        return Headline(f"{sentence}{rows_to_look_at(lowest, wrong=True)}", state, numbers)
     why = "nobody checked the rows that judge them"
     if suggestions.forecast is not None:
         why = "the classes overlap, so many of them are right"
     look = "looks" if wrong == 1 else "look"
     sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {look} wrong, but {why}."
-    return Headline(f"{sentence}{rows_worth_a_look(lowest)}", "unsure", numbers)
+    return Headline(f"{sentence}{rows_to_look_at(lowest, wrong=True)}", "unsure", numbers)
 
 
 def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
@@ -112,27 +113,16 @@ def review_number(listed: int, total: Mapping[str, int]) -> tuple[str, str, str]
     return ("rows to review", short(listed), said)
 
 
-def rows_worth_a_look(lowest: LowestRows) -> str:
-    """How many rows are worth a look; the list says which."""
+def rows_to_look_at(lowest: LowestRows, *, wrong: bool) -> str:
+    """How many rows are worth a look, or doubtful where none is clearly wrong."""
     marked, shown = lowest.marked or 0, len(lowest.rows)
     if not marked:
         return ""
     if marked > shown:
-        return f" {marked:,} rows are worth a look, these {shown:,} first."
-    return (
-        " This row is worth a look." if shown == 1 else f" These {shown:,} rows are worth a look."
-    )
-
-
-def doubtful_rows(lowest: LowestRows) -> str:
-    """The same where none of them is clearly wrong."""
-    marked, shown = lowest.marked or 0, len(lowest.rows)
-    if not marked:
-        return ""
-    if marked > shown:
-        return f" {marked:,} rows are doubtful: if there is time, look at these {shown:,} first."
+        why = "worth a look," if wrong else "doubtful: if there is time, look at"
+        return f" {marked:,} rows are {why} these {shown:,} first."
     these = "this row is" if shown == 1 else f"these {shown:,} rows are"
-    return f" But {these} doubtful."
+    return f" {these.capitalize()} worth a look." if wrong else f" But {these} doubtful."
 
 
 def _by_values(distribution: Distribution) -> Headline:

@@ -13,9 +13,8 @@ from thresher.report.headline import (
     MANY,
     Headline,
     calm_state,
-    doubtful_rows,
     review_number,
-    rows_worth_a_look,
+    rows_to_look_at,
 )
 from thresher.report.lowest_rows import LowestRows
 from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short, whole_percent
@@ -151,11 +150,12 @@ def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
         review_number(lowest.marked or 0, charts.total),
     )
     if not wrong:
-        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong.{doubtful_rows(lowest)}"
+        doubtful = rows_to_look_at(lowest, wrong=False)
+        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong.{doubtful}"
         return Headline(sentence, calm_state(lowest.marked or 0), numbers)
     look = "looks" if wrong == 1 else "look"
     state = "many numbers" if wrong >= MANY * rows else "numbers"
-    sentence = f"{wrong:,} of {rows:,} targets {look} wrong.{rows_worth_a_look(lowest)}"
+    sentence = f"{wrong:,} of {rows:,} targets {look} wrong.{rows_to_look_at(lowest, wrong=True)}"
     return Headline(sentence, state, numbers)
 
 

@@ -187,7 +187,7 @@ def _known_targets(
     outside = np.flatnonzero(kept != targets)
     if len(outside):
         warnings.warn(
-            f"{source} has targets outside of the bounds of the price list, {bounds[0]:g} to "
+            f"{source} has targets outside the bounds of the price list, {bounds[0]:g} to "
             f"{bounds[1]:g}, in {rows_text(outside.tolist())}: each is valued as the nearer bound, "
             "as a private release counts it",
             ThresherWarning,

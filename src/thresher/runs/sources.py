@@ -116,7 +116,7 @@ def validation_table(settings: Settings, table: Table) -> Table | None:
         found = read_table(settings.validation, **settings.reading())
         if found.kind == "npy" and settings.validation_label is None:
             raise InputError(
-                f"{found.name} has no labels: name the file of them with "
+                f"{found.name} has no labels: name the file that has them with "
                 f"{option('validation_label')}"
             )
         return found

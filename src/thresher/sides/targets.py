@@ -274,5 +274,5 @@ def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
         return low - ROOM * (high - low), high + ROOM * (high - low)
     found = check_bounds(bounds)
     if not found[0] <= targets.empty <= found[1]:
-        raise InputError(f"empty is {targets.empty:g}, outside of the bounds {bounds!r}")
+        raise InputError(f"empty is {targets.empty:g}, outside the bounds {bounds!r}")
     return found

@@ -161,7 +161,9 @@ def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
     found = [str(entry) for entry in column_meant(findings, "id")]
     strange = [entry for entry in found if entry not in places]
     if strange:
-        raise InputError(f"{findings.name} has ids that the table has not, such as {strange[0]!r}")
+        raise InputError(
+            f"{findings.name} has ids that are not in the table, such as {strange[0]!r}"
+        )
     return tuple(places[entry] for entry in found)
 
 

@@ -81,8 +81,8 @@ class ColumnFit:
         found = numbers(table, self.name, self.kind or "number")
         if np.isnan(found).all():
             raise InputError(
-                f"{table.source} column {self.name!r} has no numbers, and so no median: leave it "
-                f"out with {option('ignore', [self.name])}"
+                f"{table.source} column {self.name!r} has no numbers, so it has no median: "
+                f"leave it out with {option('ignore', [self.name])}"
             )
         return float(np.nanmedian(found))
 

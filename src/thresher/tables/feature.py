@@ -36,7 +36,9 @@ class Feature:
         if self.kind.partition(":")[0] not in KINDS:
             raise InputError(f"column {self.name!r} is of an unknown kind, {self.kind!r}")
         if len(self.means) != len(self.deviations) or len(self.means) not in {0, self.width}:
-            raise InputError(f"column {self.name!r} has another number of means than columns")
+            raise InputError(
+                f"column {self.name!r} has a different number of means than of columns"
+            )
         if list(self.knots) != sorted(self.knots):
             raise InputError(f"column {self.name!r} has knots that are not in order")
 

@@ -49,7 +49,7 @@ def _text(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
         raise InputError(
-            f"the column {name!r} holds bytes that are not UTF-8, which no file of text can hold: "
+            f"the column {name!r} holds bytes that are not UTF-8, which a text file cannot hold: "
             "write a .parquet file instead"
         ) from None
 

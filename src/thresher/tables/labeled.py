@@ -114,7 +114,7 @@ def public_targets(path: Path, y: Any) -> Any:
     try:
         return np.array([float(each) for each in y], np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{path} has a target that is no number") from None
+        raise InputError(f"{path} has a target that is not a number") from None
 
 
 def _is_text(column: Any) -> bool:
@@ -148,7 +148,7 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
     for name in X_val.column_names:
         if X_val.column(name).null_count:
             raise InputError(
-                f"the validation set has cells in column {name!r} that are missing or no numbers: "
+                f"the validation set has cells in column {name!r} that are missing or not numbers: "
                 f"leave it out with {option('ignore')}, or clean it"
             )
     return X.select(X_val.column_names), X_val

@@ -99,7 +99,7 @@ def _check_rows(path: Path, file: parquet.ParquetFile, found: int) -> None:
     """Raise where pages end early: Arrow takes that for the end of a group, without an error."""
     if found != file.metadata.num_rows:
         raise InputError(
-            f"{path} is damaged: its footer tells of {file.metadata.num_rows} rows, "
+            f"{path} is damaged: its footer says that there are {file.metadata.num_rows} rows, "
             f"and its pages hold {found}"
         )
 

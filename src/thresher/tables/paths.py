@@ -53,7 +53,7 @@ def find_files(spec: str | os.PathLike[str]) -> tuple[Path, ...]:
         matches = (Path(each) for each in glob.glob(str(spec), recursive=True))  # noqa: PTH207
         found = sorted(each for each in matches if each.is_file())
         if not found:
-            raise InputError(f"no file fits the pattern {spec}")
+            raise InputError(f"no file matches the pattern {spec}")
     else:
         raise InputError(_why_no_file(path))
     _check_one_kind(spec, found)

@@ -124,7 +124,7 @@ def scan_table(
     files, kind, between, how = _opened(spec, delimiter, encoding)
     if kind in {"npz", "npy"}:
         raise InputError(
-            f"{files[0]} holds arrays, which are not scanned: map an .npy file with "
+            f"{files[0]} holds arrays, which cannot be scanned: map an .npy file with "
             "numpy.load(path, mmap_mode='r')"
         )
     found = common_schema(files, kind, between, how)

@@ -180,7 +180,7 @@ def _rows(
     rows = table.num_rows - 1
     if any(cell != mark for column in table.slice(rows).to_pydict().values() for cell in column):
         _check_closed(path, source, lines)
-        raise InputError(f"{path} cannot be read: a quote near its end seems to be open")
+        raise InputError(f"{path} cannot be read: a quote near its end does not seem to be closed")
     return table.slice(0, rows)
 
 
