@@ -100,7 +100,7 @@ def load(port, asked, seconds):
 
     `asked` has method, path, body and headers of each client.
     """
-    times, ready = [], threading.Barrier(len(asked))
+    times, ready = [], threading.Barrier(len(asked), timeout=60)
 
     def client(method, path, body, headers):
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
