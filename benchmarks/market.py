@@ -82,13 +82,15 @@ class Server:
         self.process.start()
 
     def __enter__(self):
-        while True:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             except OSError:
                 time.sleep(0.05)
             else:
                 return self
+        raise TimeoutError("the server does not answer")
 
     def __exit__(self, *_):
         self.process.terminate()

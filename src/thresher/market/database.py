@@ -1,14 +1,17 @@
 """The market's database: SQLite in a folder, or PostgreSQL by its URL.
 
 Everything happens in a transaction: `reading` for what only looks, `writing` for what changes. On
-SQLite a writing transaction takes the write lock at its start, so it never has to be tried again;
-on PostgreSQL whoever changes a row locks it first (`with_for_update`).
+SQLite a writing transaction takes the write lock at its start, so it never has to be tried again,
+and the threads of a process queue for it here: SQLite lets those who wait try again after a while,
+and with many of them one may never get its turn. On PostgreSQL whoever changes a row locks it first
+(`with_for_update`).
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ PATIENCE = {  # PostgreSQL's
     "options": f"-c lock_timeout={WAIT} -c statement_timeout={4 * WAIT}",
     "connect_timeout": "10",
 }
+CONNECTIONS = {"pool_size": 5, "max_overflow": 60}  # more than a server has threads
 MIGRATING = 0x7468726573686572  # the advisory lock of a migration
 
 
@@ -47,6 +51,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
+        one_writes = self.engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = threading.Lock() if one_writes else nullcontext()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -58,7 +64,7 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """A transaction that is kept if the block ends well, and forgotten otherwise."""
         engine = self.engine.execution_options(immediate=True)
-        with Session(engine, expire_on_commit=False) as session, session.begin():
+        with self._turn, Session(engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     def migrate(self) -> None:
@@ -92,12 +98,12 @@ def _engine(url: str) -> Engine:
         named = {"options", "connect_timeout"} & {*parsed.query}  # by whoever wrote the URL
         given = {name: PATIENCE[name] for name in PATIENCE.keys() - named}
         parsed = parsed.set(drivername="postgresql+psycopg")
-        return create_engine(parsed, pool_pre_ping=True, connect_args=given)
+        return create_engine(parsed, pool_pre_ping=True, connect_args=given, **CONNECTIONS)
     if parsed.get_backend_name() != "sqlite":
         raise InputError(
             f"database must be SQLite or PostgreSQL, got {parsed.get_backend_name()!r}"
         )
-    engine = create_engine(parsed)
+    engine = create_engine(parsed, **CONNECTIONS)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
