@@ -215,7 +215,7 @@ def run(folder, url, *, kills, seed):
 
 
 def main():
-    """Many kills on each database; a market of its own for every 40."""
+    """Many kills on each database; a market of its own for every 16."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -235,7 +235,7 @@ def main():
 def kill_many(folder, kind, url, kills):
     killed = number = 0
     while killed < kills:
-        more, told = run(folder / f"{kind}-{number}", url, kills=40, seed=number)
+        more, told = run(folder / f"{kind}-{number}", url, kills=16, seed=number)
         killed, number = killed + more, number + 1
         for line in told:
             print(f"{kind}, {killed} kills: {line}", flush=True)  # noqa: T201

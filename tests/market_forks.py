@@ -29,14 +29,18 @@ IMPORTED = (  # all that a server or a worker imports sooner or later
 
 
 def wait_until(true, what, seconds=60, process=None):
-    """Wait; raise with what was waited for if it takes too long, or `process` ended meanwhile."""
-    end = time.monotonic() + seconds
+    """Wait; raise with what was waited for if it takes too long, or `process` ended meanwhile.
+
+    While this process stands still no time passes: others may have stood still, too.
+    """
+    waited, last = 0.0, time.monotonic()
     while not true():
         if process is not None:
             process.check()
-        if time.monotonic() > end:
+        if waited > seconds:
             raise TimeoutError(f"{what}: not after {seconds} seconds")
         time.sleep(0.01)
+        waited, last = waited + min(time.monotonic() - last, 1.0), time.monotonic()
 
 
 class Process:

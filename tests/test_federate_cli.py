@@ -135,3 +135,21 @@ def test_exact_counts_need_their_name(folder):
 @pytest.mark.parametrize("verb", ["key", "task", "coordinate", "join", "demo"])
 def test_every_verb_has_an_example(verb):
     assert "Example: thresher federate" in invoke("federate", verb, "--help").stdout
+
+
+def test_a_task_may_count_in_the_leaves_of_a_forest(folder):
+    place, _ = folder
+    public = [th.federate.Key.load(place / f"{name}.key").public for name in ("north", "south")]
+    command = [
+        "federate", "task", "--validation", place / "val.csv", "--silo", f"north={public[0]}",
+        "--silo", f"south={public[1]}", "--key", place / "coordinator.key", "--trees", 2,
+        "--leaves", 4, "--epsilon", 1, "--delta", 1e-6, "--out", place / "leaves.json",
+    ]  # fmt: skip
+    assert "leaves have no prior" in str(invoke(*command, "--points", 300).exception)
+    assert not (place / "leaves.json").exists()
+    made = invoke(*command)
+    assert made.exit_code == 0, made.output
+    assert "near: 2 trees, 60 validation points" in made.output
+    task = th.federate.Task.load(place / "leaves.json")
+    assert task.columns == ["a", "b"]
+    assert task.terms["bound"] == 2

@@ -99,8 +99,8 @@ def test_a_task_closes_once_and_pays_what_the_library_pays(market, monkeypatch):
 
     source = dp_tknn.noise_source
     monkeypatch.setattr(dp_tknn, "noise_source", lambda seed: source(7))
-    buyer, task = open_task(market, epsilon=30.0, owners=100, rows_per_owner=8, radius=0.6)
-    owners = join_owners(market, buyer, task, 100)
+    buyer, task = open_task(market, epsilon=30.0, owners=20, rows_per_owner=8, radius=0.6)
+    owners = join_owners(market, buyer, task, 20)
     for number, owner in enumerate(owners[:-1]):
         hand_in(market, owner, task, made_up(8, 100 + number))
     with market.database.writing() as session:

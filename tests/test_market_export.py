@@ -22,9 +22,9 @@ from thresher.runs.appraisal import appraise_files
 def paid(tmp_path_factory):
     """The export of a market that has paid, the owners' ids and lines, and the market's folder."""
     market = Market.open(tmp_path_factory.mktemp("market"), epsilon=100.0)
-    given = {"epsilon": 30.0, "owners": 60, "rows_per_owner": 8, "radius": 0.6}
+    given = {"epsilon": 30.0, "owners": 20, "rows_per_owner": 8, "radius": 0.6}
     buyer, task = open_task(market, **given)
-    owners = join_owners(market, buyer, task, 60)
+    owners = join_owners(market, buyer, task, 20)
     for number, owner in enumerate(owners):
         hand_in(market, owner, task, made_up(8, 100 + number))
     with market.database.writing() as session:

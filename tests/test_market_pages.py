@@ -57,8 +57,8 @@ def log_in(market, token):
 
 def task_form(**changed):
     given = {
-        "title": "Sick or well?", "label": "diagnosis", "pot": "1000", "epsilon": "30",
-        "delta": "1e-6", "rows_per_owner": "8", "owners": "60",
+        "title": "Sick or well?", "label": "diagnosis", "pot": "1000", "epsilon": "90",
+        "delta": "1e-6", "rows_per_owner": "40", "owners": "3",
         "closes": f"{now() + timedelta(hours=1):%Y-%m-%dT%H:%M}",
     }  # fmt: skip
     return given | changed
@@ -69,21 +69,21 @@ def test_three_people_get_from_nothing_to_a_statement(market, operator):
     added = send(boss, "/members", {"role": "buyer", "name": "Clinic"}, "/members")
     buyer = log_in(market, secret(added.text))
     made = send(
-        buyer, "/new", task_form(), "/new", validation=("val.csv", made_up(200, 1), "text/csv")
+        buyer, "/new", task_form(), "/new", validation=("val.csv", made_up(60, 1), "text/csv")
     )
     assert made.status_code == 200, made.text
     task = made.url.path
     assert "What to expect" in made.text
     assert "Open" in send(buyer, task, {}, f"{task}/publish").text
     owners = []
-    for number in range(60):
+    for number in range(3):
         code = secret(send(buyer, task, {}, f"{task}/invitations").text)
         owner = visitor(market)
         joined = owner.post("/join", data={"code": code, "name": f"Hospital {number}"})
         assert secret(joined.text).startswith("thresher-")
-        rows = ("mine.csv", made_up(8, 100 + number), "text/csv")
+        rows = ("mine.csv", made_up(40, 100 + number), "text/csv")
         taken = send(owner, task, {}, f"{task}/uploads", rows=rows)
-        assert "8 rows were taken" in taken.text
+        assert "40 rows were taken" in taken.text
         owners.append(owner)
     send(buyer, task, {}, f"{task}/close")
     assert work_once(market, "worker")
@@ -123,6 +123,11 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     ):  # fmt: skip
         got = send(buyer, "/new", task_form(**changed), "/new", validation=file)
         assert (got.status_code, said in got.text) == (422, True), got.text
+        assert 'value="Sick or well?"' in got.text, "what was typed stays"
+    chosen = task_form(kernel="triangular", categorical="f2, ", fill="median", radius="")
+    got = send(buyer, "/new", chosen, "/new", validation=file)
+    assert "weighted: triangular" in got.text
+    assert "<td>f2</td>" in got.text
 
 
 def test_the_files_of_the_tutorial_are_paid_for_whatever_the_noise(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from thresher.market.guards import Limits
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 CALLERS = ("nobody", "operator", "buyer", "owner", "auditor")
 SOME = settings(
-    max_examples=3, derandomize=True, deadline=None, database=None, phases=[Phase.generate],
+    max_examples=2, derandomize=True, deadline=None, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 CONFORM = (
@@ -58,3 +58,28 @@ def test_every_answer_is_one_that_the_schema_names(api, world, mode):  # noqa: F
     for operation in operations:
         SOME(given(operation.as_strategy(generation_mode=mode))(ask))()
     assert len(asked) == len(CALLERS) * len(operations) > 0
+
+
+def test_every_body_and_every_answer_of_the_documentation_has_an_example(app):
+    document = app.openapi()
+
+    def has_example(media):
+        schema = media.get("schema", {})
+        schema = schema.get("items", schema)
+        if "$ref" in schema:
+            schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+        return any(word in part for part in (media, schema) for word in ("example", "examples"))
+
+    parts = {
+        (path, method, name): part
+        for path, methods in document["paths"].items()
+        for method, about in methods.items()
+        for name, part in {"body": about.get("requestBody", {}), **about["responses"]}.items()
+    }
+    media = {
+        (*key, kind): each
+        for key, part in parts.items()
+        for kind, each in part.get("content", {}).items()
+    }
+    assert len(media) > 50
+    assert [key for key, each in media.items() if not has_example(each)] == []

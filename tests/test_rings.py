@@ -207,6 +207,26 @@ def test_float32_proposes_and_the_pair_rule_decides_at_every_edge(metric):
         assert within.tolist() == box.add(X, ["a"] * len(X)).same.tolist()
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_rings_of_equal_width_are_those_that_a_table_finds(metric, scale, monkeypatch):
+    rng = np.random.default_rng(4)
+    X, V = (scale * rng.integers(-4, 5, (count, 6)) for count in (300, 70))
+    X[:, 0] += scale / 2  # no zero rows
+    V[:, 0] += scale / 2
+    X[:70] = V
+    radius = 1.5 if metric == "cosine" else 8 * scale
+    about = {"metric": metric, "radius": radius, "kernel": "triangular", "rings": 16}
+
+    def table():
+        return th.NeighborCounts(V, [0] * 70, classes=[0, 1], **about).add(X, [0] * 300).table
+
+    even = table()
+    monkeypatch.setattr("thresher.neighbors.rings.even_step", lambda *_: None)
+    assert even.tolist() == table().tolist()
+    assert (even[:16].sum(axis=1) > 0).sum() >= 8
+
+
 def test_equal_weights_are_the_box():
     data = problem()
     box = th.tknn_shapley(*data, radius=1.5, metric="euclidean")

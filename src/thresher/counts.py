@@ -64,8 +64,7 @@ class NeighborCounts:
         the sum of their targets in steps of a grid, and that of their squares in two parts of 31
         bits.
     bounds
-        For regression: the public range of targets. By default that of `y_val`, and as much again
-        on either side.
+        As in `tknn_shapley`, but by default the range of `y_val`, and as much again on either side.
 
     Notes
     -----

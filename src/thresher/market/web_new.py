@@ -83,7 +83,7 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
     """The fields of a new task, with what was typed or what they usually are."""
     usual = {
         "pot": "1000", "owners": "100", "rows_per_owner": "50", "epsilon": "2",
-        "delta": "0.000001", "closes": f"{now() + timedelta(days=14):{LOCAL}}",
+        "delta": "0.000001", "closes": f"{now() + timedelta(days=14):%Y-%m-%dT12:00}",
     }  # fmt: skip
     rows = [
         ("title", "Title", "text", "", "What owners read first."),
