@@ -188,7 +188,7 @@ def test_ceilings_are_areas_below_trade_off_curves():
         (lambda: mu_from_runs([1] * 50, [math.nan] * 50), "outside must be .* finite"),
         (lambda: epsilon_from_runs([1] * 50, [0] * 50, delta=-1), "delta must be"),
         (lambda: mu_from_runs([1] * 50, [0] * 50, confidence=1), "confidence must be"),
-        (lambda: epsilon_from_one_run([1], [1, 1], delta=0), "one length"),
+        (lambda: epsilon_from_one_run([1], [1, 1], delta=0), "the same length"),
         (lambda: epsilon_from_one_run([2], [1], delta=0), "guesses must be -1, 0 or 1"),
         (lambda: epsilon_from_one_run([1], [0], delta=0), "truth -1 or 1"),
         (lambda: epsilon_from_one_run([1], [1], canaries=0, delta=0), "canaries must be"),
