@@ -116,12 +116,16 @@ def hand_in(tab, name, code, folder):
     tab.write(code=code, name=name)
     tab.press("Join")
     token = tab.secret
-    tab.press("Go on")
+    tab.press("Continue")
     for _ in range(2):
         tab.write(rows=str(folder / f"{name}.csv"))
-        tab.press("Hand in")
-        assert json.loads(tab.secret)["rows"] == 30
-        tab.press("Go on")
+        tab.press("Submit")
+        receipt = json.loads(tab.secret)
+        assert receipt["rows"] == 30
+        tab.browser.find_element("link text", "Save it as a file").click()
+        saved = downloaded(folder / f"receipt-{receipt['upload']}.json")
+        assert json.loads(saved) == receipt
+        tab.press("Continue")
     tab.press("Withdraw")
     assert tab.text.count("withdrawn") == 1
     return token

@@ -13,6 +13,7 @@ from market_cases import made_up
 from thresher.market.app import create_app
 from thresher.market.guards import Limits
 from thresher.market.market import Market
+from thresher.market.members import add_member
 from thresher.market.times import now
 from thresher.market.workers import work_once
 
@@ -83,9 +84,11 @@ def test_three_people_get_from_nothing_to_a_statement(market, operator):
         assert secret(joined.text).startswith("thresher-")
         rows = ("mine.csv", made_up(40, 100 + number), "text/csv")
         taken = send(owner, task, {}, f"{task}/uploads", rows=rows)
-        assert "40 rows were taken" in taken.text
+        assert "40 rows were accepted" in taken.text
         owners.append(owner)
-    send(buyer, task, {}, f"{task}/close")
+    assert "Hospital 0 (1 submitted)" in buyer.get(task).text
+    closing = send(buyer, task, {}, f"{task}/close")
+    assert "Reload the page" in closing.text
     assert work_once(market, "worker")
     mine = owners[0].get(task).text
     assert "Your statement" in mine
@@ -128,6 +131,28 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     got = send(buyer, "/new", chosen, "/new", validation=file)
     assert "weighted: triangular" in got.text
     assert "<td>f2</td>" in got.text
+
+
+def test_a_draft_that_the_ledger_has_no_room_for_says_so(tmp_path):
+    small = Market.open(tmp_path / "market", epsilon=2.0)
+    with small.database.writing() as session:
+        token = add_member(session, "buyer", "Clinic")[1]
+    buyer = log_in(small, token)
+    for epsilon, refused in (("1", False), ("9", True)):
+        file = ("val.csv", made_up(20, 1), "text/csv")
+        got = send(buyer, "/new", task_form(epsilon=epsilon, owners="1"), "/new", validation=file)
+        assert "What to expect" in got.text
+        assert ("will probably refuse" in got.text) is refused
+    small.close()
+
+
+def test_people_get_pages_and_programs_get_json_when_something_is_wrong(market):
+    stranger, browser = visitor(market), {"Accept": "text/html,*/*"}
+    for method, path, status in (("GET", "/nothing/here", 404), ("POST", "/login", 422)):
+        got = stranger.request(method, path, headers=browser)
+        assert (got.status_code, "<main>" in got.text) == (status, True)
+        assert "error" in stranger.request(method, path).json()
+    assert "error" in stranger.get("/api/nothing", headers=browser).json()
 
 
 def test_the_files_of_the_tutorial_are_paid_for_whatever_the_noise(tmp_path, monkeypatch):

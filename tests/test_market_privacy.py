@@ -113,7 +113,7 @@ def leaky_total(monkeypatch):
 def leaky_lines(monkeypatch):
     def leaky(release, paid):
         found = lines_of(release, paid)
-        return {owner: line | {"of": len(release._owners)} for owner, line in found.items()}
+        return {owner: line | {"later": len(release._owners)} for owner, line in found.items()}
 
     monkeypatch.setattr(settlement, "lines_of", leaky)
 
@@ -121,7 +121,10 @@ def leaky_lines(monkeypatch):
 def leaky_commitments(monkeypatch):
     def leaky(session, task):
         found = session.scalars(select(Upload).where(Upload.task == task.id)).all()
-        return [{"owner": upload.owner, "kept": upload.packed is not None} for upload in found]
+        return [
+            {"owner": upload.owner, "withdrawn": False, "kept": upload.packed is not None}
+            for upload in found
+        ]
 
     monkeypatch.setattr(uploads, "commitments", leaky)
 

@@ -216,7 +216,7 @@ def test_a_body_that_does_not_come_or_does_not_end_is_refused(tmp_path):
     opened = Market.open(tmp_path / "market")
     app = create_app(opened, limits=Limits(seconds=0.2, body=1000), working=False)
     assert ask_slowly(app, [b"{"], 60) == (408, b'{"error":{"code":"too_slow","message":"the '
-        b'request was not there after 0.2 seconds: try again"}}')  # fmt: skip
+        b'request took over 0.2 seconds to arrive: try again"}}')  # fmt: skip
     status, said = ask_slowly(app, [b"x" * 600, b"x" * 600], 60)
     assert (status, b"too_large" in said) == (413, True)
     opened.close()
@@ -227,7 +227,7 @@ def test_rows_of_one_who_may_not_hand_them_in_are_not_read(market, monkeypatch):
 
     buyer, task = open_task(market)
     monkeypatch.setattr(Question, "rows", lambda *_: pytest.fail("rows were read"))
-    with pytest.raises(Refusal, match="it takes an owner"):
+    with pytest.raises(Refusal, match="only an owner can"):
         hand_in(market, buyer, task, made_up(3, 1))
 
 

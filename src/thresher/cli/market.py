@@ -34,12 +34,12 @@ def _client(url: str, token: str) -> Any:
 
 @app.command()
 def add(
-    role: Annotated[Literal["operator", "buyer", "owner", "auditor"], argument("What it may do.")],
-    name: Annotated[str, argument("Its name, which other members see.")],
+    role: Annotated[Literal["operator", "buyer", "owner", "auditor"], argument("What it can do.")],
+    name: Annotated[str, argument("The member's name, which others see.")],
     url: Address = URL,
     token: Token = "",
 ) -> None:
-    """Add a member; its token is printed this once (operator).
+    """Add a member; its token is printed only once (operator).
 
     Example: thresher market add buyer "Clinic West"
     """
@@ -58,11 +58,11 @@ def members(url: Address = URL, token: Token = "") -> None:
 @app.command()
 def suspend(
     member: Annotated[str, argument("The member's id.")],
-    undo: Annotated[bool, given("Let it in again.", "--undo")] = False,
+    undo: Annotated[bool, given("Reinstate the member.", "--undo")] = False,
     url: Address = URL,
     token: Token = "",
 ) -> None:
-    """Shut a member out (operator).
+    """Suspend a member (operator).
 
     Example: thresher market suspend 0123456789abcdef
     """
@@ -71,7 +71,7 @@ def suspend(
 
 @app.command()
 def tasks(url: Address = URL, token: Token = "") -> None:
-    """List the tasks that you may see.
+    """List the tasks that you can see.
 
     Example: thresher market tasks
     """
@@ -83,10 +83,10 @@ def draft(
     validation: Annotated[Path, argument("The public validation set.", show_default=False)],
     title: Annotated[str, given("What the task is called.")],
     label: Annotated[str, given("The column of labels.")],
-    pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
-    epsilon: Annotated[float, given("What the release may cost an owner.")],
+    pot_cents: Annotated[int, given("What you pay in all, in cents.")],
+    epsilon: Annotated[float, given("How much privacy the task may cost an owner.")],
     delta: Annotated[float, given("The same: delta.")],
-    rows_per_owner: Annotated[int, given("About how many rows an owner hands in.")],
+    rows_per_owner: Annotated[int, given("About how many rows each owner submits.")],
     owners: Annotated[int, given("About how many owners there will be.")],
     closes: Annotated[str, given("When it closes, such as 2027-02-01T12:00Z.")],
     opens: Annotated[str | None, given("When it opens; when it is published if not given.")] = None,
@@ -101,7 +101,7 @@ def draft(
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
     ] = None,
-    pay: Annotated[Literal["estimate", "lower"], given("What of the interval is paid.")] = (
+    pay: Annotated[Literal["estimate", "lower"], given("Pay the estimate or its lower end.")] = (
         "estimate"
     ),
     url: Address = URL,
@@ -125,7 +125,7 @@ def draft(
 
 @app.command()
 def publish(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Open a draft to owners; from here on nothing in it changes (buyer).
+    """Open a draft to owners; after this it cannot change (buyer).
 
     Example: thresher market publish 0123456789abcdef
     """
@@ -134,7 +134,7 @@ def publish(task: TaskId, url: Address = URL, token: Token = "") -> None:
 
 @app.command()
 def invite(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Print a code by which one owner may join (buyer).
+    """Print a code that lets one owner join (buyer).
 
     Example: thresher market invite 0123456789abcdef
     """
@@ -148,7 +148,7 @@ def join(
     url: Address = URL,
     token: Token = "",
 ) -> None:
-    """Take a place in a task; a new owner's token is printed this once.
+    """Join a task; a new owner's token is printed only once.
 
     Example: thresher market join thresher-... --name "Hospital North"
     """
@@ -165,7 +165,7 @@ def upload(
     url: Address = URL,
     token: Token = "",
 ) -> None:
-    """Hand in rows, and keep the signed receipt (owner).
+    """Submit rows, and keep the signed receipt (owner).
 
     The receipt's file has the salt of the commitment. Whoever has it and guesses your rows can
     check the guess: keep it to yourself.
@@ -182,7 +182,7 @@ def upload(
     made = _client(url, token).upload(task, rows, salt=salt, replaces=replaces)
     text = json.dumps(made["receipt"] | {"salt": salt.hex()}, indent=1) + "\n"
     write_whole(receipt, lambda draft: draft.write_text(text), replace=force, private=True)
-    say(f"{made['rows']} rows were taken; the receipt is in {receipt}")
+    say(f"{made['rows']} rows were accepted; the receipt is in {receipt}")
     show_json(made)
 
 
@@ -202,7 +202,7 @@ def withdraw(
     url: Address = URL,
     token: Token = "",
 ) -> None:
-    """Take rows back before the task closes (owner).
+    """Withdraw rows before the task closes (owner).
 
     Example: thresher market withdraw 0123456789abcdef fedcba9876543210
     """
@@ -321,14 +321,14 @@ def demo(
     from thresher.market.demo import play
 
     if data.exists():
-        raise InputError(f"{data} is there already: name another folder with --data")
+        raise InputError(f"{data} already exists: name another folder with --data")
     with running(data, port) as (url, token):
         found = play(url, token, say)
         show_json(found)
         if not stop:
             import threading
 
-            say(f"look at {url}: log in with one of these tokens; interrupt to stop")
+            say(f"open {url} and log in with one of these tokens; press Ctrl-C to stop")
             threading.Event().wait()
 
 

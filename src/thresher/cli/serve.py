@@ -49,8 +49,8 @@ def serve(
     token = market.first_operator()
     market.close()
     if token is not None:
-        say(f"the operator's token, shown this once: {token}")
-    say(f"the market in {data}: http://{host}:{port}")
+        say(f"the operator's token, shown only once: {token}")
+    say(f"the market in {data} is at http://{host}:{port}; press Ctrl-C to stop")
     os.environ["THRESHER_MARKET_DATA"] = str(data.resolve())
     if database is not None:
         os.environ["THRESHER_MARKET_DATABASE"] = database
@@ -109,5 +109,5 @@ def work(data: Data = Path("market"), database: Url = None) -> None:
     from thresher.market.workers import work as work_on
 
     market = Market.open(data, database)
-    say(f"working on the market in {data}; interrupt to stop")
+    say(f"working on the market in {data}; press Ctrl-C to stop")
     work_on(market, threading.Event())

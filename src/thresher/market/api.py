@@ -67,7 +67,7 @@ def suspend(member: str, change: schemas.Renewal, market: InMarket, _: Operator)
 
 @router.post("/tokens", status_code=201)
 def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
-    """One more token of mine."""
+    """Another token for me."""
     with market.database.writing() as session:
         made = members.add_token(session, actor)
     return schemas.TokenOut(member=actor.id, token=made.text)
@@ -166,7 +166,7 @@ def invite(task: str, market: InMarket, actor: Actor) -> schemas.InvitationOut:
 
 @router.post("/join", status_code=201)
 def join(asked: schemas.Joining, market: InMarket, actor: MaybeActor) -> schemas.JoinedOut:
-    """Take a place by an invitation (owner)."""
+    """Join a task by an invitation (owner)."""
     with market.database.writing() as session:
         task, owner, token = tasks.join(session, actor, asked.code, asked.name)
     return schemas.JoinedOut(task=task.id, owner=owner.id, token=token or None)
@@ -184,7 +184,7 @@ async def add_upload(
     task: str, request: Request, market: InMarket, actor: Actor,
     salt: Annotated[str, Header(alias="X-Salt")], replaces: str | None = None,
 ) -> schemas.UploadOut:  # fmt: skip
-    """Hand in rows (owner)."""
+    """Submit rows (owner)."""
     content, kind = await request.body(), kind_of(request)
 
     def take() -> schemas.UploadOut:
@@ -202,7 +202,7 @@ async def add_upload(
     "/tasks/{task}/uploads/{upload}", responses={200: {"content": FILES}}, response_class=Response
 )
 def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
-    """Rows as I handed them in (owner)."""
+    """Rows as I submitted them (owner)."""
     with market.database.reading() as session:
         found = uploads.own(session, actor, task, upload)
     if found.content is None:
@@ -308,8 +308,9 @@ def _statement(market: Market, actor: Member, task: str, owner: str) -> schemas.
     if line is None and state in {*tasks.ENDED} - {"unpaid", "refused"}:
         raise unknown("statement")
     return schemas.StatementOut(
-        task=task, owner=owner, state=state, line=None if line is None else line.line
-    )
+        task=task, owner=owner, state=state,
+        line=None if line is None else schemas.LineOut(**line.line),
+    )  # fmt: skip
 
 
 def _member(member: Member) -> schemas.MemberOut:

@@ -78,35 +78,46 @@ async def _refused(request: Request, error: Any) -> Response:
     return web.page(request, None, template, problem=error.message, status=error.status)
 
 
-async def _unusable(_: Request, error: Any) -> JSONResponse:
-    return answer(unusable(str(error)))
+async def _by_reader(request: Request, error: Refusal) -> Response:
+    """A page for browsers, and JSON for all others."""
+    if "text/html" in request.headers.get("accept", ""):
+        return await _refused(request, error)
+    return answer(error)
 
 
-async def _invalid(_: Request, error: Any) -> JSONResponse:
+async def _unusable(request: Request, error: Any) -> Response:
+    return await _by_reader(request, unusable(str(error)))
+
+
+async def _invalid(request: Request, error: Any) -> Response:
     """What pydantic refused, without what came: it may be private."""
     told = "; ".join(
         f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
     )
-    return answer(unusable(told))
+    return await _by_reader(request, unusable(told))
 
 
-async def _http(_: Request, error: Any) -> JSONResponse:
-    return answer(Refusal(error.status_code, CODES.get(error.status_code, "http"), error.detail))
+async def _http(request: Request, error: Any) -> Response:
+    code = CODES.get(error.status_code, "http")
+    return await _by_reader(request, Refusal(error.status_code, code, error.detail))
 
 
-async def _raced(_: Request, __: Any) -> JSONResponse:
+async def _raced(request: Request, __: Any) -> Response:
     """Two requests at the same moment of which the database takes one, such as for one name."""
-    return answer(too_late("somebody did the same at the same moment: look, and try again"))
+    said = "someone did the same thing at the same time: reload, then try again"
+    return await _by_reader(request, too_late(said))
 
 
-async def _away(_: Request, error: Any) -> JSONResponse:
+async def _away(request: Request, error: Any) -> Response:
     """The database does not answer, or its disk is full."""
     log.error("the database did not answer: %s", type(error).__name__)
-    said = "the database does not answer now: look whether it was done, and try again"
-    return answer(Refusal(503, "unavailable", said))
+    said = "the database is not available: check if your request went through, then try again"
+    return await _by_reader(request, Refusal(503, "unavailable", said))
 
 
 async def _failed(_: Request, error: Any) -> JSONResponse:
     """Anything else: the log has its kind, never its words, which may quote private rows."""
     log.error("a request failed: %s", type(error).__name__)
-    return answer(Refusal(500, "internal", "something went wrong: look whether it was done"))
+    return answer(
+        Refusal(500, "internal", "something went wrong: check if your request went through")
+    )

@@ -18,7 +18,7 @@ def back_up(folder: Path, out: Path) -> list[Path]:
     ledger only where the newest one is lost, and charge what was released since.
     """
     if out.exists():
-        raise InputError(f"{out} is there already: name another folder")
+        raise InputError(f"{out} already exists: name another folder")
     if not (folder / "ledger.db").exists():
         raise InputError(f"there is no market in {folder}")
     out.mkdir(mode=0o700, parents=True)

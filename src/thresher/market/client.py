@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 from thresher.errors import InputError, ThresherError
+from thresher.market import answers
 
 KINDS = {
     ".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json",
@@ -44,7 +45,7 @@ class Client:
     url
         Where the market is, such as "http://127.0.0.1:8000".
     token
-        The member's token; without one a place can still be taken by an invitation.
+        The member's token. Without one you can still join by an invitation.
     timeout
         Seconds to wait for an answer.
 
@@ -63,84 +64,84 @@ class Client:
         if urlsplit(self.url).scheme not in {"http", "https"}:
             raise InputError(f"url must begin with http:// or https://, got {self.url!r}")
 
-    def me(self) -> dict[str, Any]:
+    def me(self) -> answers.Member:
         """Who this token is."""
         return self._json("GET", "/api/me")
 
-    def add_member(self, role: str, name: str) -> dict[str, Any]:
+    def add_member(self, role: str, name: str) -> answers.Token:
         """A new member and its token (operator)."""
         return self._json("POST", "/api/members", {"role": role, "name": name})
 
     def suspend(self, member: str, *, suspended: bool = True) -> None:
-        """Shut a member out, or let it in again (operator)."""
+        """Suspend a member, or reinstate it (operator)."""
         self._send("PATCH", f"/api/members/{quote(member)}", {"suspended": suspended})
 
-    def members(self) -> list[dict[str, Any]]:
+    def members(self) -> list[answers.Member]:
         """All members (operator)."""
         return self._json("GET", "/api/members")
 
-    def tasks(self) -> list[dict[str, Any]]:
-        """All tasks that this member may see."""
+    def tasks(self) -> list[answers.Task]:
+        """All tasks that this member can see."""
         return self._json("GET", "/api/tasks")
 
-    def task(self, task: str) -> dict[str, Any]:
+    def task(self, task: str) -> answers.Task:
         """One task."""
         return self._json("GET", f"/api/tasks/{quote(task)}")
 
     def draft(
         self, title: str, validation: str | Path, *, opens: datetime, closes: datetime, **terms: Any
-    ) -> dict[str, Any]:
+    ) -> answers.Task:
         """A new task with its validation set; `terms` are those of `NewTask` (buyer)."""
         about = {"title": title, "opens": opens.isoformat(), "closes": closes.isoformat(), **terms}
         task = self._json("POST", "/api/tasks", about)["id"]
         return self._file("PUT", f"/api/tasks/{task}/validation", validation)
 
-    def plan(self, task: str) -> dict[str, Any]:
+    def plan(self, task: str) -> answers.Plan:
         """The error and the reserve to expect (buyer)."""
         return self._json("GET", f"/api/tasks/{quote(task)}/plan")
 
-    def publish(self, task: str) -> dict[str, Any]:
+    def publish(self, task: str) -> answers.Task:
         """Open a draft to owners (buyer)."""
         return self._json("POST", f"/api/tasks/{quote(task)}/publish")
 
-    def close(self, task: str) -> dict[str, Any]:
+    def close(self, task: str) -> answers.Task:
         """Close a task before its time (buyer)."""
         return self._json("POST", f"/api/tasks/{quote(task)}/close")
 
     def invite(self, task: str) -> str:
-        """A code by which one owner may join (buyer)."""
+        """A code that lets one owner join (buyer)."""
         return str(self._json("POST", f"/api/tasks/{quote(task)}/invitations")["code"])
 
-    def join(self, code: str, name: str = "") -> dict[str, Any]:
-        """Take a place by a code; a new owner gets a token."""
+    def join(self, code: str, name: str = "") -> answers.Joined:
+        """Join a task by a code; a new owner gets a token."""
         return self._json("POST", "/api/join", {"code": code, "name": name})
 
     def upload(
         self, task: str, rows: str | Path, *, salt: bytes, replaces: str | None = None
-    ) -> dict[str, Any]:
-        """Hand in rows; keep the salt, with which the receipt can be checked (owner)."""
+    ) -> answers.Upload:
+        """Submit rows; keep the salt, which proves later what they were (owner)."""
         where = f"/api/tasks/{quote(task)}/uploads" + (
             f"?replaces={quote(replaces)}" if replaces else ""
         )
         return self._file("POST", where, rows, {"X-Salt": base64.b64encode(salt).decode()})
 
-    def uploads(self, task: str) -> list[dict[str, Any]]:
-        """All that this owner handed in."""
+    def uploads(self, task: str) -> list[answers.Upload]:
+        """Everything that this owner submitted."""
         return self._json("GET", f"/api/tasks/{quote(task)}/uploads")
 
     def download(self, task: str, upload: str) -> bytes:
-        """Rows as they were handed in (owner)."""
+        """Rows as they were submitted (owner)."""
         return self._send("GET", f"/api/tasks/{quote(task)}/uploads/{quote(upload)}")
 
     def withdraw(self, task: str, upload: str) -> None:
-        """Take rows back before the task closes (owner)."""
+        """Withdraw rows before the task closes (owner)."""
         self._send("DELETE", f"/api/tasks/{quote(task)}/uploads/{quote(upload)}")
 
     def delete_rows(self, task: str) -> int:
         """Delete this owner's rows of a task that has ended."""
         return int(self._json("DELETE", f"/api/tasks/{quote(task)}/rows")["deleted"])
 
-    def statement(self, task: str) -> dict[str, Any]:
+    def statement(self, task: str) -> answers.Statement:
         """What this owner is paid."""
         return self._json("GET", f"/api/tasks/{quote(task)}/statement")
 
@@ -157,7 +158,7 @@ class Client:
     ) -> Any:
         kind = KINDS.get(Path(file).suffix.lower())
         if kind is None:
-            raise InputError(f"a file must be one of {', '.join(KINDS)}, got {file}")
+            raise InputError(f"the file name must end in {' or '.join(KINDS)}, got {file}")
         more = {"Content-Type": kind} | (headers or {})
         return json.loads(self._send(method, path, Path(file).read_bytes(), more))
 

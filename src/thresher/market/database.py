@@ -91,9 +91,7 @@ def _engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise InputError(
-            "database must be a URL such as postgresql://user@host/name, got something else"
-        ) from None
+        raise InputError("database must be a URL such as postgresql://user@host/name") from None
     if parsed.get_backend_name() == "postgresql":
         named = {"options", "connect_timeout"} & {*parsed.query}  # by whoever wrote the URL
         given = {name: PATIENCE[name] for name in PATIENCE.keys() - named}

@@ -30,7 +30,7 @@ def play(url: str, operator: str, say: Callable[[str], None]) -> dict[str, Any]:
         task = _publish(buyer, Path(folder, "validation.csv"))
         say(f"Clinic West published {CHECKED} checked patients and a pot of 10,000.00")
         tokens = [_hand_in(buyer, url, task, number, Path(folder)) for number in range(HOSPITALS)]
-    say(f"{HOSPITALS} hospitals handed in {PATIENTS} patients each; {CARELESS} were careless")
+    say(f"{HOSPITALS} hospitals submitted {PATIENTS} patients each; {CARELESS} were careless")
     buyer.close(task)
     while buyer.task(task)["state"] == "closing":
         time.sleep(0.5)

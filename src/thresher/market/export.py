@@ -69,7 +69,7 @@ def verify(document: Mapping[str, Any]) -> list[str]:
     the one in the ledger; prices and the rate of pay follow from the table.
     """
     if document.get("format") != FORMAT:
-        raise InputError(f"this is not an export of the format {FORMAT}")
+        raise InputError(f"the file is not an export in the format {FORMAT}")
     try:
         entries = [Entry(*entry) for entry in document["ledger"]]
         check_links(entries, Path("the ledger in the export"))
@@ -92,13 +92,13 @@ def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
     entry = balance.charges.get(record["ledger"]["entry"])
     stored = None if entry is None else balance.answer(entry.request)
     if stored is None or stored["table"] != release["table"]:
-        raise InputError(f"{name}: its table is not the one that the ledger was charged for")
+        raise InputError(f"{name}: the ledger was charged for a different table")
     if record["data_version"] != name:
-        raise InputError(f"{name}: its release is that of {record['data_version']}")
+        raise InputError(f"{name}: its release belongs to {record['data_version']}")
     question = question_of(task)
     for part in ("epsilon", "delta"):
         if record[part] != getattr(question.terms, part):
-            raise InputError(f"{name}: the {part} of its release is not that of its terms")
+            raise InputError(f"{name}: the {part} of its release differs from its terms")
     again = reopened(question, release, {})
     _check_prices(name, prices_of(again, question), release["prices"])
     if task["payout"]:
@@ -148,7 +148,7 @@ def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str,
 def own_line(task: Mapping[str, Any], owner: str, files: list[tuple[bytes, str]]) -> dict[str, Any]:
     """What an owner has to be told, computed from the public export and the owner's own files."""
     if task["release"] is None or not task["payout"]:
-        raise InputError("the task in the export has not paid")
+        raise InputError("the task in the export has not paid anyone")
     question = question_of(task)
     parts = [question.rows(content, kind) for content, kind in files]
     rows = Rows(np.concatenate([part.X for part in parts]), sum((part.y for part in parts), ()))

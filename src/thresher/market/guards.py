@@ -135,13 +135,13 @@ class Counted:
         try:
             return await asyncio.wait_for(self.receive(), max(0.0, self.end - time.monotonic()))
         except TimeoutError:
-            said = f"the request was not there after {self.limits.seconds:g} seconds: try again"
+            said = f"the request took over {self.limits.seconds:g} seconds to arrive: try again"
             raise HTTPException(408, said) from None
 
 
 def too_large(most: int) -> Refusal:
     """A body that is too large."""
-    return Refusal(413, "too_large", f"a request may have at most {most} bytes")
+    return Refusal(413, "too_large", f"a request can have at most {most} bytes: send less")
 
 
 def _shown(headers: Headers) -> int:

@@ -23,7 +23,7 @@ def health(market: InMarket) -> schemas.HealthOut:
     with market.database.reading() as session:
         session.execute(text("select 1"))
     if not market.ledger_path.exists():
-        raise Refusal(503, "no_ledger", "the ledger is not there")
+        raise Refusal(503, "no_ledger", "the ledger is missing")
     return schemas.HealthOut(status="ok")
 
 

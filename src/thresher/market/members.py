@@ -22,7 +22,8 @@ def authenticate(session: Session, text: str | None) -> Member:
     token = session.get(Token, name)
     known = is_same(secret, token.digest if token else b"\0" * 32)
     if token is None or not known or token.revoked is not None:
-        raise Refusal(401, "no_token", "a valid token is missing: send Authorization: Bearer TOKEN")
+        said = "the token is missing or not valid: send Authorization: Bearer TOKEN"
+        raise Refusal(401, "no_token", said)
     member = session.get_one(Member, token.member)
     if member.suspended:
         raise Refusal(403, "suspended", "this member is suspended: ask the operator")
@@ -41,7 +42,7 @@ def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
     if role not in ROLES:
         raise unusable(f"role must be one of {', '.join(ROLES)}, got {role!r}")
     if session.scalar(select(Member.id).where(Member.name == name)) is not None:
-        raise Refusal(409, "name_taken", "there is a member with that name already: take another")
+        raise Refusal(409, "name_taken", "a member with that name already exists: choose another")
     member = Member(id=secrets.token_hex(8), role=role, name=name, created=now(), suspended=False)
     session.add(member)
     session.flush()
@@ -72,7 +73,7 @@ def revoke(session: Session, actor: Member, token_id: str) -> None:
 
 
 def suspend(session: Session, member_id: str, *, suspended: bool) -> None:
-    """Shut a member out, or let it in again."""
+    """Suspend a member, or reinstate it."""
     member = session.get(Member, member_id, with_for_update=True)
     if member is None:
         raise unknown("member")

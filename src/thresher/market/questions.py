@@ -133,7 +133,8 @@ class Question:
         if not len(scaled):
             raise unusable("the file has no rows")
         if len(scaled) > self.terms.most_rows:
-            raise unusable(f"the file has {len(scaled)} rows, at most {self.terms.most_rows} go")
+            most = self.terms.most_rows
+            raise unusable(f"the file has {len(scaled)} rows, but an owner may submit only {most}")
         return Rows(scaled, tuple(labels))
 
     def _columns_of(self, table: Any) -> Any:
@@ -141,7 +142,7 @@ class Question:
         there = set(table.column_names)
         missing = [name for name in self.columns if name not in there]
         more = [name for name in table.column_names if name not in set(self.columns)]
-        for what, names in (("lacks", missing), ("has, but the task does not know,", more)):
+        for what, names in (("does not have", missing), ("must not have", more)):
             if names:
                 raise InputError(
                     f"the file {what} the columns {', '.join(map(repr, names[:TOLD]))}"
@@ -168,7 +169,7 @@ def _text(label: Any) -> str:
 def _written(folder: str, content: bytes, kind: str) -> Path:
     """A file with this content, of a kind that the library reads."""
     if kind not in KINDS.values():
-        raise unusable(f"a file must be one of {', '.join(KINDS.values())}, got {kind}")
+        raise unusable(f"the file must be {' or '.join(KINDS.values())}, got {kind}")
     path = Path(folder, f"rows.{kind}")
     if kind != "json":
         path.write_bytes(content)
@@ -189,4 +190,4 @@ def _bad_rows(word: str, bad: dict[int, str]) -> str:
     """What is wrong with the first bad rows, for their owner."""
     first = "; ".join(f"{word} {number}: {why}" for number, why in list(bad.items())[:TOLD])
     more = "" if len(bad) <= TOLD else f"; and {len(bad) - TOLD} more"
-    return f"no row was taken, because {len(bad)} cannot be used ({first}{more})"
+    return f"no row was accepted, because {len(bad)} cannot be used ({first}{more})"

@@ -26,14 +26,12 @@ class Refusal(ThresherError):  # noqa: N818 - what it is, in a word
 
 def unknown(what: str) -> Refusal:
     """There is no such thing, or it is not for you: the answer does not say which."""
-    return Refusal(404, "not_found", f"there is no such {what}, or it is not for you to see")
+    return Refusal(404, "not_found", f"this {what} does not exist, or you cannot see it")
 
 
 def forbidden(role: str, *wanted: str) -> Refusal:
     """The role may not do this."""
-    return Refusal(
-        403, "forbidden", f"{_article(role)} may not do this: it takes {_either(wanted)}"
-    )
+    return Refusal(403, "forbidden", f"{_article(role)} cannot do this, only {_either(wanted)} can")
 
 
 def too_late(what: str) -> Refusal:

@@ -36,7 +36,7 @@ class Strict(BaseModel):
 
 
 class NewMember(Strict):
-    """Somebody to be given a role and a token."""
+    """A new member, who gets a token."""
 
     model_config = example(role="buyer", name="Clinic West")
 
@@ -45,7 +45,7 @@ class NewMember(Strict):
 
 
 class Renewal(Strict):
-    """Shut a member out, or let it in again."""
+    """Suspend a member, or reinstate it."""
 
     model_config = example(suspended=True)
 
@@ -53,7 +53,7 @@ class Renewal(Strict):
 
 
 class NewTask(Strict):
-    """A task to be drafted; the validation set follows in a request of its own."""
+    """A draft of a task; its validation set follows in another request."""
 
     model_config = example(**DRAFT)
 
@@ -80,7 +80,7 @@ class NewTask(Strict):
 
 
 class Joining(Strict):
-    """An invitation to be used; a name if the owner has no token yet."""
+    """An invitation, and a name if the owner has no token yet."""
 
     model_config = example(code=TOKEN, name="Hospital North")
 
@@ -100,7 +100,7 @@ class MemberOut(BaseModel):
 
 
 class TokenOut(BaseModel):
-    """A token, shown this once."""
+    """A token, shown only once."""
 
     model_config = example(member=OWNER, token=TOKEN)
 
@@ -155,7 +155,7 @@ class PlanOut(BaseModel):
 
 
 class InvitationOut(BaseModel):
-    """A code for one owner, shown this once."""
+    """A code for one owner, shown only once."""
 
     model_config = example(code=TOKEN)
 
@@ -173,7 +173,7 @@ class JoinedOut(BaseModel):
 
 
 class UploadOut(BaseModel):
-    """Rows that were handed in."""
+    """Rows that were submitted."""
 
     model_config = example(
         id=UPLOAD, time=MOMENT, rows=50, withdrawn=False, kept=True, receipt=RECEIPT
@@ -187,6 +187,21 @@ class UploadOut(BaseModel):
     receipt: dict[str, Any]
 
 
+class LineOut(BaseModel):
+    """What one owner is paid: cents, their interval, and what they follow from."""
+
+    model_config = example(**LINE)
+
+    cents: int
+    later: int
+    low: float | None
+    high: float | None
+    clipped: float
+    value: float
+    rows: int
+    personal_epsilon: float
+
+
 class StatementOut(BaseModel):
     """What one owner is told after a task has ended."""
 
@@ -195,7 +210,7 @@ class StatementOut(BaseModel):
     task: str
     owner: str
     state: str
-    line: dict[str, Any] | None
+    line: LineOut | None
 
 
 class ErrorBody(BaseModel):

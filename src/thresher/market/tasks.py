@@ -35,7 +35,7 @@ def draft(
     except InputError as wrong:
         raise unusable(str(wrong)) from None
     if not opens < closes or closes <= now():
-        raise unusable("closes must be later than opens, and than now")
+        raise unusable("closes must be later than opens and later than now")
     task = Task(
         id=secrets.token_hex(8), buyer=buyer.id, title=title.strip()[:200] or "untitled",
         state="draft", terms=terms.document(), opens=opens, closes=closes, created=now(),
@@ -57,7 +57,7 @@ def theirs(session: Session, actor: Member, task_id: str) -> Task:
     """A task to change, which only its buyer and the operator may."""
     task = seen(session, actor, task_id, change=True)
     if not _is_theirs(actor, task):
-        raise Refusal(403, "forbidden", "only the buyer of the task, or the operator, may do this")
+        raise Refusal(403, "forbidden", "only the buyer of the task or an operator can do this")
     return task
 
 
@@ -71,7 +71,7 @@ def set_validation(
     """Give a draft its validation set."""
     task = theirs(session, actor, task_id)
     if task.state != "draft":
-        raise too_late("the task is published: its validation set is fixed")
+        raise too_late("the task is already published: its validation set cannot change")
     terms = Terms.of(task.terms)
     radius = Question.read(terms, content, kind).radius  # the suggested one, if none was named
     task.terms = replace(terms, radius=radius).document()
@@ -95,10 +95,10 @@ def publish(session: Session, actor: Member, task_id: str) -> Task:
     """Open a draft to owners; from here on nothing in it changes."""
     task = theirs(session, actor, task_id)
     if task.state != "draft":
-        raise too_late("the task is published already")
+        raise too_late("the task is already published")
     question_of(task)
     if task.closes <= now():
-        raise too_late("the closing time has passed: draft the task anew with a later one")
+        raise too_late("the closing time has passed: make another draft with a later one")
     task.state, task.published = "open", now()
     return task
 
@@ -107,7 +107,7 @@ def invite(session: Session, actor: Member, task_id: str) -> str:
     """A code by which one owner may join; it is shown this once."""
     task = theirs(session, actor, task_id)
     if task.state != "open":
-        raise too_late(f"the task is {task.state}: owners join while it is open")
+        raise too_late(f"the task is {task.state}: owners can join only while it is open")
     made = new_secret()
     session.add(Invitation(id=made.id, task=task.id, digest=made.digest, created=now()))
     return made.text
@@ -119,7 +119,9 @@ def join(session: Session, owner: Member | None, code: str, name: str) -> tuple[
     invitation = session.get(Invitation, ident, with_for_update=True)
     known = is_same(secret, invitation.digest if invitation else b"\0" * 32)
     if invitation is None or not known or invitation.used is not None:
-        raise Refusal(403, "no_invitation", "the code is not valid, or was used: ask for another")
+        raise Refusal(
+            403, "no_invitation", "the code is not valid or already used: ask for another"
+        )
     task = session.get_one(Task, invitation.task, with_for_update=True)
     _check_open(task)
     token = ""
@@ -127,7 +129,7 @@ def join(session: Session, owner: Member | None, code: str, name: str) -> tuple[
         owner, token = add_member(session, "owner", name)
     require_role(owner, "owner")
     if session.get(Place, (task.id, owner.id)) is not None:
-        raise too_late("you have a place in this task already; the code can still be used")
+        raise too_late("you already joined this task: someone else can use the code")
     invitation.used = now()
     session.add(Place(task=task.id, owner=owner.id, joined=now()))
     return task, owner, token
@@ -143,7 +145,7 @@ def check_taking(session: Session, owner: Member, task_id: str) -> Task:
     task = seen(session, owner, task_id, change=True)
     require_role(owner, "owner")
     if session.get(Place, (task.id, owner.id)) is None:
-        raise Refusal(403, "no_place", "you have no place in this task: join by an invitation")
+        raise Refusal(403, "no_place", "you have not joined this task: ask its buyer for a code")
     _check_open(task)
     if task.opens > now():
         raise too_late(f"the task opens at {task.opens.isoformat()}")
@@ -154,7 +156,7 @@ def close(session: Session, actor: Member, task_id: str) -> Task:
     """Close an open task before its time."""
     task = theirs(session, actor, task_id)
     if task.state == "draft":
-        raise too_late("the task is a draft: there is nothing to close")
+        raise too_late("the task is a draft: publish it before you close it")
     if task.state == "open":
         _close(session, task)
     return task

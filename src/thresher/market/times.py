@@ -21,7 +21,7 @@ def check_time(name: str, time: datetime) -> datetime:
     '2027-01-01T10:00:00+00:00'
     """
     if time.tzinfo is None:
-        raise InputError(f"{name} must have an offset, such as {time.isoformat()}Z, got none")
+        raise InputError(f"{name} must have a time zone, such as {time.isoformat()}Z")
     return time.astimezone(UTC)
 
 

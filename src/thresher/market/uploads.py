@@ -73,8 +73,8 @@ def _check_room(kept: int, more: int, most: int) -> None:
     if kept + more > most:
         raise Refusal(
             413, "too_many_rows",
-            f"with these {more} rows you would have {kept + more}: the task takes at most {most} "
-            "from an owner. Withdraw some first",
+            f"with these {more} rows you would have {kept + more}: the task allows an owner {most}"
+            ". Withdraw some first",
         )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> U
     check_taking(session, owner, task_id)
     upload = own(session, owner, task_id, upload_id)
     if upload.withdrawn is not None:
-        raise too_late("the rows were withdrawn already")
+        raise too_late("the rows were already withdrawn")
     upload.withdrawn, upload.content, upload.packed = now(), None, None
     return upload
 
@@ -108,7 +108,7 @@ def delete_rows(session: Session, owner: Member, task_id: str) -> int:
     task = seen(session, owner, task_id, change=True)
     require_role(owner, "owner")
     if task.state in {"open", "closing"}:
-        raise too_late("rows are deleted after the task has ended; before, withdraw them")
+        raise too_late("the task has not ended: withdraw your rows, or delete them when it has")
     count = 0
     for upload in listed(session, owner, task_id):
         count += upload.content is not None

@@ -29,7 +29,7 @@ from thresher.market.tables import Member
 OPEN = frozenset({"/login", "/join"})  # forms for those who have no token yet
 COOKIE, MARK = "thresher_token", "csrf"
 STATES = {
-    "draft": "A draft, which only its buyer sees", "open": "Open", "closing": "Being settled",
+    "draft": "Draft", "open": "Open", "closing": "Being settled",
     "paid": "Paid", "unpaid": "Nobody was paid", "refused": "Refused",
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ def writer_of(
     if reader is None:
         raise Refusal(401, "no_token", "log in first")
     if not hmac.compare_digest(mark, mark_of(request.cookies[COOKIE])):
-        raise Refusal(403, "other_site", "the form did not come from this page: load it again")
+        raise Refusal(403, "other_site", "the form did not come from this page: reload the page")
     return reader
 
 
@@ -100,7 +100,8 @@ def page(
     mark = mark_of(token or request.cookies.get(COOKIE, ""))
     field = Markup('<input type="hidden" name="{}" value="{}">').format(MARK, mark)
     text = _environment().get_template(template).render(
-        {"problem": None, "actor": reader, "states": STATES, "csrf": lambda: field} | facts
+        {"problem": None, "file": None, "actor": reader, "states": STATES, "csrf": lambda: field}
+        | facts
     )  # fmt: skip
     return HTMLResponse(text, status)
 

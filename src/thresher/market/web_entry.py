@@ -13,14 +13,14 @@ from thresher.market.refusals import Refusal
 from thresher.market.web import COOKIE, MARK, Reader, Writer, asset, new_router, page, writer_of
 
 router = new_router()
-KEEP = "Keep it where others cannot read it: it is shown this once, and lets anyone act as you."
+KEEP = "You log in with it. Copy it now and keep it secret: it will not be shown again."
 
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
     """The style of the pages."""
     if name != "market.css":
-        raise Refusal(404, "not_found", "there is no such file")
+        raise Refusal(404, "not_found", "this file does not exist")
     headers = {"Cache-Control": "max-age=3600"}
     return Response(asset(name), media_type="text/css", headers=headers)
 

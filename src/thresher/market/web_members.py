@@ -34,8 +34,9 @@ def add_member(
     with market.database.writing() as session:
         made, token = members.add_member(session, role, name)
     return page(
-        request, writer, "secret.html.jinja", what=f"The token of {made.name}", secret=token,
-        advice="Hand it over by a safe way. It is shown this once.", back="/members",
+        request, writer, "secret.html.jinja", what=f"Token for {made.name}", secret=token,
+        advice="Copy it now and send it over a secure channel: it will not be shown again. "
+        "Whoever has it can log in here.", back="/members",
     )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def add_member(
 def change_member(
     member: str, writer: Writer, market: InMarket, suspended: Annotated[str, Form()]
 ) -> Response:
-    """Suspend a member, or let it in again."""
+    """Suspend a member, or reinstate it."""
     members.require_role(writer, "operator")
     with market.database.writing() as session:
         members.suspend(session, member, suspended=suspended == "yes")

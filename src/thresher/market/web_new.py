@@ -75,7 +75,7 @@ def kind_of(file: UploadFile) -> str:
     """The kind of a file by its name."""
     kind = PurePath(file.filename or "").suffix.lstrip(".").lower()
     if kind not in KINDS.values():
-        raise unusable(f"a file must end in .{', .'.join(KINDS.values())}")
+        raise unusable(f"the file name must end in .{' or .'.join(KINDS.values())}")
     return kind
 
 
@@ -88,20 +88,23 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
     rows = [
         ("title", "Title", "text", "", "What owners read first."),
         ("label", "Label", "text", "", "The column of the validation set that has the labels."),
-        ("pot", "Pot", "number", "0.01", "What there is to pay, in whole money."),
+        ("pot", "Pot", "number", "0.01", "What you pay in all, such as 1000 or 999.50."),
         ("owners", "Owners", "number", "1", "About how many owners you expect."),
-        ("rows_per_owner", "Rows of an owner", "number", "1", "About how many."),
-        ("epsilon", "Epsilon", "number", "any", "What the release may cost an owner."),
-        ("delta", "Delta", "number", "any", "Less than one over all rows."),
-        ("closes", "Closes", "datetime-local", "", "In UTC."),
-        ("categorical", "Categories", "text", "", "Columns such as ward or sex, with commas "
-         "between them. Other columns must hold numbers."),
-        ("fill", "Missing numbers", "text", "", "What fills them: median, zero or a number. Rows "
-         "with gaps are refused if you leave it empty."),
-        ("radius", "Radius", "number", "any", "Up to which distance a row counts. Leave it empty "
-         "and the market suggests one from the validation set."),
-        ("kernel", "Weights", "select", "", "Box: all rows within the radius count alike. The "
-         "others count nearer rows more."),
+        ("rows_per_owner", "Rows per owner", "number", "1", "About how many rows you expect from "
+         "each owner."),
+        ("epsilon", "Epsilon", "number", "any", "How much privacy the task may cost an owner. A "
+         "smaller epsilon protects owners better and makes pay less exact."),
+        ("delta", "Delta", "number", "any", "The chance that the guarantee fails. Choose less "
+         "than 1 divided by the number of all rows."),
+        ("closes", "Closes", "datetime-local", "", "In UTC. You can close earlier."),
+        ("categorical", "Categories", "text", "", "Columns that do not hold numbers, such as "
+         "ward or sex, separated by commas."),
+        ("fill", "Missing numbers", "text", "", "What replaces them: median, zero or a number. "
+         "If you leave it empty, rows with gaps are refused."),
+        ("radius", "Radius", "number", "any", "Rows within this distance of a validation point "
+         "count. Leave it empty, and the market suggests one from the validation set."),
+        ("kernel", "Weights", "select", "", "Box counts all rows within the radius equally. The "
+         "others give more weight to nearer rows."),
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [

@@ -19,6 +19,7 @@ from thresher.market.tables import Line, Member, Outcome
 from thresher.market.times import now
 from thresher.market.web import Reader, Writer, new_router, page
 from thresher.market.web_new import kind_of
+from thresher.privacy.ledger import Ledger
 
 router = new_router()
 REPORT_POLICY = (  # the page of a release has a policy of its own, by digests
@@ -49,9 +50,11 @@ def upload(
         return _task_page(request, market, writer, task, refused)
     receipt = json.dumps(made.receipt | {"salt": salt.hex()}, indent=1)
     return page(
-        request, writer, "secret.html.jinja", what=f"{made.rows} rows were taken", secret=receipt,
-        advice="This is your receipt. Keep it to yourself: with its salt you can show later what "
-        "you handed in, and others could check a guess.", back=f"/tasks/{task}",
+        request, writer, "secret.html.jinja", secret=receipt,
+        what=f"{made.rows} rows were accepted",
+        advice="This is your receipt. Save it now and keep it secret. With its salt you can prove "
+        "later what you submitted. Anyone else who has the salt can check guesses of your rows.",
+        file=f"receipt-{made.id}.json", back=f"/tasks/{task}",
     )  # fmt: skip
 
 
@@ -63,7 +66,7 @@ def act(request: Request, task: str, action: str, writer: Writer, market: InMark
         "delete": uploads.delete_rows,
     }  # fmt: skip
     if action not in known:
-        raise Refusal(404, "not_found", "there is no such page")
+        raise Refusal(404, "not_found", "this page does not exist")
     try:
         with market.database.writing() as session:
             code = known[action](session, writer, task)
@@ -73,7 +76,8 @@ def act(request: Request, task: str, action: str, writer: Writer, market: InMark
         return RedirectResponse(f"/tasks/{task}", 303)
     return page(
         request, writer, "secret.html.jinja", what="An invitation for one owner", secret=code,
-        advice="Send this code to one owner. It is shown this once and works once.",
+        advice="Copy this code now and send it to one owner. It works once, and it will not be "
+        "shown again. The owner enters it on the first page of this market.",
         back=f"/tasks/{task}",
     )  # fmt: skip
 
@@ -115,7 +119,7 @@ def public_part(task: str, what: str, reader: Reader, market: InMarket) -> Respo
         return api.get_release(task, market, reader)
     if what == "validation":
         return api.get_validation(task, market, reader)
-    raise Refusal(404, "not_found", "there is no such page")
+    raise Refusal(404, "not_found", "this page does not exist")
 
 
 def _task_page(
@@ -134,9 +138,16 @@ def _task_page(
         request, reader, "task.html.jinja", task=shown, mine=is_buyers,
         line=None if line is None else line.line, uploads=mine,
         plan=schemas.PlanOut(**planning.plan(tasks.question_of(task))) if planned else None,
+        remaining=_remaining(market) if planned else None,
         can_upload=joined and task.state == "open" and task.opens <= now() < task.closes,
         can_delete=task.state in tasks.ENDED and any(upload.kept for upload in mine),
         has_release=outcome is not None, has_validation=task.validation is not None,
         problem=None if refused is None else refused.message,
         status=200 if refused is None else refused.status,
     )  # fmt: skip
+
+
+def _remaining(market: Market) -> float:
+    """The largest epsilon that the market's ledger still has room for."""
+    with Ledger.open(market.ledger_path) as ledger:
+        return ledger.remaining()

@@ -1,0 +1,98 @@
+"""What the market answers, as `Client` gives it: the documents of `schemas`, read from JSON.
+
+Times are text in ISO format, in UTC. These types need no package besides the standard library.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class Member(TypedDict):
+    """A member, as the operator sees it."""
+
+    id: str
+    role: str
+    name: str
+    suspended: bool
+
+
+class Token(TypedDict):
+    """A token, shown only once."""
+
+    member: str
+    token: str
+
+
+class Owner(TypedDict):
+    """A place in the roster, which all members see."""
+
+    id: str
+    name: str
+
+
+class Task(TypedDict):
+    """The public facts of a task."""
+
+    id: str
+    title: str
+    state: Literal["draft", "open", "closing", "paid", "unpaid", "refused"]
+    reason: str | None
+    terms: dict[str, Any]
+    opens: str
+    closes: str
+    published: str | None
+    closed: str | None
+    roster: list[Owner]
+    commitments: list[dict[str, Any]]
+
+
+class Plan(TypedDict):
+    """What a release by these terms is expected to give."""
+
+    relative_error: float | None
+    rank_correlation: float | None
+    free_rank_correlation: float | None
+    reserve_cents: int | None
+    is_noise: bool
+
+
+class Joined(TypedDict):
+    """A place in a task, and the token of an owner who had none."""
+
+    task: str
+    owner: str
+    token: str | None
+
+
+class Upload(TypedDict):
+    """Rows that were submitted."""
+
+    id: str
+    time: str
+    rows: int
+    withdrawn: bool
+    kept: bool
+    receipt: dict[str, Any]
+
+
+class Line(TypedDict):
+    """What one owner is paid: cents, their interval, and what they follow from."""
+
+    cents: int
+    later: int
+    low: float | None
+    high: float | None
+    clipped: float
+    value: float
+    rows: int
+    personal_epsilon: float
+
+
+class Statement(TypedDict):
+    """What one owner is told after a task has ended."""
+
+    task: str
+    owner: str
+    state: str
+    line: Line | None
