@@ -118,11 +118,12 @@ def delete_rows(session: Session, owner: Member, task_id: str) -> int:
 
 def commitments(session: Session, task: Task) -> list[dict[str, Any]]:
     """What all members see of the uploads: who committed to something, and when."""
-    found = select(Upload).where(Upload.task == task.id).order_by(Upload.received, Upload.id)
+    shown = select(Upload.owner, Upload.received, Upload.commitment, Upload.withdrawn)  # no rows
+    found = shown.where(Upload.task == task.id).order_by(Upload.received, Upload.id)
     return [
         {
             "owner": upload.owner, "time": stamp(upload.received),
             "commitment": upload.commitment, "withdrawn": upload.withdrawn is not None,
         }
-        for upload in session.scalars(found)
+        for upload in session.execute(found)
     ]  # fmt: skip
