@@ -36,6 +36,13 @@ def test_tables_about_owners_are_those_that_were_measured():
             assert " ".join(line.split()) in text, line
 
 
+def test_the_table_of_the_market_is_the_one_that_was_measured():
+    text = (ROOT / "docs" / "market.md").read_text()
+    rows = [line for line in (RESULTS / "market.md").read_text().splitlines() if "| " in line]
+    assert len(rows) == 3
+    assert all(line in text for line in rows)
+
+
 def test_the_page_of_privacy_has_what_a_budget_buys_for_targets():
     page = (RESULTS / "privacy-regression.md").read_text().split("## Relative error")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ")]
