@@ -27,14 +27,14 @@ from thresher.games.targets import ENTRIES, Grid, squared_errors, sums_of
 from thresher.neighbors.forests import Forest
 from thresher.regression import Targets, leaf_judges
 from thresher.sides.forest import ForestPoints, ForestSide, validation_digest
-from thresher.sides.protocol import Footprint, Who
-from thresher.sides.targets import TARGETS, OwnedTargets, TargetClasses
+from thresher.sides.protocol import Footprint
+from thresher.sides.targets import TARGETS, NumberSide, TargetClasses
 
 OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 
 
 @dataclass(frozen=True)
-class TargetForestSide(OwnedTargets, ForestSide):
+class TargetForestSide(NumberSide, ForestSide):
     """A forest, and judges with targets: a validation set, or the points themselves.
 
     Parameters
@@ -122,21 +122,6 @@ class TargetForestSide(OwnedTargets, ForestSide):
             for row, newcomer in zip(table, (False, True), strict=True):
                 row[:, columns] = game.leaf_prices(counts[:, columns], columns, newcomer=newcomer)
         return table * self.grid.step**2
-
-    def check_prices(self, table: Any) -> NDArray[np.float64]:
-        """A table of prices."""
-        found = np.array(table, np.float64)
-        if found.shape != (2, 3, self.shape[1]) or not np.isfinite(found).all():
-            raise InputError(f"table must hold 2 x 3 x {self.shape[1]} prices")
-        return found
-
-    def payment(
-        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
-    ) -> tuple[Any, NDArray[Any]]:
-        """The game that pays points by a table of prices, and what it pays by."""
-        if label is not None:
-            raise InputError("label is for classes: a newcomer may have any target")
-        return self.counting(semivalue), table[0 if who == "members" else 1]
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""

@@ -75,8 +75,8 @@ class TargetClasses(Classes):
         return -1
 
 
-class OwnedTargets:
-    """What a side counts of each owner where targets are numbers."""
+class NumberSide:
+    """What sides have in common where targets are numbers: owners' sums, and pay by a table."""
 
     def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
         """Codes that say whose a point is, and its target."""
@@ -112,9 +112,24 @@ class OwnedTargets:
         del counts
         return self
 
+    def check_prices(self: Any, table: Any) -> NDArray[np.float64]:
+        """A table of prices."""
+        found = np.array(table, np.float64)
+        if found.shape != (2, 3, self.shape[1]) or not np.isfinite(found).all():
+            raise InputError(f"table must hold 2 x 3 x {self.shape[1]} prices")
+        return found
+
+    def payment(
+        self: Any, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[Any, NDArray[Any]]:
+        """The game that pays points by a table of prices, and what it pays by."""
+        if label is not None:
+            raise InputError("label is for classes: a newcomer may have any target")
+        return self.counting(semivalue), table[0 if who == "members" else 1]
+
 
 @dataclass(frozen=True)
-class TargetSide(OwnedTargets, BallSide):
+class TargetSide(NumberSide, BallSide):
     """A validation set with targets, a radius, and the prediction where nobody is near.
 
     Each validation point keeps the number of near points, the sum of their targets and that of
@@ -185,21 +200,6 @@ class TargetSide(OwnedTargets, BallSide):
         z0 = (self.empty_steps - self.codes).astype(np.float64)
         alone = np.array([z0**2, np.zeros_like(z0), np.full_like(z0, -1.0)])
         return shifted(alone, self.codes) * self.grid.step**2
-
-    def check_prices(self, table: Any) -> NDArray[np.float64]:
-        """A table of prices."""
-        found = np.array(table, np.float64)
-        if found.shape != (2, 3, len(self)) or not np.isfinite(found).all():
-            raise InputError(f"table must hold 2 x 3 x {len(self)} prices")
-        return found
-
-    def payment(
-        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
-    ) -> tuple[Any, NDArray[Any]]:
-        """The game that pays points by a table of prices, and what it pays by."""
-        if label is not None:
-            raise InputError("label is for classes: a newcomer may have any target")
-        return self.counting(semivalue), table[0 if who == "members" else 1]
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""
