@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "thresher"
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 
 LAYERS = {
-    "bottom": {"drafts", "errors", "hooks", "kernels", "progress", "version"},
+    "bottom": {"array_types", "drafts", "errors", "hooks", "kernels", "progress", "version"},
     "inputs": {
         "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "ranking",
         "spelling", "threads", "times",

@@ -27,8 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.forecast import Forecast, lowest
 from thresher.games.label_shares import LabelShares
 from thresher.labels import Codes
@@ -38,9 +38,6 @@ CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 NEW_LABEL = 0.2  # share of another label that makes it the new one: below, it is rarely right
 NOBODY = 0.05  # other rows in a leaf, as a mean over trees
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Near:
     best_value: Floats
 
 
-def suggest_by_votes(values: Floats, near: Near, known: NDArray[np.bool_]) -> Integers:
+def suggest_by_votes(values: Floats, near: Near, known: Flags) -> Integers:
     """What to do, as places in `SUGGESTIONS`; `known` are points with a label of the public."""
     both = near.votes + near.own
     clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Bytes, Integers, Single
 from thresher.checks import check_count, check_features, check_text, check_width
 from thresher.errors import ExtraError, InputError
 from thresher.files import check_free, write_whole
@@ -18,8 +18,7 @@ from thresher.labels import check_labels, class_list, label_array
 from thresher.metrics import measure
 from thresher.progress import progress_bar
 
-Rows = NDArray[np.float32]
-Codes = NDArray[np.int64]
+Rows = Single
 
 TEXT_MODEL, IMAGE_MODEL = "all-MiniLM-L6-v2", "resnet50"
 SIDE, BATCH = 224, 32
@@ -104,9 +103,9 @@ def embed_images(images: Any, *, model: str = IMAGE_MODEL, progress: bool = Fals
     return rows
 
 
-def check_images(name: str, images: object) -> NDArray[np.uint8]:
+def check_images(name: str, images: object) -> Bytes:
     """`images` as an array of gray or colored images."""
-    array: NDArray[Any] = np.asarray(images)
+    array: Array = np.asarray(images)
     shaped = array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)
     if array.dtype != np.uint8 or not shaped or not array.size:
         wanted = "uint8 of shape (n, height, width) or (n, height, width, 3), n >= 1"
@@ -129,7 +128,7 @@ def _resnet(torch: Any, model: str) -> Any:
     return network
 
 
-def _batch(torch: Any, pixels: NDArray[np.uint8]) -> Any:
+def _batch(torch: Any, pixels: Bytes) -> Any:
     colors = pixels if pixels.ndim == 4 else pixels[..., None]
     scaled = (colors / 255 - np.array(CENTER)) / SPREAD  # gray in three colors
     planes = torch.from_numpy(np.ascontiguousarray(np.moveaxis(scaled, 3, 1), np.float32))
@@ -156,9 +155,7 @@ def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
     return project_on_components(points, validation, number)
 
 
-def project_on_components(
-    points: NDArray[Any], validation: NDArray[Any], count: int
-) -> tuple[Rows, Rows]:
+def project_on_components(points: Array, validation: Array, count: int) -> tuple[Rows, Rows]:
     """The same for rows and a count that were checked."""
     mean = points.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((len(mean), len(mean)))
@@ -168,7 +165,7 @@ def project_on_components(
     axes = np.linalg.eigh(scatter).eigenvectors[:, ::-1][:, :count]  # eigh: smallest first
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(count)])
 
-    def project(rows: NDArray[Any]) -> Rows:
+    def project(rows: Array) -> Rows:
         parts = [(rows[lo : lo + CHUNK] - mean) @ axes for lo in range(0, len(rows), CHUNK)]
         return np.concatenate(parts).astype(np.float32)
 
@@ -183,7 +180,7 @@ def check_components(name: str, count: object, rows: int, width: int) -> int:
     return found
 
 
-def _check_rows(X: Any, X_val: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _check_rows(X: Any, X_val: Any) -> tuple[Array, Array]:
     rows = measure("X", check_features("X", X), cosine=False)
     rows_val = measure("X_val", check_features("X_val", X_val), cosine=False)
     check_width("X_val", rows_val.array, "X", rows.width)
@@ -229,7 +226,7 @@ def check_target(path: str | Path, *, force: bool = False) -> None:
     check_free(Path(path), force=force)
 
 
-def code_labels(y: Any, y_val: Any, count: int, count_val: int) -> tuple[Codes, Codes, Any]:
+def code_labels(y: Any, y_val: Any, count: int, count_val: int) -> tuple[Integers, Integers, Any]:
     """Labels as integers, and an array of the classes behind them; None if they were integers."""
     raw, raw_val = check_labels("y", y, count), check_labels("y_val", y_val, count_val)
     found = class_list(None, raw, raw_val)

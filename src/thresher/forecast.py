@@ -19,20 +19,16 @@ called poor if the others prefer another label for more than a quarter of all po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.games.label_shares import LabelShares
 from thresher.labels import Codes
 
 SUREST = 0.25  # of the points of a class, those where its share is largest
 CLEAR = 0.7  # of the median margin
 OVERLAP = 0.25  # of all points, whose others prefer another label: more, and classes overlap
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +94,7 @@ def forecast_errors(shares: LabelShares, codes: Codes, classes: int) -> Forecast
     return Forecast(by_label.astype(np.float64), float(contradicted.mean()))
 
 
-def _clearly(shares: LabelShares, contradicted: Flags, preferred: NDArray[np.int64]) -> Flags:
+def _clearly(shares: LabelShares, contradicted: Flags, preferred: Integers) -> Flags:
     """Whether the others contradict a point nearly as clearly as they confirm most points."""
     margins = np.abs(shares.other - shares.own)
     _, places, counts = np.unique(preferred, return_inverse=True, return_counts=True)
@@ -108,13 +104,13 @@ def _clearly(shares: LabelShares, contradicted: Flags, preferred: NDArray[np.int
     return np.asarray(contradicted & (margins >= CLEAR * medians[places]), np.bool_)
 
 
-def _highest(numbers: Floats, groups: NDArray[np.int64], classes: int) -> Flags:
+def _highest(numbers: Floats, groups: Integers, classes: int) -> Flags:
     """A quarter of each group, those with the highest numbers; more where numbers are equal."""
     counts = np.ceil(SUREST * np.bincount(groups, minlength=classes))
     return lowest(-numbers, groups, counts)
 
 
-def lowest(numbers: Floats, groups: NDArray[np.int64], counts: NDArray[Any]) -> Flags:
+def lowest(numbers: Floats, groups: Integers, counts: Array) -> Flags:
     """So many members of each group, those with the lowest numbers; more where these are equal.
 
     Examples

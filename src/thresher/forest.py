@@ -19,7 +19,6 @@ from os import PathLike
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.checks import DaskCollection, check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
@@ -33,8 +32,6 @@ from thresher.valuation import Valuation
 from thresher.votes import Votes, leaf_votes
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
-
-Floats = NDArray[np.float64]
 
 
 def leaf_shapley(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import SMALLEST_RADIUS, check_count
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
@@ -16,8 +16,6 @@ from thresher.metrics import Rows
 from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 from thresher.radius_targets import target_curves
 from thresher.regression import CLASSES, REGRESSION, check_targets, check_task
-
-Floats = NDArray[np.float64]
 
 LENIENCE = 0.2  # over the root of the validation points: an AUROC lower by that weighs 1/e
 MOST_WEIGHED = 1000  # validation points that a kernel is judged by
@@ -264,7 +262,7 @@ def _usable(radii: Floats, table: _Distances) -> Floats:
 
 
 def _votes(
-    distances: Floats, radii: Floats, codes: NDArray[Any], classes: int, kernel: str, rings: int
+    distances: Floats, radii: Floats, codes: Array, classes: int, kernel: str, rings: int
 ) -> tuple[Floats, Floats]:
     """The weight of each class within each radius, and the sum of squared weights."""
     if kernel == BOX:
@@ -298,7 +296,7 @@ def _curves(
     return accuracy / len(codes), coverage / len(codes), np.array(found)
 
 
-def _other_labels(v: int, code: int, classes: int) -> NDArray[np.int64]:
+def _other_labels(v: int, code: int, classes: int) -> Integers:
     """Labels that a validation point does not have: all of them, or some that go round."""
     tried = min(classes - 1, MOST_OTHERS)
     return (code + 1 + (v * tried + np.arange(tried)) % max(1, classes - 1)) % classes

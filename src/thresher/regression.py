@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import MAX_INTEGER, check_choice
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
@@ -27,8 +27,6 @@ from thresher.precomputed import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut
 from thresher.valuation import Valuation
-
-Floats = NDArray[np.float64]
 
 CLASSES, REGRESSION = "classification", "regression"
 TASKS = (CLASSES, REGRESSION)
@@ -158,7 +156,7 @@ class Paid:
     sums: Floats
     grid: Grid
     targets: Targets
-    steps: NDArray[np.int64]  # the targets of the points
+    steps: Integers  # the targets of the points
     divisor: int
 
     def worth(self, targets: Floats) -> Floats:
@@ -203,7 +201,7 @@ def radius_regression(
     near, divisor = Ball.around(validation, radius, neighbors), len(validation) if mean else 1
     sums = np.zeros((game.entries, near.cells), np.int64)
 
-    def keep(columns: slice, found: NDArray[np.int64]) -> None:
+    def keep(columns: slice, found: Integers) -> None:
         sums[:, columns] = found
 
     with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
@@ -267,7 +265,7 @@ def knn_regression(
     )
 
 
-def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
+def _orders(points: Points, validation: Validation) -> Iterator[Integers]:
     """For each judge the points by their distance, by the pair rule; equal ones by position."""
     step = max(1, PAIRS // len(points))
     given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
@@ -330,7 +328,7 @@ def leaf_regression(
     return Valuation(values * unit / divisor, method, params, *ends, known_owners)
 
 
-def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable[[slice], Judges]:
+def _judges_of(votes: Any, targets: Integers, share: float) -> Callable[[slice], Judges]:
     """The validation points in the leaves of a tree, as the game asks for them."""
 
     def judges(columns: slice) -> Judges:
@@ -340,9 +338,7 @@ def _judges_of(votes: Any, targets: NDArray[np.int64], share: float) -> Callable
     return judges
 
 
-def leaf_judges(
-    leaves: NDArray[Any], size: int, targets: NDArray[np.int64], share: float
-) -> Judges:
+def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Judges:
     """The weight and the mean target of the judges in each leaf, and what is left of targets."""
     count = np.bincount(leaves, minlength=size)
     means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)

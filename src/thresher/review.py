@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Integers
 from thresher.findings import Findings
 
 MOST = 500  # rows that a person would read
 
 FIRST, TURNS = 1, {"relabel": 2, "correct": 2, "drop": 2, "inspect": 3}
 
-Places = NDArray[np.int64]
 
-
-def review_list(findings: Findings, conflicts: Iterable[Iterable[int]] = ()) -> Places:
+def review_list(findings: Findings, conflicts: Iterable[Iterable[int]] = ()) -> Integers:
     """The rows to look at, the most worthwhile first; `conflicts` are groups of exact copies.
 
     Examples

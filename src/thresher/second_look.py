@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.advice import CLEAR, FEW
+from thresher.array_types import Flags, Floats
 from thresher.labels import Codes
 from thresher.leaf_findings import forest_findings
 from thresher.ranking import average_ranks
 
 MOST_ROWS = 10_000
 NEAREST, TREES = 10, 60
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def look_again(features: Any, codes: Codes, *, forest: bool, seed: int = 0) -> S
     return SecondLook(f"the {NEAREST} nearest rows", int(wrong.sum()), len(rows))
 
 
-def contradicted(X: Floats, y: Codes) -> NDArray[np.bool_]:
+def contradicted(X: Floats, y: Codes) -> Flags:
     """Rows whose nearest others clearly speak for another label."""
     from sklearn.neighbors import NearestNeighbors
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.advice import SUGGESTIONS
+from thresher.array_types import Flags, Floats, Integers
 from thresher.retrain.running_means import agreement
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers
 
 

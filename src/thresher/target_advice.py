@@ -19,7 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from thresher.array_types import Floats, Integers
 
 TARGET_SUGGESTIONS = ("keep", "correct", "inspect", "drop", "outlier")
 DOUBTFUL, CLEAR = 2.5, 4.0  # usual deviations
@@ -28,8 +29,6 @@ POOLED = 4.0  # others that the usual deviation of all points weighs as much as
 NORMAL = 1.2533  # the deviation of a normal distribution, in mean absolute deviations
 WILD = 3.0  # times the median residual: larger ones count as that
 NEARER = 2.0  # usual deviations: targets beyond are moved there before others are judged by them
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class TargetEvidence:
 
 def suggest_by_residuals(
     values: Floats, targets: Floats, found: TargetEvidence, nobody: float
-) -> NDArray[np.int64]:
+) -> Integers:
     """What to do, as places in `TARGET_SUGGESTIONS`; fewer near ones than `nobody` say nothing."""
     residual = np.abs(targets - found.expected)
     alone = ~(found.near > nobody) | np.isnan(residual)

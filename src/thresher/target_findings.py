@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.advice import NOBODY
+from thresher.array_types import Floats, Integers
 from thresher.checks import check_flag
 from thresher.coded import Coded
 from thresher.errors import InputError
@@ -46,8 +46,6 @@ from thresher.votes import Votes
 
 ROUNDS = 2  # of moving wild targets nearer to what the others expect, and asking again
 VOTERS = 10  # validation points that are asked by nearest neighbors, or k if that is more
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +240,7 @@ def explain_target_votes(
     return valuation, TargetFindings.of(valuation, targets.points, found, NOBODY, votes.forest)
 
 
-def _others(
-    votes: Votes, steps: NDArray[np.int64], beside: Beside | None = None
-) -> tuple[Floats, Floats]:
+def _others(votes: Votes, steps: Integers, beside: Beside | None = None) -> tuple[Floats, Floats]:
     """How many others share each point's leaf, and their mean, both as means over trees."""
     game = OtherTargets(steps, 0, beside=beside)
     codes: Any = steps  # what other games know as classes
@@ -253,7 +249,7 @@ def _others(
     return out[0] / np.maximum(votes.trees, 1), game.means(out, groups)
 
 
-def _judges(votes: Votes, steps: NDArray[np.int64]) -> Beside | None:
+def _judges(votes: Votes, steps: Integers) -> Beside | None:
     """The validation points in the leaves of a tree: their number, and the sum of their targets."""
     if votes.rows_val is None:
         return None

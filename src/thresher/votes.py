@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.checks import check_flag
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
@@ -20,8 +21,6 @@ from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.passes.walk import value_while_counting
 from thresher.progress import progress_bar
 from thresher.valuation import Valuation
-
-Floats = NDArray[np.float64]
 
 
 def leaf_votes(
@@ -53,7 +52,7 @@ class Votes:
     rows_val: LeafRows | None
     codes_val: Codes | None
     near: Leaves
-    trees: NDArray[np.int64]  # that each point is in
+    trees: Integers  # that each point is in
     classes: Classes
     middle: int = 0  # the tree at which a second, independent half begins; 0 if none does
     forest: Forest | None = None
@@ -61,7 +60,7 @@ class Votes:
     @classmethod
     def of(
         cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
-        trees: NDArray[np.int64], classes: Any, middle: int = 0, forest: Forest | None = None,
+        trees: Integers, classes: Any, middle: int = 0, forest: Forest | None = None,
     ) -> Votes:  # fmt: skip
         """With labels that were not checked yet, and so many leaves in each tree."""
         labels = check_labels("y", y, len(rows))
@@ -92,7 +91,7 @@ class Votes:
         judges, divisor = self.judges, max(self.judges, 1) if mean else 1
         utilities: list[float] = []
 
-        def see(columns: slice, sums: NDArray[np.int64]) -> None:
+        def see(columns: slice, sums: Integers) -> None:
             utilities.append(game.utility(sums, columns))
 
         with progress_bar(method, len(self.near.starts) - 1, show=progress, unit="trees") as bar:
@@ -110,7 +109,7 @@ class Votes:
         none = judges / len(self.classes) / divisor
         return Valuation(values, method, params, sum(utilities) / divisor, none, known)
 
-    def _judges(self, columns: slice, sums: NDArray[np.int64]) -> Floats:
+    def _judges(self, columns: slice, sums: Integers) -> Floats:
         """The weight of the judges of each class in each leaf of a tree."""
         if self.rows_val is not None:
             return self.validation_counts(columns) / (len(self.near.starts) - 1)
@@ -143,7 +142,7 @@ class Votes:
         return len(self.classes), columns.stop - columns.start
 
 
-def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:
+def _check_leaves(name: str, leaves: Any) -> Array:
     """A table of whole numbers: points by trees."""
     try:
         table = np.asarray(leaves)
@@ -163,7 +162,7 @@ def _check_leaves(name: str, leaves: Any) -> NDArray[Any]:
     return table
 
 
-def _check_unseen(unseen: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _check_unseen(unseen: Any, shape: tuple[int, ...]) -> Flags:
     table = np.asarray(unseen)
     if table.shape != shape:
         raise InputError(f"unseen has shape {table.shape} but leaves has {shape}")
@@ -173,7 +172,7 @@ def _check_unseen(unseen: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _number_leaves(
-    table: NDArray[Any], table_val: NDArray[Any] | None
+    table: Array, table_val: Array | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32] | None, list[int]]:
     """Leaves as 0, 1, 2, ... within each tree, and how many each tree has."""
     found = np.empty(table.shape, np.int32)

@@ -11,14 +11,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.attack.bounds import ceiling
 from thresher.attack.roc import wins
 from thresher.privacy.accountants import last_that_holds
 
-Floats = NDArray[np.float64]
 LARGEST = 100.0  # epsilon that is ever proven
 
 
@@ -27,8 +26,8 @@ class Scores:
     """Scores of canaries, whether each was in, and which group of runs each comes from."""
 
     scores: Floats
-    inside: NDArray[np.bool_]
-    groups: NDArray[np.int64]
+    inside: Flags
+    groups: Integers
 
     @classmethod
     def of(cls, inside: Floats, outside: Floats) -> Scores:

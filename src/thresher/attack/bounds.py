@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
+from thresher.array_types import Floats
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError, option
 from thresher.privacy.accountants import gaussian_delta
 
-Floats = NDArray[np.float64]
 Bound = Callable[[Any, int, Any, int], Any]  # from hits of so many runs inside, and outside
 
 LEAST_RUNS = 20

@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.attack.trials import Trial
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
@@ -39,8 +39,6 @@ from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.regression import CLASSES
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Places = list[tuple[float, Any]]  # points: where they stand, and their labels or targets
 
 RADIUS = 0.5
@@ -106,7 +104,7 @@ class Bait:
         """Releases of some of the canaries: each a data set, measured in every run."""
         worlds: dict[bytes, Contributions] = {}
 
-        def release(source: Noise, truth: NDArray[np.bool_]) -> Integers:
+        def release(source: Noise, truth: Flags) -> Integers:
             key = truth.tobytes()
             world = worlds.get(key) or self.contributions(self.chosen(truth))
             if len(worlds) < KEPT_WORLDS:  # what a run finds near is found once
@@ -119,7 +117,7 @@ class Bait:
 
         return Trial(len(self.canaries), release, score, self.residual)
 
-    def residual(self, outputs: Integers, truth: NDArray[np.bool_]) -> Integers:
+    def residual(self, outputs: Integers, truth: Flags) -> Integers:
         """The noise of releases: what is left once what was measured is taken off.
 
         Who was sampled is not known, so that of samples only those of nobody are noise.
@@ -131,12 +129,12 @@ class Bait:
             left -= np.array(shifts)[column.astype(int)]
         return left
 
-    def chosen(self, truth: NDArray[np.bool_]) -> Places:
+    def chosen(self, truth: Flags) -> Places:
         """The canaries that are in, and what stands in the place of the others."""
         cases = zip(self.canaries, self.substitutes, truth, strict=True)
         return [place for canary, out, here in cases for place in ([canary] if here else out)]
 
-    def one_release(self, source: Noise, truth: NDArray[np.bool_]) -> Floats:
+    def one_release(self, source: Noise, truth: Flags) -> Floats:
         """The score of each canary in one release that holds those for which `truth` is True."""
         noise = self.design.noise(source)
         world = self.contributions(self.chosen(truth))
@@ -203,7 +201,7 @@ def knn_trial(design: KNNDesign) -> Trial:
 
     fixed = None if rate else [sums(Seeded(0), world) for world in (0, 1)]  # slow, and no draws
 
-    def release(source: Noise, truth: NDArray[np.bool_]) -> Integers:
+    def release(source: Noise, truth: Flags) -> Integers:
         noise, world = source.gaussian(design.sigma, 1), int(truth[0])
         return noise + (sums(source, world) if fixed is None else fixed[world])
 
@@ -223,7 +221,7 @@ def _fillers(k: int, rate: float | None) -> int:
     return int(counts[int(np.argmax(effect))])
 
 
-def _validation(rows: NDArray[np.float64]) -> Validation:
+def _validation(rows: Floats) -> Validation:
     labels = ["yes"] * len(rows)
     return check_validation(rows, labels, metric="euclidean", classes=["no", "yes"])
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.attack import bounds
 from thresher.attack.area import Area, Scores, epsilon_from_area, mu_from_area
 from thresher.attack.audit_result import (
@@ -27,7 +27,6 @@ from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
 from thresher.attack.trials import Runs
 from thresher.privacy.accountants import Budget, gaussian_mu
 
-Floats = NDArray[np.float64]
 GUESSED = (10, 3, 1)  # in the one-run audit one canary of so many is guessed at: three tries
 FINE = 10.0  # below this sigma whole numbers are too coarse to tell a quiet run
 
@@ -52,14 +51,14 @@ class Evidence:
     outside: Floats
     pooled: Scores  # of all canaries
     louder: Scores | None = None
-    noise: NDArray[np.int64] | None = None
-    single: tuple[Floats, NDArray[np.int64]] | None = None
+    noise: Integers | None = None
+    single: tuple[Floats, Integers] | None = None
     leaks: tuple[str, ...] = ()
     replays: int = 0
 
     @classmethod
     def of(
-        cls, runs: Runs, single: tuple[Floats, NDArray[np.int64]] | None, leaks: tuple[str, ...],
+        cls, runs: Runs, single: tuple[Floats, Integers] | None, leaks: tuple[str, ...],
         replays: int,
     ) -> Evidence:  # fmt: skip
         """What runs of a trial gave."""
@@ -119,7 +118,7 @@ def _reaches(louder: Scores | None, alpha: float) -> list[float]:
     return [Area.of(each).least(alpha) for each in signs]
 
 
-def _noise(shape: Shape, noise: NDArray[np.int64], alpha: float) -> tuple[float, tuple[str, ...]]:
+def _noise(shape: Shape, noise: Integers, alpha: float) -> tuple[float, tuple[str, ...]]:
     """The epsilon of the noise that was seen, and a sentence if runs had next to none of it."""
     numbers, energy = math.prod(noise.shape[1:]), shape.energy(noise)
     spread = shape.epsilon(shape.most(energy, numbers, alpha))
@@ -135,7 +134,7 @@ def _noise(shape: Shape, noise: NDArray[np.int64], alpha: float) -> tuple[float,
     return spread, tuple(found)
 
 
-def _one_run_bound(scores: Floats, coins: NDArray[np.int64], delta: float, alpha: float) -> float:
+def _one_run_bound(scores: Floats, coins: Integers, delta: float, alpha: float) -> float:
     tries = (guesses(scores, -(-len(scores) // share)) for share in GUESSED)
     each = 1 - alpha / len(GUESSED)
     return max(

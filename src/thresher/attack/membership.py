@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.attack.oracles import Oracle
 from thresher.attack.roc import Roc
 from thresher.attack.targets import TKNN, Data, Target
@@ -22,9 +22,6 @@ from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.labels import check_labels
 from thresher.progress import Advance, progress_bar
-
-Floats = NDArray[np.float64]
-Rowset = NDArray[np.int64]
 
 SHARED = 4  # shadow sets that all candidates share, for each that one candidate would have alone
 FLOOR = 1e-9  # of variances, as a part of their mean: equal values say nothing
@@ -61,8 +58,8 @@ class Attack:
     """
 
     scores: Mapping[str, Floats]
-    is_member: NDArray[np.bool_]
-    candidates: Rowset
+    is_member: Flags
+    candidates: Integers
     rocs: Mapping[str, Roc] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -183,10 +180,10 @@ def membership_attack(
 
 
 def _paper_scores(
-    oracle: Oracle, held: Rowset, candidates: Rowset, pool: Rowset, sets: int,
+    oracle: Oracle, held: Integers, candidates: Integers, pool: Integers, sets: int,
     rng: np.random.Generator, advance: Advance | None,
 ) -> Floats:  # fmt: skip
-    def values(rows: Rowset, *, twin: bool = False) -> Floats:
+    def values(rows: Integers, *, twin: bool = False) -> Floats:
         return oracle.values(rows, candidates, twin=twin).sum(axis=1)
 
     told, seen, inside, size = values(held), [], [], len(held)  # `told` is what the server says
@@ -205,7 +202,7 @@ def _paper_scores(
     return normal_ratios(told, np.array(seen), np.array(inside))
 
 
-def normal_ratios(told: Floats, seen: Floats, inside: NDArray[np.bool_]) -> Floats:
+def normal_ratios(told: Floats, seen: Floats, inside: Flags) -> Floats:
     """The logarithm of N(told; IN) / N(told; OUT) for each candidate, from samples of either.
 
     `seen` has a row for each turn and a column for each candidate, which was `inside` or not.

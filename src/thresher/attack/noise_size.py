@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Floats = NDArray[np.float64]
+from thresher.array_types import Floats, Integers
+
 RARE = 0.01  # quiet runs that are expected among all
 
 
@@ -29,7 +29,7 @@ class Shape:
     epsilon: Callable[[float], float]  # of a scale
     roots: Any = 1.0  # by which the noise of a number is narrower: one for each column
 
-    def energy(self, noise: NDArray[np.int64]) -> Floats:
+    def energy(self, noise: Integers) -> Floats:
         """Of each run, one a row: the sum of squares, or of absolute values."""
         flat = (noise * self.roots).reshape(len(noise), -1)
         return (flat**2 if self.kind == "gaussian" else np.abs(flat)).sum(axis=1)

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Bytes, Flags, Floats, Integers
 from thresher.games.semivalues import Semivalue, rest_prices
 from thresher.inputs import Points, Validation
 from thresher.knn import Recursion
@@ -28,9 +29,6 @@ from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 
-Floats = NDArray[np.float64]
-Rowset = NDArray[np.int64]
-
 DUST = 1e-12  # differences of values that are rounding
 NOISE_DRAWS = 100  # from which the variance of a mechanism's noise is told
 
@@ -40,13 +38,13 @@ class Oracle(Protocol):
 
     exact: bool  # whether a set and the same set with a twin can be asked about at no cost
 
-    def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
+    def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """What a copy of each candidate is worth to each validation point, beside `held`.
 
         With `twin` each candidate is in what is held, once more than `held` says.
         """
 
-    def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats | None:
+    def strong_scores(self, held: Integers, candidates: Integers) -> Floats | None:
         """High for those of the candidates that are held, as far as one can find out."""
 
 
@@ -65,7 +63,7 @@ class NearTables:
         match = points.codes[:, None] == validation.codes
         return cls((near & match) * 1.0, (near & ~match) * 1.0, len(validation.classes))
 
-    def priced(self, rows: Rowset, gain: Floats, loss: Floats) -> Floats:
+    def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
         return self.same[rows] * gain + self.other[rows] * loss
 
@@ -83,7 +81,7 @@ class TargetTables:
         near = near_pairs(points, Ball.around(validation, radius, "all"))
         return cls(near.astype(np.float64), points.codes.astype(np.float64))
 
-    def priced(self, rows: Rowset, *quadratic: Floats) -> Floats:
+    def priced(self, rows: Integers, *quadratic: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
         (a, b, c), u = quadratic, self.targets[rows, None]
         return np.asarray(self.near[rows] * (a + u * (b + u * c)))
@@ -93,8 +91,8 @@ class TargetTables:
 class RingTables:
     """Which ring of each validation point a point is in, and whether it has the label."""
 
-    place: NDArray[np.uint8]  # one row a point, one column a validation point
-    match: NDArray[np.bool_]
+    place: Bytes  # one row a point, one column a validation point
+    match: Flags
     rings: int
 
     @classmethod
@@ -105,7 +103,7 @@ class RingTables:
         match = points.codes[:, None] == validation.codes
         return cls(ring_pairs(points, ball, rings), match, rings)
 
-    def priced(self, rows: Rowset, gain: Floats, loss: Floats) -> Floats:
+    def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
         place, match = self.place[rows], self.match[rows]
         at = np.minimum(place, self.rings - 1), np.arange(place.shape[1])
@@ -120,7 +118,7 @@ class CountOracle:
     semivalue: Semivalue
     exact = True
 
-    def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
+    def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """Gain at (same + twin, other), loss at (same, other + twin)."""
         tables = self.tables
         same, other = (t[held].sum(axis=0).astype(np.int64) for t in (tables.same, tables.other))
@@ -128,7 +126,7 @@ class CountOracle:
         _, loss = rest_prices(same, other + twin, tables.classes, self.semivalue)
         return tables.priced(candidates, gain, loss)
 
-    def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
+    def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
         """From the counts, which values for each validation point reveal."""
         vectors = np.hstack([self.tables.same, self.tables.other])
         if self.tables.classes == 1:  # all prices are 0, whatever the counts
@@ -146,25 +144,25 @@ class NoisyOracle:
     source: Seeded
     exact = False
 
-    def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
+    def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """Of one new release."""
         assert not twin  # noqa: S101 - asked for only where it costs nothing
         found, setting = self.design.prices(self.release(held)), self.design.setting
         _, prices = found.side.payment(found.table, setting.semivalue, "newcomers")
         return self.tables.priced(candidates, *prices)
 
-    def release(self, held: Rowset) -> NDArray[np.int64]:
+    def release(self, held: Integers) -> Integers:
         """The noisy numbers, by the design's own code."""
         noise = self.design.noise(self.source)
         return noise + self.design.measure(self._contributions(held), self.source)
 
-    def _contributions(self, held: Rowset) -> Contributions:
+    def _contributions(self, held: Integers) -> Contributions:
         rows = self.points.rows
         assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
         some = Points(rows.some(held), self.points.codes[held])
         return self.design.setting.contributions(some, Units.of(None, len(held)))
 
-    def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
+    def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
         """From the published numbers, with the known variance of their noise."""
         noise = np.array([self.design.noise(self.source).ravel() for _ in range(NOISE_DRAWS)])
         variance = np.full(noise.shape[1], noise.var())
@@ -178,7 +176,7 @@ class NoisyOracle:
         return list_scores(vectors, self.release(held).ravel(), len(held), variance)
 
 
-def list_scores(vectors: Floats, told: NDArray[Any], held: int, variance: Floats | float) -> Floats:
+def list_scores(vectors: Floats, told: Array, held: int, variance: Floats | float) -> Floats:
     """How likely each point of a list is among the `held` ones whose vectors add up to `told`.
 
     told = sum_c w_c u_c + noise, with w_c = 1 for members and 0 for others of the list, of which
@@ -218,12 +216,12 @@ class RankOracle:
             _ranks(ranked, keys, side) for side in ("left", "right")
         )
 
-    def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
+    def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """One row a candidate, one column a validation point."""
         codes = self.points.codes[candidates]
         return self._values(held, codes, self.upto[candidates], 1 + twin)
 
-    def strong_scores(self, held: Rowset, candidates: Rowset) -> Floats:
+    def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
         """By two crafted points of another label, a hair to either side of the candidate.
 
         One is nearer to some validation points, the other to the rest. Their values differ only if
@@ -238,7 +236,9 @@ class RankOracle:
         gap = np.abs((before - behind) @ sides)
         return np.where(gap > DUST, gap, 0.0)
 
-    def _values(self, held: Rowset, codes: NDArray[np.int32], reach: Rowset, copies: int) -> Floats:
+    def _values(
+        self, held: Integers, codes: NDArray[np.int32], reach: Integers, copies: int
+    ) -> Floats:
         """Of points with these class codes behind the first `reach` of all points."""
         n, columns = len(held), np.arange(len(self.validation))
         here = np.zeros(len(self.points), np.bool_)
@@ -256,7 +256,7 @@ class RankOracle:
         ends = self._ends(held, codes, np.where(before == n, ours, matches[-1]), copies)
         return np.where(before == n, ends, ends + jump + sums[inner, columns])
 
-    def _ends(self, held: Rowset, codes: NDArray[np.int32], last: Floats, copies: int) -> Floats:
+    def _ends(self, held: Integers, codes: NDArray[np.int32], last: Floats, copies: int) -> Floats:
         """The value of the farthest point, which matches where `last` is 1."""
         out, theirs = np.empty(last.shape), self.validation.codes
         for code in np.unique(codes):
@@ -266,14 +266,14 @@ class RankOracle:
             out[mine] = np.where(last[mine] == 1, matching, lacking)
         return out
 
-    def _recursion(self, held: Rowset, code: int, copies: int) -> Recursion:
+    def _recursion(self, held: Integers, code: int, copies: int) -> Recursion:
         """For the held points and so many copies of one of this class."""
         sizes = np.bincount(self.points.codes[held], minlength=len(self.validation.classes))
         sizes[code] += copies
         return Recursion.of(sizes, self.k, self.utility)
 
 
-def _ranks(ranked: Floats, keys: Floats, side: Literal["left", "right"]) -> Rowset:
+def _ranks(ranked: Floats, keys: Floats, side: Literal["left", "right"]) -> Integers:
     pairs = zip(ranked.T, keys.T, strict=True)
     return np.array([np.searchsorted(column, sought, side) for column, sought in pairs]).T
 
@@ -283,12 +283,12 @@ class CallOracle:
     """The value of the last of the points, summed over the validation set: one column."""
 
     function: Callable[..., Any]
-    X: NDArray[Any]
-    y: NDArray[Any]
+    X: Array
+    y: Array
     validation: tuple[Any, Any]
     exact = True
 
-    def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
+    def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """One call for each candidate."""
         found = []
         for candidate in candidates:
@@ -297,5 +297,5 @@ class CallOracle:
             found.append([float(values[-1])])
         return np.array(found)
 
-    def strong_scores(self, held: Rowset, candidates: Rowset) -> None:
+    def strong_scores(self, held: Integers, candidates: Integers) -> None:
         """Nothing is known of the function."""

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Integers
 from thresher.attack.canaries import RADIUS, Bait, Places, read_places
 from thresher.privacy.accountants import Adjacency, Budget, gaussian_epsilon
 from thresher.privacy.cells_mechanism import CellsDesign
@@ -30,8 +30,6 @@ from thresher.privacy.release import SeededRelease
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.progress import Advance
-
-Integers = NDArray[np.int64]
 
 NEAR = 16  # validation points near the canary: more than the bound, so that it is clipped
 BOUND = 4
@@ -57,7 +55,7 @@ class Tape:
         self.asked.append(("laplace", scale, size))
         return self._source.laplace(scale, size)
 
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+    def sample(self, rate: float, size: int) -> Flags:
         """Coins: how many are tossed depends on the number of points, and is told to nobody."""
         return self._source.sample(rate, size)
 

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.attack.area import Scores
 from thresher.privacy.noise import Noise
 from thresher.progress import Advance
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Bits = NDArray[np.bool_]
 
 BATCH = 1 << 15  # numbers drawn at a time
 CHUNK = 2048  # runs scored at a time
@@ -31,7 +27,7 @@ class Buffered:
 
     def __init__(self, source: Noise) -> None:
         self._source = source
-        self._left: dict[tuple[str, float], NDArray[Any]] = {}
+        self._left: dict[tuple[str, float], Array] = {}
 
     def gaussian(self, sigma: float, size: int) -> Integers:
         """Discrete Gaussians."""
@@ -41,7 +37,7 @@ class Buffered:
         """Discrete Laplace numbers."""
         return self._next("laplace", scale, size)
 
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+    def sample(self, rate: float, size: int) -> Flags:
         """Coins."""
         return self._next("sample", rate, size)
 
@@ -58,17 +54,17 @@ class Trial:
     """A mechanism, some canaries, and how to tell from a release which are in."""
 
     canaries: int
-    release: Callable[[Noise, Bits], Integers]  # of the canaries that are in
+    release: Callable[[Noise, Flags], Integers]  # of the canaries that are in
     score: Callable[[Integers], Floats]  # of releases, one a row: a column for each canary
-    noise: Callable[[Integers, Bits], Integers] | None  # of releases for which it can be told
+    noise: Callable[[Integers, Flags], Integers] | None  # of releases for which it can be told
 
 
 @dataclass(frozen=True)
 class Runs:
     """What came of many releases, one a row."""
 
-    truth: Bits  # which canaries were in
-    crowded: Bits  # whether others than the first were
+    truth: Flags  # which canaries were in
+    crowded: Flags  # whether others than the first were
     scores: Floats
     loudness: Floats  # the sum of squares of all numbers released
     noise: Integers | None  # of the runs for which it can be told
@@ -90,7 +86,7 @@ class Runs:
         return Scores(self.loudness[alone], self.truth[alone, 0], np.flatnonzero(alone))
 
 
-def coins(runs: int, canaries: int, random: np.random.Generator) -> tuple[Bits, Bits]:
+def coins(runs: int, canaries: int, random: np.random.Generator) -> tuple[Flags, Flags]:
     """Which canaries are in, for so many runs with and without the first, and who is crowded."""
     rows = np.arange(2 * runs)
     crowded = (rows // 2 % 2 == 1) & (canaries > 1)

@@ -13,18 +13,19 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from thresher.array_types import LongWords
 from thresher.federate import primitives
-from thresher.federate.primitives import Stream, Words, agree, derive
+from thresher.federate.primitives import Stream, agree, derive
 
 
-def self_mask(seed: bytes, silo: int, size: int, *, salt: bytes, stream: Stream) -> Words:
+def self_mask(seed: bytes, silo: int, size: int, *, salt: bytes, stream: Stream) -> LongWords:
     """The mask of one silo alone."""
     return stream(derive(seed, "self mask", salt=salt, about=struct.pack(">H", silo)), size)
 
 
 def pair_mask(
     secret: bytes, public: bytes, pair: tuple[int, int], size: int, *, salt: bytes, stream: Stream
-) -> Words:
+) -> LongWords:
     """The mask that two silos share; one end's secret and the other's public key give it."""
     about = struct.pack(">HH", *sorted(pair))
     return stream(derive(agree(secret, public), "pair mask", salt=salt, about=about), size)
@@ -33,7 +34,7 @@ def pair_mask(
 def pair_masks(
     secret: bytes, silo: int, others: Iterable[tuple[int, bytes]], size: int,
     *, salt: bytes, stream: Stream = primitives.stream,
-) -> Words:  # fmt: skip
+) -> LongWords:  # fmt: skip
     """What a silo adds for its masks with `others`, each a number and its public key."""
     total = np.zeros(size, np.uint64)
     for other, public in others:
@@ -45,11 +46,11 @@ def pair_masks(
     return total
 
 
-def to_words(table: object) -> Words:
+def to_words(table: object) -> LongWords:
     """Whole numbers modulo 2^64."""
     return np.ascontiguousarray(table, np.int64).ravel().view(np.uint64)
 
 
-def to_numbers(words: Words) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def to_numbers(words: LongWords) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The whole numbers between -2^63 and 2^63 - 1 that words modulo 2^64 stand for."""
     return words.view(np.int64)

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import LongWords
 from thresher.errors import ThresherError, require
 
 KEY_BYTES, SIGNATURE_BYTES, SEAL_BYTES = 32, 64, 16
 DOMAIN = b"thresher federate/1 "
-Words = NDArray[np.uint64]
 Entropy = Callable[[int], bytes]
-Stream = Callable[[bytes, int], Words]
+Stream = Callable[[bytes, int], LongWords]
 
 
 class ProtocolError(ThresherError):
@@ -91,7 +90,7 @@ def derive(secret: bytes, label: str, *, salt: bytes, about: bytes = b"") -> byt
     return bytes(hkdf.HKDF(hashes.SHA256(), KEY_BYTES, salt=salt, info=info).derive(secret))
 
 
-def stream(key: bytes, size: int) -> Words:
+def stream(key: bytes, size: int) -> LongWords:
     """So many uniform words of 64 bits, by ChaCha20; a key is used for one stream."""
     ciphers = _part("hazmat.primitives.ciphers")
     cipher = ciphers.Cipher(ciphers.algorithms.ChaCha20(key, bytes(16)), None)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Integers
 from thresher.federate.primitives import ProtocolError
 
 WIDTHS = (2, 4, 8)  # bytes of a number
-Integers = NDArray[np.int64]
 
 
 def write_table(table: Integers) -> bytes:

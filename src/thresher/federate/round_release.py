@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Integers
 from thresher.counts import NeighborCounts
 from thresher.federate.tasks import Task
 from thresher.price_list import PriceList
@@ -17,8 +17,6 @@ from thresher.privacy.dp_tknn import release_record, table_digest
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.release import Release
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Holding:
         return task.design.footprint(self.contributions)
 
 
-def exact_table(task: Task, X: Any, y: Any) -> NDArray[Any]:
+def exact_table(task: Task, X: Any, y: Any) -> Array:
     """What a silo adds to a sum without noise."""
     return NeighborCounts.over(task.side).add(X, y).table
 

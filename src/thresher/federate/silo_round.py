@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher.array_types import Integers
 from thresher.federate import messages, primitives
 from thresher.federate.messages import Kind, Message
 from thresher.federate.pair_masks import pair_masks, self_mask, to_words
@@ -24,7 +22,6 @@ from thresher.federate.terms import Terms
 
 PARCEL_BYTES = 2 * SHARE_BYTES + primitives.SEAL_BYTES
 ORDER = (Kind.ROSTER, Kind.PARCELS, Kind.SURVIVORS, Kind.AGREEMENTS, Kind.RESULT)
-Integers = NDArray[np.int64]
 
 
 class SiloRound:

@@ -12,13 +12,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, Semivalue
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TAIL = 1e-17  # what is left out, relative to the whole
 AGREE = 3e-14  # how well a finer rule confirms one

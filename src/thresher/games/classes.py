@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.games.ring_prices import ring_prices, ring_utility
 from thresher.games.semivalues import Semivalue, label_prices, member_prices, utility
 from thresher.inputs import Validation
 from thresher.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 from thresher.neighbors.kernel import Kernel
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

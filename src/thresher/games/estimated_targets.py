@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import residual_prices, shifted
-
-Floats = NDArray[np.float64]
 
 
 def estimated_quadratics(

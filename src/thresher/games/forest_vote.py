@@ -15,12 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.games.semivalues import Weights, member_prices
 from thresher.labels import Codes
 from thresher.neighbors.groups import Groups, Segments
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Watch(Protocol):

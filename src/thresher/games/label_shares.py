@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers, Single
 from thresher.kernels.leaf_sums import add_shares
 from thresher.neighbors.groups import Groups
 from thresher.threads import cut, run
 
 PIECE = 1 << 14  # points of one job
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class ShareSums:
 
     lo: int
     hi: int
-    shares: NDArray[np.float32]  # a row for each point, a column for each class
+    shares: Single  # a row for each point, a column for each class
     near: Integers
     trees: NDArray[np.int32]  # that the point is in
     empty: NDArray[np.int32]  # and in which nobody else is in its leaf
@@ -77,7 +75,7 @@ class ShareSums:
         shares, near = np.zeros((rows, classes), np.float32), np.zeros(rows, np.int64)
         return cls(lo, hi, shares, near, np.zeros(rows, np.int32), np.zeros(rows, np.int32))
 
-    def add(self, block: Any, groups: Groups, counts: NDArray[Any]) -> None:
+    def add(self, block: Any, groups: Groups, counts: Array) -> None:
         """Add a tree whose leaves hold so many rows of each class (a row for each class)."""
         table = np.ascontiguousarray(counts.T, np.float32)
         totals = counts.sum(axis=0).astype(np.int64)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
-from thresher.games.forest_vote import Floats, ForestVote, Integers
+from thresher.games.forest_vote import ForestVote
 from thresher.games.semivalues import rest_prices
 from thresher.kernels.leaf_labels import add_under_labels
 from thresher.neighbors.groups import Groups

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.games.moments import moments
-from thresher.games.targets import Floats, Integers, TargetGame, quadratics, summed
+from thresher.games.targets import TargetGame, quadratics, summed
 
 Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and what is left over
 

@@ -17,13 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.games.semivalues import Beta, Semivalue, coalition_sizes
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 HALVINGS = 64  # terms of F, each of half the weight of the one before
 

@@ -33,12 +33,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.games.semivalues import Beta, Semivalue, coalition_sizes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.games.owner_values import OwnerGames
 from thresher.labels import Codes
 from thresher.neighbors.groups import Block, Groups
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NUMBERS = 1 << 22  # of a table of games that is held at a time
 

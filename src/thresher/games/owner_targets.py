@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Integers
 from thresher.games.leaf_targets import Judges
 from thresher.games.owner_counts import NUMBERS
 from thresher.games.owner_values import OwnerGames
 from thresher.games.targets import ENTRIES, TargetGroups, summed
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class OwnerTargets:
         """Four numbers for each owner, the owners of an entry together."""
         return ENTRIES * self.owners
 
-    def groups(self, codes: NDArray[Any]) -> TargetGroups:
+    def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""
         return TargetGroups.of_targets(codes[:, 1], codes[:, 0])
 
@@ -42,7 +39,7 @@ class OwnerTargets:
         return found
 
 
-def target_codes(owners: NDArray[Any], targets: NDArray[Any]) -> Integers:
+def target_codes(owners: Array, targets: Array) -> Integers:
     """Codes that say whose a point is, and its target."""
     return np.column_stack([owners, targets]).astype(np.int64)
 

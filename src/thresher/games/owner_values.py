@@ -34,17 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
 from thresher.kernels.owner_integrals import add_owner_values
 from thresher.threads import cut, in_order
-
-Floats = NDArray[np.float64]
 
 JOB = 16  # games of one job: sums run in this order, whatever the block
 
@@ -70,7 +67,7 @@ class OwnerGames:
         Utility that no coalition changes.
     """
 
-    near: NDArray[Any]
+    near: Array
     gain: Floats
     weight: Floats
     empty: float | Floats
@@ -140,7 +137,7 @@ class OwnerGames:
         return weight * np.where(near > 0, np.where(rest > 0, beside, alone), 0.0)
 
 
-def _of_others(table: NDArray[Any]) -> NDArray[Any]:
+def _of_others(table: Array) -> Array:
     """The sum of the other columns, for each column; without subtracting."""
     found = np.zeros_like(table)
     found[:, 1:] += np.cumsum(table[:, :-1], axis=1)

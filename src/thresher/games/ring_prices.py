@@ -26,15 +26,14 @@ between whole counts: prices that are those of whole counts there, and smooth be
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
 from thresher.kernels.ring_integrals import ring_integrals
 from thresher.threads import cut, run
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64] | Floats  # estimated ones need not be whole
+Counts = Integers | Floats  # estimated ones need not be whole
 
 JOB = 8  # validation points of one job
 

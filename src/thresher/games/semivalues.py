@@ -26,16 +26,13 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Weights = Callable[[Integers], tuple[Floats, Floats]]
 
 CHUNK = 1 << 16
@@ -314,5 +311,5 @@ def utility(same: Integers, other: Integers, classes: int) -> float:
     1.25
     """
     near = same + other
-    shares: NDArray[Any] = np.where(near > 0, same / np.maximum(near, 1), 1 / classes)
+    shares: Array = np.where(near > 0, same / np.maximum(near, 1), 1 / classes)
     return float(shares.sum())

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import Floats, Integers, TargetGame, centered, summed
+from thresher.games.targets import TargetGame, centered, summed
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
@@ -63,7 +62,7 @@ class LeafChanges(LeafTargets):
         return super().total(out[:3], groups)
 
 
-def changes(sums: Integers, judges: NDArray[Any], semivalue: Semivalue) -> Floats:
+def changes(sums: Integers, judges: Array, semivalue: Semivalue) -> Floats:
     """How a member's value changes with its target: G, K and H in each cell.
 
     Where the target moves from u to w and all others stay, the value grows by

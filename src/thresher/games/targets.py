@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
 from thresher.kernels.target_sums import LIMB, LOW
 from thresher.neighbors.groups import Groups
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ENTRIES = 4  # count, sum, and the two parts of the sum of squares
 
@@ -76,7 +73,7 @@ class TargetGroups(Groups):
     whose: Integers
 
     @classmethod
-    def of_targets(cls, targets: NDArray[Any], whose: NDArray[Any] | None = None) -> TargetGroups:
+    def of_targets(cls, targets: Array, whose: Array | None = None) -> TargetGroups:
         """The points with these targets."""
         plain = Groups.of(np.zeros(len(targets), np.int32), 1)
         owners = np.zeros(len(targets), np.int64) if whose is None else whose
@@ -111,7 +108,7 @@ class TargetGame:
     entries: int = ENTRIES
     columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
 
-    def groups(self, codes: NDArray[Any]) -> TargetGroups:
+    def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""
         return TargetGroups.of_targets(codes)
 
@@ -171,7 +168,7 @@ def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
     return count, first, squares.astype(np.float64)
 
 
-def centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
+def centered(sums: Integers, judges: Array) -> tuple[Floats, Floats]:
     """The sums of z and z^2 in each cell, z = u less the judge's target.
 
     Around the nearest whole number they are exact; what is left of a step is moved in floats.
@@ -186,7 +183,7 @@ def centered(sums: Integers, judges: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def quadratics(
-    sums: Integers, judges: NDArray[Any], empty: int, semivalue: Semivalue, *,
+    sums: Integers, judges: Array, empty: int, semivalue: Semivalue, *,
     newcomer: bool = False,
 ) -> Floats:  # fmt: skip
     """What a cell pays a point by its u: the coefficients of 1, u and u^2, one row each.
@@ -224,7 +221,7 @@ def residual_prices(
     )
 
 
-def shifted(in_z: Floats, judges: NDArray[Any]) -> Floats:
+def shifted(in_z: Floats, judges: Array) -> Floats:
     """Quadratics in z = u - t as quadratics in u."""
     a, b, g = in_z
     t = judges.astype(np.float64)

@@ -10,10 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
-LongWords = NDArray[np.uint64]
+from thresher.array_types import Flags, Floats, Integers, LongWords, Words
 
 U32 = np.uint32
 U64 = np.uint64
@@ -207,9 +204,7 @@ def add_visits(
 
 
 @njit(cache=True, nogil=True)
-def _flush(
-    b: Floats, met: Integers, is_met: NDArray[np.bool_], positions: Words, out: Floats
-) -> None:
+def _flush(b: Floats, met: Integers, is_met: Flags, positions: Words, out: Floats) -> None:
     for i in met:
         c = b[i]
         out[positions[i]] += ((c[0] + c[1]) + (c[2] + c[3])) + ((c[4] + c[5]) + (c[6] + c[7]))

@@ -13,11 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
-
-Single = NDArray[np.float32]
+from thresher.array_types import Floats, Integers, Single, Words
 
 PROBES = 64  # rows of a node that say in which direction it is longest
 

@@ -8,21 +8,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+from thresher.array_types import Flags, Floats, Integers, LongWords, Words
 
-Integers = NDArray[np.integer[Any]]
+Codes = NDArray[np.int32]
+AnyIntegers = NDArray[np.integer[Any]]
 
 
 @njit(cache=True, nogil=True)
-def present_integers(labels: Integers, low: int, seen: Flags) -> None:
+def present_integers(labels: AnyIntegers, low: int, seen: Flags) -> None:
     """Mark in `seen` which of the integers `low`, `low + 1`, ... occur."""
     for i in range(labels.shape[0]):
         seen[np.int64(labels[i]) - low] = True
 
 
 @njit(cache=True, nogil=True)
-def codes_of_integers(labels: Integers, low: int, table: Codes, codes: Codes) -> None:
+def codes_of_integers(labels: AnyIntegers, low: int, table: Codes, codes: Codes) -> None:
     """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent."""
     size = np.uint64(table.shape[0])
     for i in range(labels.shape[0]):
@@ -32,7 +32,7 @@ def codes_of_integers(labels: Integers, low: int, table: Codes, codes: Codes) ->
 
 
 @njit(cache=True, nogil=True)
-def class_positions(codes: Codes, starts: NDArray[np.int64], positions: NDArray[np.uint32]) -> None:
+def class_positions(codes: Codes, starts: Integers, positions: Words) -> None:
     """Where each point goes when points are sorted by class, in input order within a class.
 
     `starts` has one entry more than there are classes; class c takes positions
@@ -50,16 +50,14 @@ def class_positions(codes: Codes, starts: NDArray[np.int64], positions: NDArray[
 
 
 @njit(cache=True, nogil=True)
-def gather(
-    sums: NDArray[np.float64], positions: NDArray[np.uint32], scale: float, out: NDArray[np.float64]
-) -> None:
+def gather(sums: Floats, positions: Words, scale: float, out: Floats) -> None:
     """Back from class order to input order, divided by `scale`."""
     for i in range(positions.shape[0]):
         out[i] = sums[positions[i]] / scale
 
 
 @njit(cache=True, nogil=True)
-def maybe_members(numbers: NDArray[np.uint64], marks: Flags, shift: np.uint64) -> NDArray[np.int64]:
+def maybe_members(numbers: LongWords, marks: Flags, shift: np.uint64) -> Integers:
     """Indices of numbers whose mark is set; see `mark`. Every marked number is among them."""
     found = np.empty(numbers.shape[0], np.int64)
     count = 0
@@ -71,7 +69,7 @@ def maybe_members(numbers: NDArray[np.uint64], marks: Flags, shift: np.uint64) -
 
 
 @njit(cache=True, nogil=True)
-def mark(numbers: NDArray[np.uint64], marks: Flags, shift: np.uint64) -> None:
+def mark(numbers: LongWords, marks: Flags, shift: np.uint64) -> None:
     """Set the mark of every number: the place its multiplicative hash names."""
     for i in range(numbers.shape[0]):
         marks[(numbers[i] * np.uint64(0x9E3779B97F4A7C15)) >> shift] = True

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher.array_types import Floats
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

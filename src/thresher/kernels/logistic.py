@@ -19,11 +19,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Table = Vector  # two-dimensional
-Codes = NDArray[np.int64]
+from thresher.array_types import Floats, Integers
+
+Table = Floats  # two-dimensional
 
 CLOSE = 1e-9  # Newton decrement of a solution: the objective is within its square of the minimum
 SAFE = 1e-3  # below this decrement full steps are safe, and the objective is flat to rounding
@@ -37,7 +36,7 @@ TAYLOR = tuple(1 / math.factorial(i) for i in range(13))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def exponentials(x: Vector, out: Vector) -> None:
+def exponentials(x: Floats, out: Floats) -> None:
     """Fill `out` with exp(x) for x in [-700, 700]: branch-free, so that it becomes vector code.
 
     exp(x) = 2^k exp(r) with k the integer nearest to x / log 2, thus |r| < 0.35: Taylor to r^12.
@@ -120,7 +119,7 @@ def fill_probabilities(A: Table, weights: Table, p: Table) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_gradient(
-    A: Table, targets: Codes, penalties: Vector, weights: Table, p: Table, gradient: Table
+    A: Table, targets: Integers, penalties: Floats, weights: Table, p: Table, gradient: Table
 ) -> None:
     """The gradient at `weights`, whose probabilities are `p`."""
     rows, columns = weights.shape
@@ -140,7 +139,7 @@ def fill_gradient(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def objective(A: Table, targets: Codes, penalties: Vector, weights: Table) -> float:
+def objective(A: Table, targets: Integers, penalties: Floats, weights: Table) -> float:
     """The objective itself, for the steps far from the minimum."""
     rows, n = weights.shape[0], A.shape[1]
     total = 0.0
@@ -161,7 +160,7 @@ def objective(A: Table, targets: Codes, penalties: Vector, weights: Table) -> fl
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_hessian(A: Table, penalties: Vector, weights: Table, p: Table, out: Table) -> None:
+def fill_hessian(A: Table, penalties: Floats, weights: Table, p: Table, out: Table) -> None:
     """The lower triangle of the Hessian over the flattened weights."""
     rows, columns = weights.shape
     n = A.shape[1]
@@ -222,7 +221,7 @@ def slow(size: int, decrement: float, before: float) -> bool:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def step_length(
-    A: Table, targets: Codes, penalties: Vector, weights: Table, step: Table, decrement: float
+    A: Table, targets: Integers, penalties: Floats, weights: Table, step: Table, decrement: float
 ) -> float:
     """1, or as many halves of it as make the objective fall enough."""
     value = objective(A, targets, penalties, weights)
@@ -237,8 +236,8 @@ def step_length(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def train(
-    table: Table, codes: Codes, members: Codes, penalties: Vector, weights: Table, factor: Table,
-    known: bool,
+    table: Table, codes: Integers, members: Integers, penalties: Floats, weights: Table,
+    factor: Table, known: bool,
 ) -> bool:  # fmt: skip
     """Move `weights` to the minimum for these `members`; False where that did not work.
 

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint32]
-Single = NDArray[np.float32]
+from thresher.array_types import Floats, Integers, Single, Words
 
 U32 = np.uint32
 ZERO = U32(0)
@@ -135,7 +133,7 @@ def product_words(
 
 
 @njit(cache=True, nogil=True)
-def distance_words(D: NDArray[np.float64], radius: float, positions: Words, words: Words) -> None:
+def distance_words(D: Floats, radius: float, positions: Words, words: Words) -> None:
     """Words from a tile of distances that the caller computed."""
     for i in range(D.shape[0]):
         for w in range(words.shape[1]):
@@ -146,7 +144,7 @@ def distance_words(D: NDArray[np.float64], radius: float, positions: Words, word
 
 
 @njit(cache=True, nogil=True)
-def put_columns(found: Words, places: NDArray[np.int64], words: Words) -> None:
+def put_columns(found: Words, places: Integers, words: Words) -> None:
     """Set bit places[j] of a row in `words` where its bit j in `found` is set."""
     for i in range(found.shape[0]):
         for w in range(found.shape[1]):

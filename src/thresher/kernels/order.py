@@ -8,20 +8,17 @@ float64 order within runs of equal patterns.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
+from thresher.array_types import Floats, Integers, Numbers, Words
+from thresher.array_types import LongWords as Keys
+
 Codes = NDArray[np.int32]
-Numbers = NDArray[np.floating[Any]]
 
 U32 = np.uint32
 U64 = np.uint64
-Keys = NDArray[np.uint64]
 
 RADIX_BITS = 12  # digits of at most 12 bits: three of them hold any pattern above the least
 MANY = 1 << 19  # keys that leave the cache,
@@ -243,7 +240,7 @@ def move_to_front(keys: Keys, point: int) -> None:
 
 @njit(cache=True, nogil=True)
 def mixed_runs(
-    keys: Keys, distances: NDArray[np.float64], error: float, band: Words, least: np.uint32,
+    keys: Keys, distances: Floats, error: float, band: Words, least: np.uint32,
     runs: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Find runs of sorted keys in which each gap between distances is at most `error`.
@@ -293,7 +290,7 @@ def run_points(keys: Keys, runs: Integers, points: Integers) -> None:
 
 
 @njit(cache=True, nogil=True)
-def sort_runs(keys: Keys, runs: Integers, distances: NDArray[np.float64]) -> None:
+def sort_runs(keys: Keys, runs: Integers, distances: Floats) -> None:
     """Sort the keys of each run by distance, then by position."""
     for j in range(runs.shape[0]):
         first = runs[j, 0]

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from thresher.array_types import Floats, Integers
 
 STEP, FINE = 0.27, 0.23  # of the trapezoid rule: its error falls as exp(-pi^2 / step)
 LEAST = 1e-8  # over the mass of all is where s begins: what lies below is the square of that

@@ -8,17 +8,11 @@ lane, and as fast as vectors.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
-
-Numbers = NDArray[np.floating[Any]]
+from thresher.array_types import Bytes, Floats, Integers, LongWords, Numbers, Words
 
 U32 = np.uint32
 LANES = 64
@@ -222,7 +216,7 @@ def settle_visits(
 @njit(cache=True, nogil=True)
 def pair_codes(
     rows: Integers, X: Numbers, x2: Floats, queries: Integers, V: Floats, v2: Floats, cosine: bool,
-    edges: Floats, out: NDArray[np.uint8],
+    edges: Floats, out: Bytes,
 ) -> None:  # fmt: skip
     """How many of the edges each pair (rows[j], queries[j]) is within, by the pair rule."""
     for j in range(rows.shape[0]):
@@ -258,7 +252,7 @@ def pair_distances(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, ou
 
 
 @njit(cache=True, nogil=True)
-def fingerprints(X: Floats, salt: Integers, out: NDArray[np.uint64]) -> None:
+def fingerprints(X: Floats, salt: Integers, out: LongWords) -> None:
     """A 64-bit number for each row and its integer of `salt`: equal for equal rows, else not.
 
     Rows are compared as float64 numbers (so -0.0 is 0.0), whatever dtype they came in. Two
@@ -276,7 +270,7 @@ def fingerprint(x: Floats, salt: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _fingerprint(bits: NDArray[np.uint64], salt: np.int64) -> np.uint64:
+def _fingerprint(bits: LongWords, salt: np.int64) -> np.uint64:
     multiplier = np.uint64(0x9E3779B97F4A7C15)
     shift = np.uint64(29)
     h = np.uint64(salt) * multiplier + np.uint64(0x243F6A8885A308D3)

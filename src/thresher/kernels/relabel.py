@@ -13,11 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
-LongWords = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
+from thresher.array_types import Bytes, Floats, Integers, LongWords, Words
 
 U32 = np.uint32
 U64 = np.uint64

@@ -13,8 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from thresher.array_types import Floats, Integers
 
 GROUP = 64  # distances compared at once, before one of them is looked at
 BINS = 1024

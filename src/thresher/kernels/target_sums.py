@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
+from thresher.array_types import Integers, Words
 
 U32 = np.uint32
 LIMB = 31

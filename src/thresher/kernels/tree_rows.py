@@ -7,13 +7,10 @@ threshold, and where it is missing if the node says so.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from thresher.array_types import Array
 
 
 @njit(cache=True, nogil=True)

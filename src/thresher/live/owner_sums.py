@@ -6,14 +6,12 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.live.points import Id, PointTable
 from thresher.passes.owner_sums import TABLE, OwnedPoints, OwnerNames, cell_bytes
 from thresher.passes.walk import count
 from thresher.sides.protocol import PublicSide
-
-Tables = NDArray[np.int64]
 
 
 class LiveOwners:
@@ -31,11 +29,11 @@ class LiveOwners:
         self._side, self._most = side, most
         self._names = OwnerNames()
         self._whose: dict[Id, Hashable] = {}
-        self._left: list[tuple[NDArray[np.float64], int, Hashable]] = []
+        self._left: list[tuple[Floats, int, Hashable]] = []
         self._sums = self._tables(0)
         self.counted = 0  # points, over all questions
 
-    def leave(self, name: Id, row: NDArray[np.float64], code: int) -> None:
+    def leave(self, name: Id, row: Floats, code: int) -> None:
         """A point is about to leave, or to have another label."""
         if name in self._whose:
             self._left.append((row.copy(), code, self._whose.pop(name)))
@@ -44,7 +42,7 @@ class LiveOwners:
         """Whether the sums of so many owners may be kept."""
         return cell_bytes(self._side, owners) * self._side.shape[1] <= self._most
 
-    def sums(self, points: PointTable, owners: Sequence[Hashable]) -> Tables:
+    def sums(self, points: PointTable, owners: Sequence[Hashable]) -> Integers:
         """What the owners of all points add to all cells, in order of first appearance."""
         for name, owner in zip(points.ids, owners, strict=True):
             if name in self._whose and self._whose[name] != owner:
@@ -61,7 +59,7 @@ class LiveOwners:
         order = [self._names.known[owner] for owner in dict.fromkeys(owners)]
         return self._sums[:, order].reshape(-1, self._side.shape[1])
 
-    def _count(self, some: list[tuple[NDArray[np.float64], int, Hashable]], sign: int) -> None:
+    def _count(self, some: list[tuple[Floats, int, Hashable]], sign: int) -> None:
         """Count some points in, or out."""
         codes = self._names.codes([owner for *_, owner in some])
         more = len(self._names) - self._sums.shape[1]
@@ -76,7 +74,7 @@ class LiveOwners:
         self._sums += sign * count(owned, self._side.near(), game).reshape(self._sums.shape)
         self.counted += len(some)
 
-    def _tables(self, owners: int) -> Tables:
+    def _tables(self, owners: int) -> Integers:
         return np.zeros((self._side.owner_tables, owners, *self._cells), np.int64)
 
     @property

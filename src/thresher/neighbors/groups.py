@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers, Words
 from thresher.errors import InputError
 from thresher.kernels.codes import class_positions, gather
 from thresher.labels import Codes
@@ -16,8 +17,6 @@ from thresher.threads import cut, run
 
 GATHER = 1 << 17  # numbers put back in input order at a time
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Segments = list[tuple[int, int, int]]
 
 
@@ -39,8 +38,8 @@ class Block(Protocol):
 class Groups:
     """Points sorted by class: point i goes to `positions[i]`, class c begins at `starts[c]`."""
 
-    positions: NDArray[np.uint32]
-    starts: NDArray[np.int64]
+    positions: Words
+    starts: Integers
 
     @classmethod
     def of(cls, codes: Codes, classes: int) -> Groups:
@@ -55,7 +54,7 @@ class Groups:
         return cls(positions, starts)
 
     @cached_property
-    def rows(self) -> NDArray[np.uint32]:
+    def rows(self) -> Words:
         """The point at each position."""
         rows = np.empty(len(self.positions), np.uint32)
         rows[self.positions] = np.arange(len(rows), dtype=np.uint32)
@@ -67,7 +66,7 @@ class Groups:
         classes = np.arange(len(self.starts) - 1, dtype=np.int32)
         return np.repeat(classes, np.diff(self.starts))
 
-    def segments(self, wanted: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    def segments(self, wanted: Integers) -> list[tuple[int, int, int]]:
         """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
 
         `wanted` is sorted. Classes that no validation point of a block carries need no telling
@@ -82,9 +81,7 @@ class Groups:
         found.append((end, len(self.positions), -1))
         return [segment for segment in found if segment[0] < segment[1]]
 
-    def in_input_order(
-        self, sums: NDArray[np.float64], divisor: float = 1.0
-    ) -> NDArray[np.float64]:
+    def in_input_order(self, sums: Floats, divisor: float = 1.0) -> Floats:
         """Numbers sorted by class as numbers in input order, divided by `divisor`."""
         out = np.empty(len(sums))
 
@@ -95,8 +92,6 @@ class Groups:
         return out
 
 
-def clear_bits(
-    words: NDArray[np.uint32], rows: NDArray[np.integer[Any]], bits: NDArray[np.uint32]
-) -> None:
+def clear_bits(words: Words, rows: NDArray[np.integer[Any]], bits: Words) -> None:
     """Clear one bit of each of these rows, no two of which are the same."""
     words[rows, bits >> np.uint32(5)] &= ~(np.uint32(1) << (bits & np.uint32(31)))

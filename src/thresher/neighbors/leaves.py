@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
 from thresher.kernels.target_sums import sum_leaves
 from thresher.neighbors.groups import Groups, Segments
 from thresher.threads import cut, in_order, run
 
 Places = NDArray[np.int32]
-Floats = NDArray[np.float64]
 PIECE = 1 << 16  # points of one job
 
 
@@ -34,7 +34,7 @@ class LeafTable:
     """Leaves that are known: one row a point, one column a tree."""
 
     table: Places
-    allowed: NDArray[np.bool_] | None = None  # where each row may be; everywhere if None
+    allowed: Flags | None = None  # where each row may be; everywhere if None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -49,7 +49,7 @@ class LeafTable:
 class Leaves:
     """The leaves of some trees, as cells; `starts` has the first cell of each tree, and the end."""
 
-    starts: NDArray[np.int64]
+    starts: Integers
 
     @property
     def cells(self) -> int:
@@ -80,7 +80,7 @@ class LeafBlock:
     columns: slice
     leaf_of: Places
 
-    def count(self, segments: Segments) -> NDArray[np.int64]:
+    def count(self, segments: Segments) -> Integers:
         """How many points of each segment are in each leaf."""
         found = np.zeros((len(segments), self.columns.stop - self.columns.start), np.int64)
         for (lo, hi, _), row in zip(segments, found, strict=True):
@@ -103,9 +103,7 @@ class LeafBlock:
 
         self._run(job, segments, weights)
 
-    def sum_targets(
-        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
-    ) -> NDArray[np.int64]:
+    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
         """Sums of the targets in each leaf, by group; see `kernels.target_sums`."""
         found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
         sum_leaves(self.leaf_of, targets, groups, found)

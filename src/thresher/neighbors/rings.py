@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Bytes, Flags, Floats, Integers, Single, Words
 from thresher.kernels.pairs import pair_codes
 from thresher.kernels.ring_codes import (
     UNSURE,
@@ -40,14 +40,13 @@ NO_SCALE, NO_BINS = np.full(2, np.inf, np.float32), np.zeros(1, np.uint8)  # com
 LANES = 512  # validation points whose rings are held at once, at most
 BYTES = 1 << 26  # and bytes, unless 64 validation points take more
 
-Codes = NDArray[np.uint8]
 Segments = list[tuple[int, int, int]]
 
 
 def settled(
-    pairs: tuple[NDArray[Any], NDArray[Any]], points: Rows, V: NDArray[np.float64],
-    squares: NDArray[np.float64], edges: tuple[float, ...], *, cosine: bool,
-) -> Codes:  # fmt: skip
+    pairs: tuple[Array, Array], points: Rows, V: Floats,
+    squares: Floats, edges: tuple[float, ...], *, cosine: bool,
+) -> Bytes:  # fmt: skip
     """The codes of some pairs (rows of the points, rows of V) by the pair rule."""
     wanted, where = np.unique(pairs[0], return_inverse=True)
     found = np.empty(len(where), np.uint8)
@@ -57,7 +56,7 @@ def settled(
     return found
 
 
-def ring_bins(depths: NDArray[np.float64]) -> tuple[float, Codes]:
+def ring_bins(depths: Floats) -> tuple[float, Bytes]:
     """A scale, and the codes of `BINS` bins of how far within the outermost edge a pair is.
 
     `depths` says how far each edge is within the outermost one, ascending from 0, and at last how
@@ -74,7 +73,7 @@ def ring_bins(depths: NDArray[np.float64]) -> tuple[float, Codes]:
     return scale, codes
 
 
-def even_step(edges: NDArray[np.float64], reach: float, scale: float) -> NDArray[Any] | None:
+def even_step(edges: Floats, reach: float, scale: float) -> Array | None:
     """What `even_codes` needs of edges, the outermost first; None where widths differ.
 
     `scale` is that of squared distances, or 0 for cosine.
@@ -97,32 +96,32 @@ class RingTask(Task):
         return max(64, min(LANES, BYTES // max(points, 1)) // 64 * 64)
 
     @staticmethod
-    def room(points: int, lanes: int) -> Codes:
+    def room(points: int, lanes: int) -> Bytes:
         """Where a block is written: a byte for each pair."""
         return aligned((points, lanes), np.uint8)
 
     @staticmethod
-    def put(found: NDArray[Any], places: NDArray[np.int64], words: NDArray[Any]) -> None:
+    def put(found: Array, places: Integers, words: Array) -> None:
         """Move columns to their places."""
         words[:, places] = found[:, : len(places)]
 
     @staticmethod
     def block(
-        columns: slice, words: NDArray[Any], edges: tuple[float, ...], *, parallel: bool
+        columns: slice, words: Array, edges: tuple[float, ...], *, parallel: bool
     ) -> RingBlock:
         """What was written."""
         return RingBlock(columns, words, len(edges), parallel)
 
     @staticmethod
     def read(
-        tile: NDArray[np.float64], radius: float, edges: tuple[float, ...],
-        positions: NDArray[np.uint32], words: NDArray[Any],
+        tile: Floats, radius: float, edges: tuple[float, ...],
+        positions: Words, words: Array,
     ) -> None:  # fmt: skip
         """Write what a tile of distances says."""
         del radius
         distance_codes(tile, np.array(edges), positions, words)
 
-    def fill(self, words: NDArray[Any], advance: Any, *, parallel: bool) -> None:
+    def fill(self, words: Array, advance: Any, *, parallel: bool) -> None:
         """Fill all of them."""
         step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
         V = self.validation.as_float64(slice(None))
@@ -169,7 +168,7 @@ class RingBlock:
     """The codes of all points against one block of validation points."""
 
     columns: slice
-    codes: Codes
+    codes: Bytes
     rings: int
     parallel: bool
 
@@ -178,7 +177,7 @@ class RingBlock:
         """How many validation points there are."""
         return self.columns.stop - self.columns.start
 
-    def pairs(self) -> NDArray[np.bool_]:
+    def pairs(self) -> Flags:
         """Whether each point is near each validation point of the block."""
         return self.codes[:, : self.width] > 0
 
@@ -192,7 +191,7 @@ class RingBlock:
         """The same with codes of its own."""
         return replace(self, codes=self.codes.copy())
 
-    def count(self, segments: Segments) -> NDArray[np.int64]:
+    def count(self, segments: Segments) -> Integers:
         """Near points in each segment and ring, for each validation point of the block."""
         pieces = pieces_of(segments, parallel=self.parallel)
         partial = np.zeros((len(pieces), self.codes.shape[1], self.rings + 1), np.int64)
@@ -207,9 +206,7 @@ class RingBlock:
             counts[index] += by_ring(found[: self.width], self.rings)
         return counts
 
-    def add(
-        self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
+    def add(self, segments: Segments, weights: Floats, out: Floats) -> None:
         """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
         tables, words = by_code(weights, self.codes.shape[1]), self.codes.view(np.uint64)
 
@@ -218,28 +215,28 @@ class RingBlock:
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 
-    def take_out(self, rows: NDArray[np.uint32]) -> None:
+    def take_out(self, rows: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         self.codes[rows, np.arange(len(rows))] = 0
 
-    def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> RingBlock:
+    def moved(self, rows: Words, _: Integers) -> RingBlock:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""
         codes = np.empty_like(self.codes)
         codes[rows] = self.codes
         return replace(self, codes=codes)
 
-    def some(self, lo: int, hi: int, points: int) -> Codes:
+    def some(self, lo: int, hi: int, points: int) -> Bytes:
         """The codes of all points, and of some validation points of the block."""
         del points
         return self.codes[:, lo:hi]
 
 
-def by_ring(found: NDArray[np.int64], rings: int) -> NDArray[np.int64]:
+def by_ring(found: Integers, rings: int) -> Integers:
     """Counts with codes as their last axis, as counts with rings as their first but one."""
     return np.moveaxis(found[..., rings:0:-1], -1, -2)
 
 
-def by_code(weights: NDArray[np.float64], lanes: int) -> NDArray[np.float64]:
+def by_code(weights: Floats, lanes: int) -> Floats:
     """Weights of each segment, ring and validation point as tables of codes, padded by 0."""
     segments, rings, width = weights.shape
     tables = np.zeros((segments, lanes, rings + 1))
@@ -252,7 +249,7 @@ class RingVisitTask(VisitTask):
     """Fill the codes of visits."""
 
     @staticmethod
-    def room(visits: int, leaf: int) -> Codes:
+    def room(visits: int, leaf: int) -> Bytes:
         """Where visits are written: a byte for each pair."""
         return np.empty((visits, leaf), np.uint8)
 
@@ -263,15 +260,15 @@ class RingVisitTask(VisitTask):
         return RingTreeBlock(columns, words, visits, codes, positions, starts, len(edges))
 
     @cached_property
-    def scores(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def scores(self) -> tuple[Single, Single]:
         """Levels and numbers, edge by edge from the outermost, of each leaf."""
         found = [leaf_score(self.tree, self.points, edge, self.most) for edge in self.edges[::-1]]
         levels, numbers = zip(*found, strict=True)
         return np.stack(levels, axis=1), np.stack(numbers, axis=1)
 
     def propose(
-        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
-        block: slice, V: NDArray[np.float64], words: NDArray[Any],
+        self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
+        block: slice, V: Floats, words: Array,
     ) -> None:  # fmt: skip
         """Write the codes of the visits lo to hi, and settle what is in doubt."""
         levels, numbers = self.scores
@@ -296,12 +293,12 @@ class RingTreeBlock(TreeBlock):
 
     rings: int = 1
 
-    def pairs(self) -> NDArray[np.bool_]:
+    def pairs(self) -> Flags:
         """Whether each point, sorted by class, is near each validation point of the block."""
         size = self.columns.stop - self.columns.start
         return self.some(0, size, int(self.class_starts[-1])) > 0
 
-    def count(self, segments: Segments) -> NDArray[np.int64]:
+    def count(self, segments: Segments) -> Integers:
         """Near points in each segment and ring, for each validation point of the block."""
         size, segment_of = self.columns.stop - self.columns.start, self._segment_of(segments)
         counts = np.zeros((len(segments), size, self.rings + 1), np.int64)
@@ -310,9 +307,7 @@ class RingTreeBlock(TreeBlock):
         )
         return by_ring(counts, self.rings)
 
-    def add(
-        self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
+    def add(self, segments: Segments, weights: Floats, out: Floats) -> None:
         """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
         segment_of, tables = self._segment_of(segments), by_code(weights, weights.shape[-1])
 
@@ -324,12 +319,12 @@ class RingTreeBlock(TreeBlock):
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
-    def take_out(self, places: NDArray[np.uint32]) -> None:
+    def take_out(self, places: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `places`."""
         met, place = self._own_visits(places)
         self.words[met, place] = 0
 
-    def some(self, lo: int, hi: int, points: int) -> Codes:
+    def some(self, lo: int, hi: int, points: int) -> Bytes:
         """The codes of all points, and of some validation points of the block."""
         found = np.zeros((points, hi - lo), np.uint8)
         rows_of_visit_codes(

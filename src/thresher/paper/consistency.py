@@ -12,9 +12,9 @@ import warnings
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.classifier import TKNNClassifier
 from thresher.paper.cells import Cell, Experiment, Outcome, Scope
-from thresher.paper.draws import Floats
 
 SIZES = (1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5)
 QUICK_SIZES = (1e2, 1e3, 1e4)

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from thresher.array_types import Floats
 from thresher.errors import ThresherWarning
 from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
-from thresher.paper.draws import TASKS, Floats, Problem, draw_problem
+from thresher.paper.draws import TASKS, Problem, draw_problem
 from thresher.paper.printed import Figure, lookup, read_k, read_noisy_knn
 from thresher.retrain.methods import data_banzhaf, data_shapley, leave_one_out
 from thresher.tknn import tknn_shapley

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.corrupt import add_feature_noise, flip_labels
 from thresher.embed import leading_components
 from thresher.paper.datasets import DataSet
 
-Floats = NDArray[np.float64]
-Rowset = NDArray[np.int64]
 PROTOCOLS = ("paper", "clean")
 TASKS = ("mislabel", "noisy")
 POINTS, VALIDATION, CORRUPTED = 2000, 200, 0.1
@@ -55,11 +53,11 @@ class Problem:
     [0, 1]
     """
 
-    X: NDArray[Any]
-    y: NDArray[np.int64]
-    X_val: NDArray[Any]
-    y_val: NDArray[np.int64]
-    bad: NDArray[np.bool_]
+    X: Array
+    y: Integers
+    X_val: Array
+    y_val: Integers
+    bad: Flags
 
     @property
     def data(self) -> tuple[Any, Any, Any, Any]:
@@ -158,7 +156,7 @@ def _split_embedded(data: DataSet, *, twins: bool) -> Problem:
     return Problem(X, data.y[kept], X_val, y_val, np.zeros(len(X), np.bool_))
 
 
-def _oversampled(y: Rowset, points: int, rng: np.random.Generator) -> tuple[Rowset, Rowset]:
+def _oversampled(y: Integers, points: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
     rare, common = sorted((np.flatnonzero(y == label) for label in (0, 1)), key=len)
     more = rng.choice(rare, size=len(common) - len(rare))
     pool = rng.permutation(np.concatenate([rare, common, more]))
@@ -167,8 +165,8 @@ def _oversampled(y: Rowset, points: int, rng: np.random.Generator) -> tuple[Rows
 
 
 def _distinct(
-    X: NDArray[Any], y: Rowset, points: int, rng: np.random.Generator
-) -> tuple[Rowset, Rowset]:
+    X: Array, y: Integers, points: int, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
     pool = rng.permutation(np.unique(X, axis=0, return_index=True)[1])
     validation = _halves(y, pool, VALIDATION // 2, rng)
     rest = pool[~np.isin(pool, validation)]
@@ -176,6 +174,6 @@ def _distinct(
     return _halves(y, rest, each, rng), validation
 
 
-def _halves(y: Rowset, rows: Rowset, each: int, rng: np.random.Generator) -> Rowset:
+def _halves(y: Integers, rows: Integers, each: int, rng: np.random.Generator) -> Integers:
     """So many rows of each class, mixed."""
     return rng.permutation(np.concatenate([rows[y[rows] == label][:each] for label in (0, 1)]))

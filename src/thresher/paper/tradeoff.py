@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.knn import knn_shapley
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import EMBEDDED, DataSet
 from thresher.paper.detection import EMBEDDINGS, auroc, quietly
-from thresher.paper.draws import TASKS, Floats, draw_problem, seed_of
+from thresher.paper.draws import TASKS, draw_problem, seed_of
 from thresher.paper.printed import Figure, lookup
 from thresher.privacy.dp_knn import dp_knn_shapley
 from thresher.privacy.dp_tknn import dp_tknn_shapley

@@ -17,8 +17,8 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.checks import column_names
 from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
@@ -36,7 +36,6 @@ from thresher.sides.protocol import PublicSide, SidePoints
 
 FAN = 8  # tables that are added up at a time
 
-Floats = NDArray[np.float64]
 Add = Callable[[PriceList, Any, Any, bool], Any]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.errors import LabelWarning, ThresherWarning
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.labels import Codes
@@ -26,8 +26,6 @@ SEEN = "values"  # the piece of a checkpoint that has the values so far
 GROUP = 64  # cells that ranges hold a multiple of
 TABLE = 256 << 20  # bytes of the sums of some cells
 MANY = 100_000  # owners of whom the cost is told before
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ class OwnerSum:
     def __post_init__(self) -> None:
         self.values = np.zeros(self.owners)
 
-    def add(self, side: PublicSide, columns: slice, sums: NDArray[Any]) -> None:
+    def add(self, side: PublicSide, columns: slice, sums: Array) -> None:
         """Add what some cells of a side pay, which have these sums."""
         self.reached |= bool(sums.any())
         for piece in side.owner_cells():

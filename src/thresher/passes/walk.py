@@ -19,13 +19,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Bytes, Flags, Floats, Integers
 from thresher.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Advance = Callable[[int], None]
 
 
@@ -201,7 +199,7 @@ def pay_while_counting(
     return sums, groups
 
 
-def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:
+def near_pairs(part: Part, near: Neighborhood) -> Flags:
     """Whether each point is in each cell, where the blocks can tell (`Block.pairs`)."""
     found = np.empty((len(part.codes), near.cells), np.bool_)
 
@@ -212,7 +210,7 @@ def near_pairs(part: Part, near: Neighborhood) -> NDArray[np.bool_]:
     return found
 
 
-def ring_pairs(part: Part, near: Neighborhood, rings: int) -> NDArray[np.uint8]:
+def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
     """The ring that each point is in around each cell, the innermost is 0; `rings` if in none.
 
     The neighborhood looks at all pairs (`RingBlock`).

@@ -13,9 +13,8 @@ It is exact if the others are alike. Where they are not, it is wrong, and owners
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thresher.array_types import Floats
 
 
 def alike_values(

@@ -21,8 +21,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.files import write_whole
@@ -34,7 +34,6 @@ from thresher.privacy.release import Release, SeededRelease, interval
 from thresher.privacy.table_design import TableDesign
 from thresher.sides.ball import BallSide
 
-Floats = NDArray[np.float64]
 FORMAT = "thresher.private-payout/1"
 CLEAR = 3.0  # standard deviations that the predicted total has to be above zero
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Integers
 from thresher.checks import check_radius
 from thresher.games.owner_counts import OwnerAgreement
 from thresher.inputs import check_mutual
@@ -17,8 +17,6 @@ from thresher.neighbors.ball import Ball
 from thresher.passes.owner_sums import OwnedPoints, OwnerNames
 from thresher.passes.walk import show_sums
 from thresher.sides.ball import BallSide
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import check_count
 from thresher.errors import InputError, option
 from thresher.inputs import Validation
@@ -21,16 +21,7 @@ from thresher.neighbors.tiles import pair_table
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import (
-    DRAWS,
-    OWNER_SCALE,
-    UNKNOWN_SIZE,
-    Design,
-    Floats,
-    Integers,
-    Setting,
-    Unit,
-)
+from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
 from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import (
     CHUNK_ROWS,
@@ -211,17 +202,15 @@ class CellMap:
         member = np.eye(len(centers))[_nearest(validation.rows, centers, cosine=cosine)]
         return cls(centers, validation, public, member[public.rows])
 
-    def cells_of(self, rows: Any) -> NDArray[np.int64]:
+    def cells_of(self, rows: Any) -> Integers:
         """The cell of each row, a function of that row alone; the first of equally near ones."""
         return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
 
-    def counts(self, histogram: NDArray[Any]) -> tuple[Floats, Floats]:
+    def counts(self, histogram: Array) -> tuple[Floats, Floats]:
         """The counts (same, other) that points spread like the validation set would give."""
         return self._counts(histogram, np.ones(len(self.member)), OVERALL)
 
-    def drawn_counts(
-        self, histogram: NDArray[Any], random: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    def drawn_counts(self, histogram: Array, random: np.random.Generator) -> tuple[Floats, Floats]:
         """The same with shares drawn from what the validation set leaves likely.
 
         Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
@@ -229,9 +218,7 @@ class CellMap:
         """
         return self._counts(histogram, random.standard_gamma(SHAPE, len(self.member)), DOUBTED)
 
-    def _counts(
-        self, histogram: NDArray[Any], chance: Floats, strength: float
-    ) -> tuple[Floats, Floats]:
+    def _counts(self, histogram: Array, chance: Floats, strength: float) -> tuple[Floats, Floats]:
         """With public rows weighed by chance, and shares of each class in a cell of its own.
 
         In a cell classes need not lie alike; where there are few rows of a class, all rows of the
@@ -260,7 +247,7 @@ class CellMap:
         return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
 
 
-def nonnegative(histogram: NDArray[Any]) -> Floats:
+def nonnegative(histogram: Array) -> Floats:
     """The nearest histogram without negative bins and of the same total, if that is one.
 
     To cut off negative bins alone would add points that are not there: noise lifts empty bins.
@@ -277,7 +264,7 @@ def nonnegative(histogram: NDArray[Any]) -> Floats:
     return np.maximum(positive - max(0.0, float(cuts.max())), 0.0)
 
 
-def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> NDArray[np.int64]:
+def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> Integers:
     cells = np.zeros(len(rows), np.int64)
     for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
         cells[lo:hi] = pair_table(rows.some(slice(lo, hi)), centers, cosine=cosine).argmin(axis=1)

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.privacy.entry_weights import Clipping
 from thresher.privacy.public_rows import Public
-
-Floats = NDArray[np.float64]
 
 DOUBT = 1.3  # how far to trust what is left of a count after clipping
 LONGEST = 0.05  # of the rows: how they differ says how much longer a row may be than all of them

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers, LongWords
 from thresher.games.classes import ClassGame
 from thresher.inputs import Points, Validation
 from thresher.kernels.units import LONGEST, add_counts, add_squares
@@ -32,8 +32,6 @@ from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
 from thresher.threads import cut, run
-
-Integers = NDArray[np.int64]
 
 KEPT_BYTES = 256 << 20  # bits that are kept in memory rather than computed again
 JOB_UNITS = 4096
@@ -158,7 +156,7 @@ class Contributions:
         visit(self.points, self.near, self.groups, add)
         return out[0], out[1], out[2]
 
-    def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
+    def values(self, lists: list[PriceList]) -> Floats:
         """What each point is worth under each price list: one row a list."""
         prices = [each.member_prices for each in lists]
         return np.array([value(self.points, self.near, self.game, each) for each in prices])
@@ -203,7 +201,7 @@ def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
 
 
 @lru_cache(maxsize=16)
-def _longest_at(bound: int, scale: int) -> NDArray[np.uint64]:
+def _longest_at(bound: int, scale: int) -> LongWords:
     """The longest squared length that may have the weight `scale`, `scale` - 1, ..., 1."""
     most, longest = bound * scale**2, int(LONGEST)
     each = [min(most // w**2, longest - 1) for w in range(scale, 0, -1)]

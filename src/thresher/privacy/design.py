@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
@@ -26,8 +26,6 @@ from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
 from thresher.sides.ball import BallSide
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Unit = Literal["point", "owner"]
 
 DRAWS = 32  # price lists drawn beside the best one, for errors

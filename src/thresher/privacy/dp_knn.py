@@ -20,8 +20,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.checks import check_count, check_number
 from thresher.errors import InputError, option
 from thresher.inputs import Points, Validation, check_validation
@@ -44,9 +44,6 @@ from thresher.privacy.private_points import FEATURES, PrivatePoints, read_points
 from thresher.privacy.release import Error, Release, SeededRelease, interval, release_format
 from thresher.threads import cut, in_order
 from thresher.version import __version__
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 STEPS = 1 << 12  # in the sensitivity of one validation point
 LARGEST_K = 100_000
@@ -267,14 +264,14 @@ def value_steps(
     n = len(points)
     total = np.zeros(n, np.int64)
 
-    def job(table: Source, lo: int, hi: int, coins: NDArray[np.bool_]) -> Integers:
+    def job(table: Source, lo: int, hi: int, coins: Flags) -> Integers:
         bench, sums = Bench.of(n), np.zeros(n, np.int64)
         for v in range(lo, hi):
             order(bench, table, v, points.codes, int(validation.codes[v]))
             add_sampled_values(bench.keys, coins[v - lo], design.k, 1 / design.step, sums)
         return sums
 
-    def jobs(table: Source) -> Iterator[tuple[Source, int, int, NDArray[np.bool_]]]:
+    def jobs(table: Source) -> Iterator[tuple[Source, int, int, Flags]]:
         for lo, hi in cut(table.start, table.stop, JOB_ROWS):
             size = (hi - lo) * n
             coins = np.ones(size, bool) if design.rate is None else source.sample(design.rate, size)

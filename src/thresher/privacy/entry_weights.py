@@ -16,12 +16,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.privacy.contributions import clipped_weights
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 EXPONENT = 0.25
 ONE = 16  # weights s_v^2 are whole numbers of this part of one
@@ -40,7 +37,7 @@ class EntryWeights:
         return cls(np.ones(validation, np.int64))
 
     @classmethod
-    def by_density(cls, near: NDArray[np.bool_], exponent: float = EXPONENT) -> EntryWeights:
+    def by_density(cls, near: Flags, exponent: float = EXPONENT) -> EntryWeights:
         """Rows x validation points: who is near. s_v is (R / (1 + rows near v))^exponent, in steps.
 
         Its square is a power of the root of two, so that there are few widths of noise to draw.

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.price_list import PriceList
-from thresher.privacy.design import Floats, Setting
+from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.public_rows import MOST_ROWS, Public
-
-Integers = NDArray[np.int64]
 
 QUANTILES = (0.25, 0.5, 0.8, 0.95, 1.0)  # of what validation points are near: bounds that are tried
 TRIALS = 2

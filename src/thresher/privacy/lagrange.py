@@ -13,10 +13,8 @@ of such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from thresher.array_types import Floats, Integers
 
 G = 64
 ONE = 2 * G * G  # whole numbers that stand for 1

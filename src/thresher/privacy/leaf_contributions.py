@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.inputs import Points
 from thresher.neighbors.tree_columns import as_floats
 from thresher.price_list import PriceList
-from thresher.privacy.contributions import Contributions, Integers, Units
+from thresher.privacy.contributions import Contributions, Units
 from thresher.sides.forest import ForestPoints, ForestSide
 
 
@@ -46,7 +46,7 @@ class LeafContributions(Contributions):
             np.add.at(table.reshape(-1), places, weights[self.unit_of[rows]])
         return table
 
-    def values(self, lists: list[PriceList]) -> NDArray[np.float64]:
+    def values(self, lists: list[PriceList]) -> Floats:
         """What each point is worth under each price list: one row a list."""
         return np.array([each.pay(self.inside) for each in lists])
 

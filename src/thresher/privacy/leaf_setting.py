@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Floats, Setting
+from thresher.privacy.design import Setting
 from thresher.privacy.leaf_contributions import LeafContributions
 from thresher.privacy.public_rows import Public
 from thresher.privacy.ring_setting import floored_counts

@@ -10,12 +10,11 @@ import os
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers, Words
 from thresher.checks import check_count
 from thresher.errors import require
 
-Integers = NDArray[np.int64]
 SAMPLE_BITS = 32  # of a uniform number that decides whether a point is in a sample
 LARGE = 1e4  # where seeded noise may as well be a rounded number
 TAIL = 14.0  # seeded tables reach so many sigma
@@ -30,7 +29,7 @@ class Noise(Protocol):
     def laplace(self, scale: float, size: int) -> Integers:
         """Discrete Laplace: P(x) proportional to exp(-|x| / scale) on the integers."""
 
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+    def sample(self, rate: float, size: int) -> Flags:
         """Independent coins that show True with probability `rate`, at most."""
 
 
@@ -53,7 +52,7 @@ class System:
         measurement = getattr(dp.m, make)(*space, scale=scale)
         return np.array(measurement([0] * size), np.int64)
 
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+    def sample(self, rate: float, size: int) -> Flags:
         """Coins."""
         return _coins(np.frombuffer(os.urandom(4 * size), np.uint32), rate)
 
@@ -80,11 +79,11 @@ class Seeded:
         x = np.arange(-reach, reach + 1)
         return self._pick(x, np.exp(-np.abs(x) / scale), size)
 
-    def _pick(self, x: Integers, weights: NDArray[np.float64], size: int) -> Integers:
+    def _pick(self, x: Integers, weights: Floats, size: int) -> Integers:
         below = np.cumsum(weights)
         return x[np.searchsorted(below, self._random.random(size) * below[-1], side="right")]
 
-    def sample(self, rate: float, size: int) -> NDArray[np.bool_]:
+    def sample(self, rate: float, size: int) -> Flags:
         """Coins."""
         return _coins(self._random.integers(0, 1 << SAMPLE_BITS, size, np.uint32), rate)
 
@@ -94,5 +93,5 @@ def noise_source(seed: int | None) -> Noise:
     return System() if seed is None else Seeded(check_count("seed", seed, least=0))
 
 
-def _coins(uniform: NDArray[np.uint32], rate: float) -> NDArray[np.bool_]:
+def _coins(uniform: Words, rate: float) -> Flags:
     return uniform < np.uint64(rate * (1 << SAMPLE_BITS))

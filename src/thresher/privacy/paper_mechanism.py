@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.checks import check_choice, check_flag, check_number
 from thresher.errors import InputError, either, option
 from thresher.price_list import NEWCOMER, PriceList
@@ -21,7 +22,7 @@ from thresher.privacy.accountants import (
     sampled_multiplier,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, Design, Floats, Integers, Setting, Unit
+from thresher.privacy.design import DRAWS, Design, Setting, Unit
 from thresher.privacy.noise import Noise
 
 SCALE = 16  # parts of one that the noise is a whole number of

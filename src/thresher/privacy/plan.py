@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation
@@ -32,7 +32,6 @@ from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.ranking import average_ranks
 from thresher.regression import CLASSES
 
-Floats = NDArray[np.float64]
 TRIALS = 4
 MOST_DRAWN = 20_000  # points, at most, by which noise is foretold; more are a multiple of them
 

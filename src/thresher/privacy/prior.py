@@ -19,17 +19,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.privacy.clipped_units import ClippedOwners, ClippedPoints
 from thresher.privacy.entry_weights import Clipping
 from thresher.privacy.public_rows import MOST_ROWS, Public
 from thresher.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
 
 UNLIKELY = 5.0  # in logarithm of likelihood below the best
 KAPPAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -80,7 +77,7 @@ class Fits:
     common: Floats  # kappa n (1 + n / R)
     tau: Floats
 
-    def some(self, which: NDArray[Any]) -> Fits:
+    def some(self, which: Array) -> Fits:
         """Some of them, or some more often than once."""
         return Fits(*(getattr(self, field.name)[which] for field in fields(self)))
 

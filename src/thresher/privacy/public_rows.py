@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import near_pairs
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.threads import cut
-
-Floats = NDArray[np.float64]
 
 SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
 LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
@@ -30,9 +29,9 @@ MOST_ROWS = 600  # public rows that the covariance is taken from
 class Public:
     """Validation points seen as points: which validation points each of these rows is near."""
 
-    rows: NDArray[np.int64]  # R of the M validation points
+    rows: Integers  # R of the M validation points
     codes: NDArray[np.int32]  # of all M
-    near: NDArray[np.bool_]  # R x M, each row itself left out
+    near: Flags  # R x M, each row itself left out
     price_axes: ClassVar[int] = 2  # of the prices of members
 
     @property
@@ -55,12 +54,12 @@ class Public:
         return cls(rows, validation.codes, near)
 
     @property
-    def kinds(self) -> NDArray[Any]:
+    def kinds(self) -> Array:
         """What kind of point each row is: its class."""
         return self.codes[self.rows]
 
     @cached_property
-    def same(self) -> NDArray[np.bool_]:
+    def same(self) -> Flags:
         """Whether labels agree: R x M."""
         return self.codes[self.rows][:, None] == self.codes[None, :]
 
@@ -112,7 +111,7 @@ class Public:
         ]
         return np.moveaxis(np.concatenate(parts), 0, -1)
 
-    def crowd(self, weights: Floats, members: NDArray[np.bool_]) -> Floats:
+    def crowd(self, weights: Floats, members: Flags) -> Floats:
         """How much of some rows, by their weights, is near each validation point."""
         return np.asarray(weights[members] @ self.near[members])
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.files import write_whole
 from thresher.hooks import write_page
@@ -23,7 +23,6 @@ from thresher.privacy.private_points import PrivatePoints
 
 FORMAT = "thresher.release/1"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Outcome:
     values: Floats  # one a point, in input order; each is for the owner of that point alone
 
     def __init__(
-        self, design: Design, table: NDArray[np.int64], record: dict[str, Any],
+        self, design: Design, table: Integers, record: dict[str, Any],
         private: PrivatePoints, contributions: Contributions, owners: tuple[Hashable, ...] | None,
         *, stored: bool = False,
     ) -> None:  # fmt: skip
@@ -243,7 +242,7 @@ class SeededRelease(_Outcome):
     """
 
 
-def is_noise(design: Design, table: NDArray[np.int64]) -> bool:
+def is_noise(design: Design, table: Integers) -> bool:
     """Whether a released table is no larger than noise alone would be.
 
     Then all that the release says is what the validation set says anyway, and its own error cannot
@@ -258,7 +257,7 @@ def is_hidden(design: Design, exact: Floats) -> bool:
     return over_noise(design, exact) < 3 * math.sqrt(2 / exact.size)
 
 
-def over_noise(design: Design, table: NDArray[Any]) -> float:
+def over_noise(design: Design, table: Array) -> float:
     """The mean square of the numbers in a table, each over that of its noise."""
     return float(((table / design.deviations) ** 2).mean())
 

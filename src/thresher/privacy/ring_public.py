@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Bytes, Flags, Floats
 from thresher.inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import ring_pairs
-from thresher.privacy.public_rows import Floats, Public
+from thresher.privacy.public_rows import Public
 
 SPREAD = 8.0  # near points that the usual spread over rings is worth
 
@@ -21,7 +21,7 @@ SPREAD = 8.0  # near points that the usual spread over rings is worth
 class RingPublic(Public):
     """Which validation points each row is near, and in which ring."""
 
-    place: NDArray[np.uint8]  # R x M: the ring, the innermost is 0; any number where not near
+    place: Bytes  # R x M: the ring, the innermost is 0; any number where not near
     rings: int
     price_axes: ClassVar[int] = 3
 
@@ -48,7 +48,7 @@ class RingPublic(Public):
         np.put_along_axis(found, entry[:, None], near[:, None], axis=1)
         return found.reshape(len(near), -1)
 
-    def crowd(self, weights: Floats, members: NDArray[np.bool_]) -> Floats:
+    def crowd(self, weights: Floats, members: Flags) -> Floats:
         """How much of some rows, by their weights, is in each ring of each validation point."""
         near, place = self.near[members], self.place[members]
         return np.array([weights[members] @ (near & (place == r)) for r in range(self.rings)])

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import (
     Adjacency,
@@ -20,16 +21,7 @@ from thresher.privacy.accountants import (
     gaussian_mu,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import (
-    DRAWS,
-    OWNER_SCALE,
-    UNKNOWN_SIZE,
-    Design,
-    Floats,
-    Integers,
-    Setting,
-    Unit,
-)
+from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise

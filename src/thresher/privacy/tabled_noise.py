@@ -15,12 +15,9 @@ from decimal import Context, Decimal
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Integers, LongWords
 from thresher.privacy.noise import System
-
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 BITS = 128  # of the uniform number that picks
 FINER = 256  # bits behind the point while the table is computed
@@ -51,7 +48,7 @@ def wide_gaussian(variance: float, size: int) -> Integers:
     return wide_gaussian(fine, size) + step * wide_gaussian(coarse, size)
 
 
-def _looked_up(table: tuple[Words, Words, int], size: int) -> Integers:
+def _looked_up(table: tuple[LongWords, LongWords, int], size: int) -> Integers:
     """Numbers by inversion: how many cumulative probabilities are at most a uniform number."""
     high, low, reach = table
     uniform = np.frombuffer(os.urandom(16 * size), np.uint64).reshape(2, size)
@@ -64,7 +61,7 @@ def _looked_up(table: tuple[Words, Words, int], size: int) -> Integers:
 
 
 @lru_cache(maxsize=8)
-def _table(variance: float) -> tuple[Words, Words, int]:
+def _table(variance: float) -> tuple[LongWords, LongWords, int]:
     """Cumulative probabilities in two words each, without the last, and the largest number."""
     weights = exact_weights(variance)
     reach, total = len(weights) - 1, 2 * sum(weights) - weights[0]

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from thresher.array_types import Integers
 from thresher.inputs import Points
 from thresher.kernels.units import add_sum_squares
 from thresher.labels import Classes
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
-from thresher.privacy.contributions import JOB_UNITS, Contributions, Integers, Units, in_lanes
+from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
 from thresher.privacy.lagrange import basis
 from thresher.sides.targets import TargetSide
 from thresher.threads import cut, run

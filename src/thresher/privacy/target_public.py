@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.lagrange import ENTRIES, ONE, basis, steps, sums
 from thresher.privacy.public_rows import Public
-
-Floats = NDArray[np.float64]
 
 KINDS = 4  # of points, by their targets, whose shares may differ
 SHARE_SHIFT = 0.2  # at kappa = 1, the spread of the share of a kind
@@ -43,7 +41,7 @@ class TargetPublic(Public):
         return super().lengths(entries) * (self.adds**2).sum(axis=1)
 
     @cached_property
-    def kinds(self) -> NDArray[Any]:
+    def kinds(self) -> Array:
         """What kind of point each row is: to which quarter its target belongs."""
         u = self.targets[self.rows]
         return np.searchsorted(np.quantile(u, np.linspace(0, 1, KINDS + 1)[1:-1]), u)

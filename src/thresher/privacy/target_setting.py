@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.games.estimated_targets import estimated_quadratics
 from thresher.games.semivalues import semivalue_name
 from thresher.inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Floats, Setting, Unit
+from thresher.privacy.design import Setting, Unit
 from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, steps, sums
 from thresher.privacy.public_rows import Public
 from thresher.privacy.target_contributions import TargetContributions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.report.charts import Axis
 from thresher.report.phrases import count_of, escape, short
-from thresher.report.subject import Floats, Indices
 
 ACROSS, UP = 54, 48  # cells of the grid
 DARKEST = 5  # levels of darkness
@@ -57,7 +57,7 @@ class Density:
 
 
 def measure_density(
-    spots: Floats, values: Floats, kinds: Indices, names: tuple[str, ...]
+    spots: Floats, values: Floats, kinds: Integers, names: tuple[str, ...]
 ) -> Density:
     """Cells of a grid over the rows at `spots`; a few that lie far out are left out.
 

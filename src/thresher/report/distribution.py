@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.report.charts import bars
 from thresher.report.phrases import percent, short
-from thresher.report.subject import Floats, Subject, shortlist
+from thresher.report.subject import Subject, shortlist
 
 BINS = 40
 MOST_CLASSES = 10  # further ones are put together
@@ -101,6 +101,6 @@ def bar_edges(values: Floats, bins: int = BINS) -> Floats:
     return np.arange(min(first, -1.0), max(last, 1.0) + 1) * step
 
 
-def bar_counts(values: Floats, edges: Floats) -> NDArray[np.int64]:
+def bar_counts(values: Floats, edges: Floats) -> Integers:
     """How many values are in each bar; what is beyond the edges is in the outermost ones."""
     return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]

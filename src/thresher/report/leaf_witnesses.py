@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.neighbors.forests import Forest
 from thresher.progress import Advance
-from thresher.report.subject import Floats, Indices
 
 MOST_OF_LABEL = 48  # rows of one label in a leaf that stand for all of them
 ENTRIES = 1 << 22  # pairs of rows that are held before they are added up
@@ -24,17 +23,17 @@ ENTRIES = 1 << 22  # pairs of rows that are held before they are added up
 class SharedLeaves:
     """The weight of other rows for some rows that are asked about, added up tree after tree."""
 
-    def __init__(self, asked: Indices, codes: NDArray[Any], classes: int, seed: int) -> None:
+    def __init__(self, asked: Integers, codes: Array, classes: int, seed: int) -> None:
         self.asked, self.classes, self.rows = asked, classes, len(codes)
         shuffled = np.random.default_rng([seed, len(codes)]).permutation(len(codes))
         self.order = shuffled[np.argsort(codes[shuffled], kind="stable")]  # by label, then by lot
         self.codes = codes[self.order].astype(np.int64)
         self.shares: Floats = np.zeros((len(asked), classes))
         self.trees = np.zeros(len(asked), np.int64)
-        self.keys: list[NDArray[np.int64]] = []
+        self.keys: list[Integers] = []
         self.weights: list[Floats] = []
 
-    def add(self, leaf_of: NDArray[Any], leaf_asked: NDArray[Any], leaves: int) -> None:
+    def add(self, leaf_of: Array, leaf_asked: Array, leaves: int) -> None:
         """Add a tree: the leaf of every row, and of each asked row, negative where it is absent."""
         places = np.flatnonzero(leaf_asked >= 0)
         wanted = np.zeros(leaves, np.bool_)
@@ -48,7 +47,7 @@ class SharedLeaves:
         self._add_shares(places, counts)
         self._add_pairs(places, leaf_asked[places], members, sizes, counts.sum(axis=1) - 1)
 
-    def _add_shares(self, places: Indices, counts: NDArray[np.int64]) -> None:
+    def _add_shares(self, places: Integers, counts: Integers) -> None:
         others = counts.copy()
         inverse = np.empty(self.rows, np.int64)
         inverse[self.order] = np.arange(self.rows)
@@ -59,8 +58,8 @@ class SharedLeaves:
         self.trees[places] += 1
 
     def _add_pairs(
-        self, places: Indices, leaf: NDArray[Any], members: Indices, sizes: NDArray[np.int64],
-        others: NDArray[np.int64],
+        self, places: Integers, leaf: Array, members: Integers, sizes: Integers,
+        others: Integers,
     ) -> None:  # fmt: skip
         starts = np.cumsum(sizes) - sizes
         first = (leaf.astype(np.int64)[:, None] * self.classes + np.arange(self.classes)).ravel()
@@ -80,7 +79,7 @@ class SharedLeaves:
         summed: Floats = np.bincount(inverse, np.concatenate(self.weights)).astype(np.float64)
         self.weights = [summed]
 
-    def ranked(self) -> list[Indices]:
+    def ranked(self) -> list[Integers]:
         """For each asked row the others, those that share the most first; itself left out."""
         if not self.keys:
             return [np.empty(0, np.int64)] * len(self.asked)
@@ -97,9 +96,9 @@ class SharedLeaves:
 
 
 def shared_leaves(
-    forest: Forest, features: Any, features_val: Any, asked: Indices, codes: NDArray[Any],
+    forest: Forest, features: Any, features_val: Any, asked: Integers, codes: Array,
     classes: int, seed: int = 0, advance: Advance | None = None,
-) -> tuple[list[Indices], Floats]:  # fmt: skip
+) -> tuple[list[Integers], Floats]:  # fmt: skip
     """Who shares the most leaves with each asked row, and the share of each label among them.
 
     Rows of the validation set, if there is one, are numbered after the points.

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thresher.array_types import Integers
 from thresher.findings import Findings
 from thresher.report.phrases import brief, short, whole_percent
-from thresher.report.subject import Indices, Subject
+from thresher.report.subject import Subject
 from thresher.review import MOST, review_list
 from thresher.target_findings import TargetFindings
 
@@ -189,7 +190,7 @@ def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_RO
 
 
 def _found(
-    subject: Subject, findings: Findings, rows: Indices
+    subject: Subject, findings: Findings, rows: Integers
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """What is found about rows: columns before the value, and after it."""
 
@@ -214,7 +215,7 @@ def _found(
 
 
 def _found_targets(
-    findings: TargetFindings, rows: Indices
+    findings: TargetFindings, rows: Integers
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """The same about numbers."""
     known = [None if np.isnan(x) else float(x) for x in findings.expected[rows]]
@@ -228,7 +229,7 @@ def _found_targets(
     return before, after
 
 
-def _reviewed(subject: Subject, findings: Findings) -> tuple[Indices, int]:
+def _reviewed(subject: Subject, findings: Findings) -> tuple[Integers, int]:
     """The review list as far as a person would read it, and how long it is."""
     found = review_list(findings, [] if subject.copies is None else subject.copies.conflicts())
     if len(found):
@@ -264,7 +265,7 @@ def _best_label(subject: Subject, findings: Findings, row: int) -> str | None:
     return subject.classes[code] if findings.near[row] and len(subject.classes) > 1 else None
 
 
-def _cells(entries: Sequence[Any], rows: Indices) -> list[Cell]:
+def _cells(entries: Sequence[Any], rows: Integers) -> list[Cell]:
     """The cells of some rows; decimals that are text, as in a CSV file, become numbers."""
     cells = [_cell(entries[row]) for row in rows]
     texts = [cell for cell in cells if isinstance(cell, str)]

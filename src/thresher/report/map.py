@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.embed import project_on_components
 from thresher.errors import InputError
 from thresher.findings import Findings
@@ -16,7 +17,7 @@ from thresher.metrics import Rows
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
 from thresher.report.density import Density, measure_density
 from thresher.report.phrases import escape, percent, short
-from thresher.report.subject import Floats, Indices, Subject, sample
+from thresher.report.subject import Subject, sample
 from thresher.threads import cut
 
 MOST_POINTS = 4000
@@ -45,13 +46,13 @@ LEVELS = {
 class Places:
     """Where points and validation points lie."""
 
-    chosen: Indices  # the points that are drawn
-    chosen_val: Indices
+    chosen: Integers  # the points that are drawn
+    chosen_val: Integers
     spots: Floats  # their places, one row each
     spots_val: Floats
     variance: float | None  # the share that the places show; None for a single feature
     axes: tuple[str, str]  # what they are
-    sampled: Indices  # rows that decided where the components point, and where these lie
+    sampled: Integers  # rows that decided where the components point, and where these lie
     seen: Floats
 
 
@@ -173,7 +174,7 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
     )  # fmt: skip
 
 
-def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Indices, tuple[str, ...]]:
+def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Integers, tuple[str, ...]]:
     """The color of each point: the most frequent labels have one each, the rest share the last."""
     often = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")
     apart = often if len(often) <= COLORS else often[: COLORS - 1]
@@ -231,7 +232,7 @@ def place_points(
     return Places(chosen, chosen_val, *both, None, NARROW_AXES, sampled, lying)
 
 
-def read_rows(table: Rows, which: Indices, *, cosine: bool = False, seed: int = 0) -> Floats:
+def read_rows(table: Rows, which: Integers, *, cosine: bool = False, seed: int = 0) -> Floats:
     """Some rows in float64; with `cosine` scaled to length 1, as distances see them.
 
     Rows of more than 512 features are turned at random into 512 that keep distances and variance

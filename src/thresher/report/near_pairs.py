@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import check_metric
 from thresher.games.classes import ClassCounts, ClassGame
 from thresher.games.semivalues import check_semivalue
@@ -18,23 +18,23 @@ from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import visit
-from thresher.report.subject import Floats, Indices, Subject
+from thresher.report.subject import Subject
 from thresher.threads import cut
 
 COUNTS = 20_000_000  # numbers counted at a time
 
-Halves = tuple[Indices, Indices]
+Halves = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
 class NearPairs:
     """Who has how many near, who would be right after removals, and values by half the judges."""
 
-    points: NDArray[np.int64]  # how many are near each validation point
-    validation: NDArray[np.int64]  # how many are near each point
+    points: Integers  # how many are near each validation point
+    validation: Integers  # how many are near each point
     right: Floats  # [order, step, validation point]: chance of the threshold classifier
     half_values: Floats  # [half, point]: values by one half of the validation points
-    counts: NDArray[np.int64]  # near each validation point: with its label, with another one
+    counts: Integers  # near each validation point: with its label, with another one
 
 
 def walk_near_pairs(
@@ -98,7 +98,7 @@ def rings_of(kernel: Kernel | None) -> tuple[tuple[float, ...], tuple[float, ...
     return ((), (1.0,)) if kernel is None else (kernel.edges, kernel.weights)
 
 
-def chance_right(votes: NDArray[Any], codes: Codes) -> Floats:
+def chance_right(votes: Array, codes: Codes) -> Floats:
     """The chance to be right where labels that lead, all if nobody is near, are guessed evenly.
 
     `votes` are by class and validation point, in the last two axes.

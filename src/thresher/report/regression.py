@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.embed import project_on_components
 from thresher.kernels.logistic import fill_scores, train
 from thresher.labels import Codes
 from thresher.report.map import read_rows
-from thresher.report.subject import Data, Floats, Indices, Subject, sample
+from thresher.report.subject import Data, Subject, sample
 from thresher.retrain.newton import Solution
 from thresher.threads import one_blas_thread
 
@@ -35,14 +36,14 @@ class Tables:
     codes_val: Codes
 
 
-def training_points(subject: Subject) -> Indices:
+def training_points(subject: Subject) -> Integers:
     """The points to train on, in input order: all, or at random as many as take a minute."""
     size = min(subject.data.rows.width, MOST_FEATURES) * len(subject.classes)
     most = min(MOST_POINTS, max(1000, MOST_NUMBERS // size))
     return sample(len(subject), most, subject.random(PURPOSE))
 
 
-def standardize(data: Data, chosen: Indices) -> Tables:
+def standardize(data: Data, chosen: Integers) -> Tables:
     """The chosen points with columns of mean 0 and deviation 1, the validation set likewise.
 
     Of many columns the leading components are taken: what is to be seen takes seconds with them,
@@ -62,7 +63,7 @@ def standardize(data: Data, chosen: Indices) -> Tables:
     return Tables(ours, data.codes[chosen], theirs, data.codes_val)
 
 
-def predict(tables: Tables, kept: Indices, last: Solution) -> tuple[Codes, Solution]:
+def predict(tables: Tables, kept: Integers, last: Solution) -> tuple[Codes, Solution]:
     """The classes that a logistic regression on the `kept` points gives the validation points.
 
     Training begins at the `last` solution, and ends at the optimum of what `LogisticRegression` of
@@ -90,7 +91,7 @@ def predict(tables: Tables, kept: Indices, last: Solution) -> tuple[Codes, Solut
     return present[best].astype(np.int32), now
 
 
-def _predict_by_sklearn(tables: Tables, kept: Indices, codes: Codes) -> Codes:
+def _predict_by_sklearn(tables: Tables, kept: Integers, codes: Codes) -> Codes:
     from sklearn.linear_model import LogisticRegression
 
     with one_blas_thread(), warnings.catch_warnings():  # it may not converge, which is no harm

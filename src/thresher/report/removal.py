@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError, ThresherWarning
 from thresher.knn import knn_shapley
 from thresher.labels import Codes
@@ -27,7 +28,7 @@ from thresher.report.regression import (
     standardize,
     training_points,
 )
-from thresher.report.subject import Floats, Indices, Subject
+from thresher.report.subject import Subject
 from thresher.retrain.newton import Solution
 from thresher.threads import run
 
@@ -153,13 +154,13 @@ def removed_counts(points: int) -> list[int]:
     return [math.floor(share * points + 1e-9) for share in FRACTIONS]
 
 
-def removal_orders(subject: Subject) -> list[Indices]:
+def removal_orders(subject: Subject) -> list[Integers]:
     """Who goes first: the lowest, the highest, and at random a few times."""
     order, random = subject.order, subject.random(PURPOSE)
     return [order, order[::-1], *(random.permutation(len(order)) for _ in range(DRAWS))]
 
 
-def step_of_each(order: Indices) -> Codes:
+def step_of_each(order: Integers) -> Codes:
     """The step in which each point is removed; the last step keeps the rest."""
     steps = np.empty(len(order), np.int32)
     counts = removed_counts(len(order))
@@ -179,7 +180,7 @@ def can_remove(subject: Subject) -> bool:
 
 
 def removal_curves(
-    subject: Subject, orders: list[Indices], pairs: NearPairs | None,
+    subject: Subject, orders: list[Integers], pairs: NearPairs | None,
     halves: Halves | None, advance: Advance | None = None,
 ) -> Removal:  # fmt: skip
     """The curves of both models; without a radius, and so no `pairs`, of logistic regression only.
@@ -206,7 +207,7 @@ def removal_curves(
     return Removal(FRACTIONS, curves, len(chosen), len(subject), checked)
 
 
-def among(orders: list[Indices], chosen: Indices) -> list[Indices]:
+def among(orders: list[Integers], chosen: Integers) -> list[Integers]:
     """The orders of the chosen points alone, as places among them."""
     kept = np.zeros(len(orders[0]), np.bool_)
     kept[chosen] = True
@@ -221,13 +222,13 @@ def curves_of(model: str, found: list[Floats]) -> Curves:
 
 
 def _logistic(
-    tables: Tables, orders: list[Indices], every: Codes, last: Solution, advance: Advance | None
+    tables: Tables, orders: list[Integers], every: Codes, last: Solution, advance: Advance | None
 ) -> Floats:
     """Accuracy for each order and step; each training begins where the step before ended."""
     accuracy = np.zeros((len(orders), STEPS))
     accuracy[:, 0] = (every == tables.codes_val).mean()
 
-    def job(place: int, order: Indices, solution: Solution) -> None:
+    def job(place: int, order: Integers, solution: Solution) -> None:
         for step, gone in enumerate(removed_counts(len(order))[1:], 1):
             found, solution = predict(tables, order[gone:], solution)
             accuracy[place, step] = (found == tables.codes_val).mean()
@@ -254,7 +255,7 @@ def halve_validation(subject: Subject) -> Halves | None:
 
 
 def cross_check(
-    subject: Subject, tables: Tables, chosen: Indices, every: Codes, last: Solution,
+    subject: Subject, tables: Tables, chosen: Integers, every: Codes, last: Solution,
     halves: Halves, pairs: NearPairs | None,
 ) -> CrossCheck:  # fmt: skip
     """What removing the lowest tenth brings.
@@ -273,7 +274,7 @@ def cross_check(
     return CrossCheck(float(before.mean()), float(after.mean()), gained, lost)
 
 
-def _knn_values(subject: Subject, half: Indices) -> Floats:
+def _knn_values(subject: Subject, half: Integers) -> Floats:
     """The values by `knn_shapley` that a half of the validation set gives."""
     about, data = subject.valuation.params, subject.data
     with warnings.catch_warnings():  # whoever made the valuation was warned

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
 from thresher.findings import Findings
@@ -28,9 +28,6 @@ from thresher.valuation import Valuation
 
 STRANGERS = "zero-budget-score"  # the method that takes labels which are no class
 FEATURES = 4  # columns of a data frame that are shown beside a row
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 class Section(Protocol):
@@ -120,7 +117,7 @@ class Subject:
         return count if isinstance(count, int) and not self.mutual else None
 
     @cached_property
-    def order(self) -> Indices:
+    def order(self) -> Integers:
         """Rows by value, the lowest first; equal values by position."""
         return np.argsort(self.values, kind="stable")
 
@@ -143,14 +140,14 @@ class Subject:
         return "" if self.ids is None else brief(self.ids[row])
 
 
-def sample(count: int, most: int, random: np.random.Generator) -> Indices:
+def sample(count: int, most: int, random: np.random.Generator) -> Integers:
     """All of so many, or as many as allowed at random; in order."""
     if count <= most:
         return np.arange(count)
     return np.sort(random.choice(count, most, replace=False))
 
 
-def shortlist(present: Indices, scores: NDArray[Any], most: int) -> Indices:
+def shortlist(present: Integers, scores: Array, most: int) -> Integers:
     """The classes to show, in order: all that are present, or those with the highest scores."""
     if len(present) <= most:
         return present

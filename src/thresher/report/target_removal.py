@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.progress import Advance
 from thresher.report.regression import MOST_POINTS, standardize
@@ -17,7 +18,7 @@ from thresher.report.removal import (
     removal_orders,
     removed_counts,
 )
-from thresher.report.subject import Floats, Indices, Subject, sample
+from thresher.report.subject import Subject, sample
 
 LINEAR = "linear regression"
 RIDGE = 1.0  # penalty on the weights of standardized columns, as in scikit-learn's Ridge
@@ -46,7 +47,7 @@ def target_removal(subject: Subject, advance: Advance | None = None) -> Removal:
     )
 
 
-def _explained(rows: Floats, y: Floats, rows_val: Floats, y_val: Floats, order: Indices) -> Floats:
+def _explained(rows: Floats, y: Floats, rows_val: Floats, y_val: Floats, order: Integers) -> Floats:
     """R^2 on the validation set at each step, by ridge regression."""
     spread = float(((y_val - y_val.mean()) ** 2).sum()) or 1.0
     penalty = np.diag(np.append(np.full(len(rows) - 1, RIDGE), 0.0))

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.coded import Coded
 from thresher.labels import Codes
 from thresher.report.phrases import brief, short, whole_percent
-from thresher.report.subject import Floats, Indices
 
 MOST_TOLD = 3  # columns of a row
 MOST_COLUMNS = 256
@@ -38,7 +38,11 @@ class Usual:
 
 
 def unlike_columns(
-    columns: Mapping[str, Any], codes: Codes, names: tuple[str, ...], asked: Indices, best: Indices
+    columns: Mapping[str, Any],
+    codes: Codes,
+    names: tuple[str, ...],
+    asked: Integers,
+    best: Integers,
 ) -> list[list[Sentence]]:
     """For each asked row, the most telling columns: the cell, and what it is like.
 
@@ -67,7 +71,7 @@ def unlike_columns(
     return [[said for _, said in sorted(each)[:MOST_TOLD]] for each in found]
 
 
-def _of_numbers(column: Floats, codes: Codes, asked: Indices, labels: Indices) -> Usual:
+def _of_numbers(column: Floats, codes: Codes, asked: Integers, labels: Integers) -> Usual:
     """Numbers; a missing one is neither usual nor unusual."""
     cells = column[asked]
     below, above = np.full(len(asked), np.nan), np.full(len(asked), np.nan)
@@ -89,7 +93,7 @@ def _of_numbers(column: Floats, codes: Codes, asked: Indices, labels: Indices) -
     return Usual(1 - np.fmax(below, above), said)
 
 
-def _of_categories(column: Coded, codes: Codes, asked: Indices, labels: Indices) -> Usual:
+def _of_categories(column: Coded, codes: Codes, asked: Integers, labels: Integers) -> Usual:
     cells = column.codes[asked]
     shares, usual = np.zeros(len(asked)), np.zeros(len(asked))
     for label in np.unique(labels).tolist():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.array_types import Floats, Integers
 from thresher.checks import check_metric
 from thresher.errors import InputError
 from thresher.findings import Findings, Worth
@@ -22,7 +23,7 @@ from thresher.report.leaf_witnesses import shared_leaves
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import brief, short
 from thresher.report.pictures import Pictures
-from thresher.report.subject import Floats, Indices, Subject
+from thresher.report.subject import Subject
 from thresher.report.unlike import unlike_columns
 from thresher.target_findings import TargetFindings
 
@@ -31,7 +32,7 @@ NEAREST = 64  # validation points that are looked at, by a radius
 BARS = 6  # labels that have a bar
 LONGEST = 1200  # characters of a text that is shown
 
-Ranked = list[Indices]  # for each listed row the others, numbered on through both sides
+Ranked = list[Integers]  # for each listed row the others, numbered on through both sides
 Entry = dict[str, Any]
 
 
@@ -54,7 +55,7 @@ class Details:
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
-    rows_val: Sequence[int] | Indices | None = None
+    rows_val: Sequence[int] | Integers | None = None
     ids_val: Sequence[Any] | None = None
     beside: bool = False
     text: Sequence[Any] | None = None
@@ -63,7 +64,7 @@ class Details:
 
 
 def explain_rows(
-    subject: Subject, findings: Findings | None, listed: Indices, pairs: NearPairs | None,
+    subject: Subject, findings: Findings | None, listed: Integers, pairs: NearPairs | None,
     details: Details, advance: Advance | None = None,
 ) -> list[Entry]:  # fmt: skip
     """What the page's script shows of each listed row."""
@@ -93,7 +94,7 @@ def explain_rows(
 
 
 def explain_targets(
-    subject: Subject, findings: TargetFindings, listed: Indices, details: Details,
+    subject: Subject, findings: TargetFindings, listed: Integers, details: Details,
     advance: Advance | None = None,
 ) -> list[Entry]:  # fmt: skip
     """What the page's script shows of each listed row, where labels are numbers."""
@@ -115,7 +116,7 @@ def explain_targets(
 
 
 def _evidence(
-    subject: Subject, findings: Findings, listed: Indices, pairs: NearPairs | None,
+    subject: Subject, findings: Findings, listed: Integers, pairs: NearPairs | None,
     advance: Advance | None,
 ) -> tuple[Ranked, Floats | None, str]:  # fmt: skip
     """Who is like each listed row, most alike first; and a number for each label."""
@@ -128,7 +129,7 @@ def _evidence(
 
 
 def _by_leaves(
-    subject: Subject, findings: Findings, listed: Indices, advance: Advance | None
+    subject: Subject, findings: Findings, listed: Integers, advance: Advance | None
 ) -> tuple[Ranked, Floats]:
     if findings.forest is None:
         raise InputError("the findings do not know their forest")
@@ -138,7 +139,7 @@ def _by_leaves(
     )  # fmt: skip
 
 
-def _nearest(subject: Subject, findings: Findings, listed: Indices) -> Ranked:
+def _nearest(subject: Subject, findings: Findings, listed: Integers) -> Ranked:
     """The nearest validation points of each listed row, as many as have a say."""
     data = subject.data
     cells = len(data.codes_val)
@@ -156,14 +157,14 @@ def _nearest(subject: Subject, findings: Findings, listed: Indices) -> Ranked:
     ]
 
 
-def _votes(subject: Subject, listed: Indices, ranked: Ranked) -> Floats:
+def _votes(subject: Subject, listed: Integers, ranked: Ranked) -> Floats:
     codes, shares = _both(subject), np.zeros((len(listed), len(subject.classes)))
     for place, order in enumerate(ranked):
         shares[place] = np.bincount(codes[order], minlength=shares.shape[1]) / max(len(order), 1)
     return shares
 
 
-def _values(subject: Subject, listed: Indices, pairs: NearPairs) -> Floats:
+def _values(subject: Subject, listed: Integers, pairs: NearPairs) -> Floats:
     """What each listed row would be worth under each label."""
     data, about = subject.data, subject.valuation.params
     classes = Classes(tuple(range(len(subject.classes))))
@@ -187,13 +188,13 @@ def _bars(subject: Subject, findings: Findings, row: int, numbers: Floats) -> li
     return [[code, float(f"{numbers[code]:.3g}")] for code in order[:BARS]]
 
 
-def _both(subject: Subject) -> Indices:
+def _both(subject: Subject) -> Integers:
     """The codes of the points, and after them those of the validation points."""
     codes_val = () if subject.given is None else subject.given.codes_val
     return np.concatenate([subject.codes, codes_val]).astype(np.int64)
 
 
-def _named(subject: Subject, details: Details, rows: Indices) -> list[Any]:
+def _named(subject: Subject, details: Details, rows: Integers) -> list[Any]:
     """Rows of either side by name, each with the number of its label, or its target as text."""
     names = [_name(subject, details, row) for row in rows.tolist()]
     if subject.targets is None:

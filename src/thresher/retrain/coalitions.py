@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from thresher.array_types import Flags, Integers
 
 DRAWN = 64  # subsets drawn together, whatever the size of blocks
 WALK, SUBSET = 1, 2  # end a seed: so that none equals a seed of other draws, of flip_labels say
@@ -36,7 +35,7 @@ class Block(ABC):
         return self.high - self.low
 
     @abstractmethod
-    def masks(self) -> Iterator[Mask]:
+    def masks(self) -> Iterator[Flags]:
         """The coalitions, one after the other."""
 
 
@@ -52,7 +51,7 @@ class Prefixes(Block):
         """The walk and the first size."""
         return self.walk, self.low
 
-    def masks(self) -> Iterator[Mask]:
+    def masks(self) -> Iterator[Flags]:
         """Every prefix is the one before and the next point of the permutation."""
         order = permutation(self.points, self.seed, self.walk)
         mask = np.zeros(self.points, np.bool_)
@@ -62,7 +61,7 @@ class Prefixes(Block):
             yield mask
 
 
-def permutation(points: int, seed: int, walk: int) -> NDArray[np.int64]:
+def permutation(points: int, seed: int, walk: int) -> Integers:
     """The permutation of this walk: the same whoever asks, in whatever order."""
     return np.random.default_rng([seed, walk, WALK]).permutation(points)
 
@@ -73,7 +72,7 @@ class Subsets(Block):
 
     seed: int
 
-    def masks(self) -> Iterator[Mask]:
+    def masks(self) -> Iterator[Flags]:
         """Number 1 is the complement of number 0, so that every point is in one and out of one."""
         for number in range(self.low, self.high):
             part, place = divmod(number, DRAWN)
@@ -89,7 +88,7 @@ class Subsets(Block):
 class Without(Block):
     """All points but one: without number `low`, ..., `high` - 1."""
 
-    def masks(self) -> Iterator[Mask]:
+    def masks(self) -> Iterator[Flags]:
         """One point is left out at a time."""
         mask = np.ones(self.points, np.bool_)
         for point in range(self.low, self.high):

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from thresher.array_types import Flags
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
-from thresher.retrain.coalitions import Block, Mask
+from thresher.retrain.coalitions import Block
 from thresher.retrain.plans import Plan
 from thresher.retrain.utility import Enough, Outcome, Refit
 
@@ -68,7 +69,7 @@ class Memory:
             if key:
                 self.known[key] = entry
 
-    def _key(self, mask: Mask) -> bytes:
+    def _key(self, mask: Flags) -> bytes:
         size = int(mask.sum())
         again = self.points <= FEW_POINTS or size <= 2 or size >= self.points - 1
         return np.packbits(mask).tobytes() if again else b""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats, Integers
 from thresher.errors import InputError
 from thresher.kernels.logistic import fill_scores, train
-from thresher.retrain.coalitions import Mask
 from thresher.retrain.utility import Enough, Game, Outcome, Refit
 
 PLAIN: dict[str, tuple[object, ...]] = {
@@ -37,9 +36,9 @@ class Newton(Refit):
     objective in other words, in which no column is large and none is far from zero.
     """
 
-    table: NDArray[np.float64]  # one column a point, with a row of ones if there is an intercept
-    validation: NDArray[np.float64]
-    penalties: NDArray[np.float64]  # of the features' weights
+    table: Floats  # one column a point, with a row of ones if there is an intercept
+    validation: Floats
+    penalties: Floats  # of the features' weights
 
     @classmethod
     def of(cls, game: Game, model: Any) -> Newton:
@@ -65,7 +64,7 @@ class Newton(Refit):
             game, model, checked=True, table=table, validation=validation, penalties=penalties
         )
 
-    def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
+    def evaluate(self, masks: Iterable[Flags], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
         outcome, last = Outcome(), Solution.empty()
         for mask in masks:
@@ -86,7 +85,7 @@ class Newton(Refit):
                 break
         return outcome
 
-    def _solved(self, members: NDArray[np.int64], last: Solution) -> float | None:
+    def _solved(self, members: Integers, last: Solution) -> float | None:
         game = self.game
         position = np.full(len(game.labels), -1)
         position[last.present] = np.arange(len(last.present))
@@ -103,9 +102,9 @@ class Newton(Refit):
 class Solution:
     """Where the search for the next solution starts."""
 
-    present: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    factor: NDArray[np.float64]
+    present: Integers
+    weights: Floats
+    factor: Floats
     known: bool = False
 
     @classmethod
@@ -113,7 +112,7 @@ class Solution:
         """No solution yet."""
         return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0)))
 
-    def predict(self, table: NDArray[np.float64]) -> NDArray[np.int64]:
+    def predict(self, table: Floats) -> Integers:
         """The class code of each column of a table."""
         scores = np.empty((len(self.weights), table.shape[1]))
         fill_scores(table, self.weights, scores)
@@ -124,7 +123,7 @@ class Solution:
         """The same, to go on from without changing this one."""
         return Solution(self.present, self.weights.copy(), self.factor.copy(), self.known)
 
-    def moved_to(self, present: NDArray[np.int64], columns: int) -> Solution:
+    def moved_to(self, present: Integers, columns: int) -> Solution:
         """The same if it is of these classes, else one at zero."""
         if self.known and np.array_equal(present, self.present):
             return self

@@ -7,23 +7,19 @@ predict that, and a model that cannot be fitted is replaced by the mean target o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thresher.retrain.coalitions import Mask
-
-Floats = NDArray[np.float64]
+from thresher.array_types import Array, Flags, Floats
 
 
 @dataclass(frozen=True)
 class NumberGame:
     """Points, validation set and their targets, as plain arrays that workers can be sent."""
 
-    X: NDArray[Any]
+    X: Array
     y: Floats
-    V: NDArray[Any]
+    V: Array
     y_val: Floats
     empty: float
 
@@ -41,28 +37,28 @@ class NumberGame:
         """The utility of always predicting one number."""
         return -float(np.mean((self.y_val - prediction) ** 2))
 
-    def without_fit(self, mask: Mask) -> float | None:
+    def without_fit(self, mask: Flags) -> float | None:
         """The utility of a coalition, where none has to be trained."""
         targets = self.y[mask]
         if not len(targets):
             return self.none
         return self.constant(float(targets[0])) if (targets == targets[0]).all() else None
 
-    def fallback(self, mask: Mask) -> float:
+    def fallback(self, mask: Flags) -> float:
         """The utility of predicting the mean, where a fit failed."""
         return self.constant(float(self.y[mask].mean()))
 
-    def shown(self, mask: Mask) -> Floats:
+    def shown(self, mask: Flags) -> Floats:
         """The targets of a coalition."""
         return self.y[mask]
 
-    def score(self, found: NDArray[Any], *, checked: bool) -> float:
+    def score(self, found: Array, *, checked: bool) -> float:
         """The utility of predictions, or an error where they are no finite numbers."""
         del checked
         if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
             raise ValueError("predict returned what is no finite number")
         return -float(np.mean((self.y_val - found) ** 2))
 
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Array, ...]:
         """Everything that utilities depend on."""
         return self.X, self.y, self.V, self.y_val, np.array([self.empty])

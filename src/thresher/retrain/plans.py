@@ -11,16 +11,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats
 from thresher.errors import InputError
 from thresher.retrain.coalitions import Block, Prefixes, Subsets, Without, permutation
 from thresher.retrain.running_means import InAndOut, Moments, agreement
 from thresher.retrain.utility import Enough
 from thresher.threads import cut
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 USUAL = 10_000  # evaluations, unless told otherwise: what the paper spends
 FIRST_LOOK = 10  # samples before the ranking is looked at for the first time

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags, Floats
 from thresher.ranking import average_ranks
-
-Floats = NDArray[np.float64]
 
 FIRM = 20  # samples from which a point's own spread counts as much as the spread of all points
 
@@ -66,7 +64,7 @@ class InAndOut:
         self.inside = np.zeros((3, size))  # number, sum and sum of squares of utilities
         self.outside = np.zeros((3, size))
 
-    def add(self, mask: NDArray[np.bool_], utility: float) -> None:
+    def add(self, mask: Flags, utility: float) -> None:
         """One more coalition; one at a time, so that no sum depends on how they were cut."""
         shifted = utility - self.center
         powers = np.array([[1.0], [shifted], [shifted**2]])

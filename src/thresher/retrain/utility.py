@@ -15,13 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Integers
 from thresher.errors import InputError
-from thresher.retrain.coalitions import Mask
 from thresher.threads import one_blas_thread
-
-Codes = NDArray[np.int64]
 
 INTERRUPTED = "interrupted by user"  # what a model says that takes Ctrl-C for the end of training
 
@@ -61,11 +58,11 @@ class Enough:
 class Game:
     """Points, validation set and their class codes, as plain arrays that workers can be sent."""
 
-    X: NDArray[Any]
-    codes: Codes
-    V: NDArray[Any]
-    val_codes: Codes
-    labels: NDArray[Any]  # what a model is shown in the place of a code
+    X: Array
+    codes: Integers
+    V: Array
+    val_codes: Integers
+    labels: Array  # what a model is shown in the place of a code
 
     @property
     def points(self) -> int:
@@ -77,11 +74,11 @@ class Game:
         """The accuracy of guessing."""
         return 1 / len(self.labels)
 
-    def class_counts(self, mask: Mask) -> Codes:
+    def class_counts(self, mask: Flags) -> Integers:
         """How many members carry each class."""
         return np.bincount(self.codes[mask], minlength=len(self.labels))
 
-    def trivial(self, counts: Codes) -> float | None:
+    def trivial(self, counts: Integers) -> float | None:
         """The utility of a coalition with these class counts, where none has to be trained."""
         present = np.flatnonzero(counts)
         if len(present) == 0:
@@ -92,27 +89,27 @@ class Game:
         """The accuracy of always predicting one class."""
         return float(np.mean(self.val_codes == code))
 
-    def without_fit(self, mask: Mask) -> float | None:
+    def without_fit(self, mask: Flags) -> float | None:
         """The utility of a coalition, where none has to be trained."""
         return self.trivial(self.class_counts(mask))
 
-    def fallback(self, mask: Mask) -> float:
+    def fallback(self, mask: Flags) -> float:
         """The accuracy of the most frequent class, where a fit failed."""
         return self.constant(int(self.class_counts(mask).argmax()))
 
-    def shown(self, mask: Mask) -> NDArray[Any]:
+    def shown(self, mask: Flags) -> Array:
         """The labels of a coalition, as a model is shown them."""
-        found: NDArray[Any] = self.labels[self.codes[mask]]
+        found: Array = self.labels[self.codes[mask]]
         return found
 
-    def score(self, found: NDArray[Any], *, checked: bool) -> float:
+    def score(self, found: Array, *, checked: bool) -> float:
         """The accuracy of predictions, or an error where they are no labels."""
         if not checked and not set(found.tolist()) & set(self.labels.tolist()):
             one, other = found.tolist()[0], self.labels.tolist()[0]
             raise ValueError(f"predict returned {one!r}, labels are like {other!r}")
         return float(np.mean(found == self.labels[self.val_codes]))
 
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Array, ...]:
         """Everything that utilities depend on."""
         return self.X, self.codes, self.V, self.val_codes, self.labels
 
@@ -133,7 +130,7 @@ class Refit:
         """How many points there are."""
         return int(self.game.points)
 
-    def evaluate(self, masks: Iterable[Mask], enough: Enough | None = None) -> Outcome:
+    def evaluate(self, masks: Iterable[Flags], enough: Enough | None = None) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
         from sklearn import config_context
 
@@ -151,7 +148,7 @@ class Refit:
                     break
         return outcome
 
-    def _add(self, mask: Mask, outcome: Outcome) -> None:
+    def _add(self, mask: Flags, outcome: Outcome) -> None:
         known = self.game.without_fit(mask)
         if known is not None:
             outcome.add(known)
@@ -162,7 +159,7 @@ class Refit:
             outcome.add(self.game.fallback(mask), failed=True)
             outcome.complain(failure)
 
-    def fitted(self, mask: Mask) -> float:
+    def fitted(self, mask: Flags) -> float:
         """The utility of the model fitted on these points, or whatever it raises."""
         from sklearn.base import clone
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher.array_types import Floats
 from thresher.coded import Coded
 from thresher.errors import option
 from thresher.neighbors.kernel import BOX
@@ -26,12 +24,11 @@ MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 FELT = 0.6  # of a kernel's radius: a Gaussian weighs points beyond by less than a fifth
 LOOKED = 1 << 16  # rows that ids are looked for in
 
-Numbers = NDArray[np.float64]
 AnyEncoder = Encoder | TreeEncoder
 
 
 def run_hints(
-    settings: Settings, encoder: AnyEncoder, X: Numbers, labels: Sequence[Hashable],
+    settings: Settings, encoder: AnyEncoder, X: Floats, labels: Sequence[Hashable],
     validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
 ) -> list[str]:  # fmt: skip
     """What would have made for better values; `X` are rows of the points, maybe the first only."""
@@ -117,7 +114,7 @@ def missing_labels(labels: Iterable[Hashable]) -> str:
     return f"{told}where they mean that the label is missing" if words else ""
 
 
-def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
+def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:
     """What is odd about the features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
         return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
@@ -135,7 +132,7 @@ def row_hints(X: Numbers, encoder: Encoder, settings: Settings) -> list[str]:
 
 
 def _ruling_hints(
-    X: Numbers, encoder: Encoder, settings: Settings, *, known: Iterable[int]
+    X: Floats, encoder: Encoder, settings: Settings, *, known: Iterable[int]
 ) -> list[str]:
     """The column that rules the distances, if one does and is not `known`, with the way out."""
     widths = [feature.width for feature in encoder.features]
@@ -154,7 +151,7 @@ def _ruling_hints(
     return []
 
 
-def id_hints(X: Numbers, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
+def id_hints(X: Floats, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
     """The features that look like ids, by column, with the way out."""
     X = X[:LOOKED]
     widths = [feature.width for feature in encoder.features]
@@ -239,7 +236,7 @@ def _wide_hints(radius: float, settings: Settings) -> list[str]:
     ]
 
 
-def _unlike_columns(X: Numbers, places: list[int]) -> tuple[int, int] | None:
+def _unlike_columns(X: Floats, places: list[int]) -> tuple[int, int] | None:
     """Two of these columns whose deviations are far apart, the smaller one first; else None."""
     spread = dict(
         in_order(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thresher.array_types import Floats
 from thresher.checks import check_choice
 from thresher.errors import InputError, option
 from thresher.radius import suggest_radius
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder
-from thresher.tables.feature import Numbers
 from thresher.tables.private_encoding import check_encoder, encode_private
 from thresher.tables.reader import read_table
 
@@ -22,14 +22,14 @@ class PublicEncoding:
     """An encoder, and the rows of the validation set that it was fitted on."""
 
     encoder: Encoder
-    rows: Numbers
+    rows: Floats
 
     @property
     def record(self) -> dict[str, Any]:
         """What a price list carries."""
         return self.encoder.describe()
 
-    def private(self, source: Path, table: Any) -> Numbers:
+    def private(self, source: Path, table: Any) -> Floats:
         """Private rows as numbers, each for itself."""
         if not hasattr(table, "column_names"):
             wanted = f"{option('standardize')}, {option('fill')} and {option('categorical')}"

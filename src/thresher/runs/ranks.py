@@ -8,17 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+
+from thresher.array_types import Floats, Integers
 
 CHUNK = 1 << 18  # values sorted together, at least
 ROW = 64  # bytes that sorting takes for each value
 
-Places = NDArray[np.int64]
 
-
-def rank_values(
-    values: NDArray[np.float64], folder: Path, *, room: int = 1 << 28
-) -> tuple[Places, Places]:
+def rank_values(values: Floats, folder: Path, *, room: int = 1 << 28) -> tuple[Integers, Integers]:
     """The rank of each value (1 is the lowest, equal ones by position), and how many are lower.
 
     Parameters

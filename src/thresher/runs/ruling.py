@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+from thresher.array_types import Floats
 
 PAIRS = 1 << 11  # of rows that are looked at
 RULING = 0.5  # of the way from an even share to all
 
 
-def distance_shares(X: Numbers, widths: Sequence[int]) -> list[float]:
+def distance_shares(X: Floats, widths: Sequence[int]) -> list[float]:
     """The share that each feature has of the squared distance of two rows, in the mean over pairs.
 
     Each pair counts once, however far apart it is, so a few wild rows change little.

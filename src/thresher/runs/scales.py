@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.inputs import Validation
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 10_000  # that are judged, evenly spaced
 LEAST_VALIDATION = 20  # fewer show too little of the range

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats
 from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError, option
@@ -22,11 +22,8 @@ from thresher.tables.reader import Table
 TOTALS = ("total", "totals", "grand total", "subtotal", "sum", "summe", "gesamt", "average")
 NEIGHBORS = 10  # that vote, where rows have distances
 
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
-
-def missing_labels(settings: Settings, table: Table, label: str) -> Mask:
+def missing_labels(settings: Settings, table: Table, label: str) -> Flags:
     """Which rows have no label, where these are to be skipped; else none."""
     found = np.zeros(len(table), np.bool_)
     if settings.unlabeled is not None and label in table.data.column_names:
@@ -80,7 +77,7 @@ def unlabeled_columns(points: Columns, settings: Settings, table: Table) -> Colu
 
 
 def suggest_labels(
-    settings: Settings, columns: Columns, X: NDArray[Any], data: Data, forest: Any = None
+    settings: Settings, columns: Columns, X: Array, data: Data, forest: Any = None
 ) -> dict[str, Any]:
     """The rows with a suggested label each, and the share of the votes that it has.
 
@@ -99,7 +96,7 @@ def suggest_labels(
     return found | {"share": shares.max(axis=1)}
 
 
-def _leaf_shares(forest: Any, X: NDArray[Any], points: NDArray[Any], known: Coded) -> Floats:
+def _leaf_shares(forest: Any, X: Array, points: Array, known: Coded) -> Floats:
     """The mean over the trees of the label shares of the points in the leaf of each row."""
     classes = len(known.distinct)
     rows, others = (forest.rows(forest.encode("X", x), everywhere=True) for x in (X, points))
@@ -112,7 +109,7 @@ def _leaf_shares(forest: Any, X: NDArray[Any], points: NDArray[Any], known: Code
     return total / len(forest.trees)
 
 
-def _near_shares(settings: Settings, X: NDArray[Any], points: NDArray[Any], known: Coded) -> Floats:
+def _near_shares(settings: Settings, X: Array, points: Array, known: Coded) -> Floats:
     """The label shares of the nearest points."""
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -135,5 +132,5 @@ def unlabeled_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}-unlabeled{out.suffix}")
 
 
-def _rows(table: Table, which: Mask) -> Table:
+def _rows(table: Table, which: Flags) -> Table:
     return dataclasses.replace(table, data=table.data.filter(which))

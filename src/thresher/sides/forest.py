@@ -14,13 +14,13 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers, LongWords
 from thresher.checks import check_columns
 from thresher.errors import InputError
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
-from thresher.games.forest_vote import Floats, ForestVote, judge_weights
+from thresher.games.forest_vote import ForestVote, judge_weights
 from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
 from thresher.games.owner_counts import leaf_games, mutual_leaf_games, owned_codes
 from thresher.games.owner_values import OwnerGames
@@ -131,21 +131,21 @@ class ForestSide:
         holder = "y" if name == "X" else name
         return ForestPoints(rows, self.classes.encode(holder, found, first=first))
 
-    def plain_row(self, X: Any) -> NDArray[np.float64] | None:
+    def plain_row(self, X: Any) -> Floats | None:
         """The only row of a plain array, as trees see it; None where X is not that."""
         assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
         row = None if self.forest.columns.texts else plain_row(X, self.width)
         return None if row is None else as_floats(row).astype(np.float64)
 
-    def stored_points(self, rows: NDArray[Any], codes: Codes) -> ForestPoints:
+    def stored_points(self, rows: Array, codes: Codes) -> ForestPoints:
         """Points of which a store has kept the features."""
         return ForestPoints(self.forest.rows(rows.astype(np.float32)), codes)
 
-    def prints(self, rows: ForestRows, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def prints(self, rows: ForestRows, salt: Integers) -> LongWords:
         """A fingerprint of each row, and of its integer of `salt`."""
         return row_prints(rows.array, salt)
 
-    def twins(self, points: ForestPoints) -> NDArray[np.bool_]:  # noqa: ARG002
+    def twins(self, points: ForestPoints) -> Flags:  # noqa: ARG002
         """Nobody looks for twins: where points judge, all of them are."""
         return np.zeros(len(self), np.bool_)
 
@@ -165,7 +165,7 @@ class ForestSide:
         """A point is one more of its class."""
         return ClassCounts(self.shape[0])
 
-    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
+    def owner_codes(self, owners: Codes, codes: Codes) -> Array:
         """Codes that say whose a point is, and of which class."""
         return owned_codes(owners, codes, len(self.classes) + 1)
 
@@ -183,7 +183,7 @@ class ForestSide:
         """A point is one more of its owner and class."""
         return ClassCounts(owners * (len(self.classes) + 1))
 
-    def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
+    def owner_games(self, sums: Array, columns: slice, owners: int) -> Iterable[OwnerGames]:
         """One game for each leaf of a tree, or several where points judge each other."""
         counts = sums.reshape(owners, len(self.classes) + 1, -1)[:, :-1].astype(np.int64)
         if self.holds_points:
@@ -194,7 +194,7 @@ class ForestSide:
         """The leaves of each tree."""
         return self._trees()
 
-    def utility(self, counts: NDArray[Any]) -> float:
+    def utility(self, counts: Array) -> float:
         """The utility of all counted points."""
         vote = self._vote(ForestVote, counts, "shapley")
         trees = self._trees()
@@ -204,7 +204,7 @@ class ForestSide:
         """The utility without points: 1/C for each judge."""
         return judges / len(self.classes)
 
-    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
+    def prices(self, counts: Array, semivalue: Semivalue) -> Array:
         """The class counts of leaves that have judges; those of others are nobody's business."""
         del semivalue
         table = np.array(counts[: len(self.classes)], np.int32)
@@ -214,7 +214,7 @@ class ForestSide:
             table[:, columns] *= self._judges(columns, table[:, columns]).any(axis=0)
         return table
 
-    def check_prices(self, table: Any) -> NDArray[Any]:
+    def check_prices(self, table: Any) -> Array:
         """A table of class counts."""
         found, shape = np.array(table), (len(self.classes), self.shape[1])
         if found.shape != shape or found.dtype.kind not in "iu" or (found < 0).any():
@@ -222,35 +222,33 @@ class ForestSide:
         return found.astype(np.int32)
 
     def payment(
-        self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
-    ) -> tuple[ForestVote, NDArray[Any]]:
+        self, table: Array, semivalue: Semivalue, who: Who, label: int | None = None
+    ) -> tuple[ForestVote, Array]:
         """The game that pays points by class counts, and those."""
         if who == "members" and label is None:
             return self._vote(MemberVote, table, semivalue), table
         more = {"member": who == "members", "label": label}
         return self._vote(OtherVote, table, semivalue, **more), table
 
-    def member_prices(self, table: NDArray[Any], semivalue: Semivalue) -> Floats:
+    def member_prices(self, table: Array, semivalue: Semivalue) -> Floats:
         """What each leaf pays to a member of each class, by class counts."""
         vote = self._vote(ForestVote, table, semivalue)
         trees = self._trees()
         each = [vote.prices(table[:, tree].astype(np.int64), tree)[0] for tree in trees]
         return np.concatenate(each, axis=1)
 
-    def label_payment(
-        self, table: NDArray[Any], semivalue: Semivalue, who: Who
-    ) -> tuple[Any, NDArray[Any]]:
+    def label_payment(self, table: Array, semivalue: Semivalue, who: Who) -> tuple[Any, Array]:
         """As `payment`, for every label at once."""
         return self._vote(LabelVote, table, semivalue, member=who == "members"), table
 
-    def _vote(self, kind: Any, counts: NDArray[Any], semivalue: Semivalue, **more: Any) -> Any:
+    def _vote(self, kind: Any, counts: Array, semivalue: Semivalue, **more: Any) -> Any:
         """A game of leaves with these counts."""
         most = max((int(counts[:, c].sum(axis=0).max(initial=0)) for c in self._trees()), default=0)
         own = 1 / self.forest.trees_each if self.holds_points else None
         weights = weight_table(semivalue, most + 2)
         return kind(len(self.classes), self._judges, weights, own, **more)
 
-    def _judges(self, columns: slice, sums: NDArray[Any]) -> Floats:
+    def _judges(self, columns: slice, sums: Array) -> Floats:
         """The weight of the judges of each class in each leaf of a tree."""
         if self.features is None:
             return np.asarray(sums / self.forest.trees_each, np.float64)
@@ -292,8 +290,8 @@ class ForestSide:
         return dataclasses.replace(self, classes=classes, codes=codes, strangers=strangers)
 
     def settled(
-        self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
-    ) -> NDArray[Any] | None:
+        self, counts: Array, before: Self, meaning: Mapping[Hashable, Hashable]
+    ) -> Array | None:
         """Rows of counts as this side has its classes; None where strangers are of several."""
         was = before.classes.known_codes(list(meaning)).tolist()
         now = self.classes.known_codes(list(meaning.values())).tolist()
@@ -325,7 +323,7 @@ class ForestSide:
             "classes": portable("label", self.classes.labels),
         }
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """The nodes of the trees, and the validation set if there is one."""
         found = {f"{PREFIX}{name}": array for name, array in self.forest.nodes.items()}
         features = np.zeros((0, self.width), np.float32) if self.features is None else self.features

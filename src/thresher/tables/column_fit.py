@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from thresher.array_types import LongWords
 from thresher.errors import InputError, option
 from thresher.tables.cell_values import (
     MOST_CATEGORIES,
@@ -18,7 +19,6 @@ from thresher.tables.columns import Columns
 from thresher.tables.feature import Feature
 from thresher.tables.scaling import (
     Ends,
-    Marks,
     Moments,
     Sample,
     moments_of,
@@ -45,7 +45,7 @@ class ColumnFit:
     counts: dict[str | None, int] = field(default_factory=dict)
     moments: Moments = field(default_factory=Moments)
 
-    def add(self, table: Columns, marks: Marks) -> None:
+    def add(self, table: Columns, marks: LongWords) -> None:
         """Take in the column of one more table, with the marks of its rows, or refuse its cells."""
         if self.categorical:
             self._add_categories(table)

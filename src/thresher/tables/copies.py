@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers, LongWords
 from thresher.coded import Coded
 from thresher.errors import InputError
 from thresher.tables.cell_values import categories, numbers, stated_kind
@@ -30,9 +29,6 @@ STEP = 0.01  # of a column's spread: the width of a cell
 WITHIN = (0.05, 0.95)  # quantiles between which lies the usual spread
 MOST_COLUMNS = 64  # of tables in which near copies are looked for
 BEYOND = 3.0  # times as many near copies as in a shuffled table
-
-Marks = NDArray[np.uint64]
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +44,9 @@ class Copies:
         The number of each row's label.
     """
 
-    exact: Places
-    near: Places
-    codes: Places
+    exact: Integers
+    near: Integers
+    codes: Integers
 
     @classmethod
     def of(cls, columns: Columns, *, near: bool = True) -> Copies:
@@ -86,12 +82,12 @@ class Copies:
         return cls(exact, both if found - alike > BEYOND * chances else exact, codes)
 
     @cached_property
-    def counts(self) -> Places:
+    def counts(self) -> Integers:
         """How many other rows are exact copies of each row."""
         return _sizes(self.exact) - 1
 
     @cached_property
-    def copy_of(self) -> Places:
+    def copy_of(self) -> Integers:
         """The first row that a row is an exact or near copy of; -1 where it is none."""
         itself = np.arange(len(self.near))
         return np.where(self.near == itself, -1, self.near)
@@ -115,7 +111,7 @@ class Copies:
         found = self._apart(self.near)
         return [group for group in found if len(set(self.exact[group].tolist())) > 1]
 
-    def _apart(self, group: Places) -> list[list[int]]:
+    def _apart(self, group: Integers) -> list[list[int]]:
         apart = np.zeros(len(group), np.bool_)
         apart[group[self.codes != self.codes[group]]] = True
         rows = np.flatnonzero(apart[group])
@@ -124,7 +120,7 @@ class Copies:
         return [each.tolist() for each in np.split(order, ends)] if len(order) else []
 
 
-def row_marks(columns: Columns) -> Marks:
+def row_marks(columns: Columns) -> LongWords:
     """A number for each row, the same where all features are the same.
 
     Numbers are compared as numbers, so 1 and 1.0 are the same; missing ones are all alike.
@@ -139,9 +135,9 @@ class Mix:
     """A number for each row that depends on every bit of every column."""
 
     def __init__(self, rows: int) -> None:
-        self.marks: Marks = np.zeros(rows, np.uint64)
+        self.marks: LongWords = np.zeros(rows, np.uint64)
 
-    def add(self, column: Marks) -> None:
+    def add(self, column: LongWords) -> None:
         """Take in a column."""
         marks = self.marks * ODD + column
         marks ^= marks >> np.uint64(32)
@@ -150,7 +146,7 @@ class Mix:
         self.marks = marks
 
 
-def _first_rows(marks: list[Marks]) -> Places:
+def _first_rows(marks: list[LongWords]) -> Integers:
     """For each row, the first row that it is connected to by equal marks of any kind."""
     first = []
     for each in marks:
@@ -169,24 +165,24 @@ def _first_rows(marks: list[Marks]) -> Places:
     return leader[group]
 
 
-def _sizes(first: Places) -> Places:
+def _sizes(first: Integers) -> Integers:
     """How many rows each row's group has."""
     return np.bincount(first, minlength=len(first))[first]
 
 
-def _cell_width(values: NDArray[np.float64]) -> float:
+def _cell_width(values: Floats) -> float:
     """How wide the cells of a column's grid are; 0 where most numbers are the same."""
     known = values[~np.isnan(values)]
     low, high = np.quantile(known, WITHIN) if len(known) else (0.0, 0.0)
     return STEP * float(high - low)
 
 
-def _marks(columns: Columns, name: str, values: NDArray[np.float64] | None) -> Marks:
+def _marks(columns: Columns, name: str, values: Floats | None) -> LongWords:
     """For each row a number, the same where the entries are the same."""
     return _text_marks(columns, name) if values is None else _number_marks(values)
 
 
-def column_numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
+def column_numbers(columns: Columns, name: str) -> Floats | None:
     """A column as numbers; None where it holds categories or text."""
     if name in columns.categorical or name == columns.text:
         return None
@@ -198,13 +194,13 @@ def column_numbers(columns: Columns, name: str) -> NDArray[np.float64] | None:
         raise
 
 
-def _number_marks(values: NDArray[Any]) -> Marks:
+def _number_marks(values: Array) -> LongWords:
     found = values + 0.0  # no -0
     found[np.isnan(found)] = np.nan
     return found.view(np.uint64)
 
 
-def _text_marks(columns: Columns, name: str) -> Marks:
+def _text_marks(columns: Columns, name: str) -> LongWords:
     entries = categories(columns, name)
     codes = pc.fill_null(pc.index_in(entries, value_set=pc.unique(entries)), 0)
     return np.asarray(codes.to_numpy(), np.uint64)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.checks import check_choice
 from thresher.embed import TEXT_MODEL, check_texts, embed_texts
 from thresher.errors import InputError, option
 from thresher.spelling import missing
 from thresher.tables.column_fit import ColumnFit
 from thresher.tables.columns import Columns
-from thresher.tables.feature import Feature, Numbers, check_fill, check_streaming_fill
+from thresher.tables.feature import Feature, check_fill, check_streaming_fill
 from thresher.tables.scaling import SCALINGS, Sample, row_marks, rows_kept
 
 FORMAT = "thresher-encoder-1"
@@ -131,7 +132,7 @@ class Encoder:
             )
         )
 
-    def transform(self, columns: Columns, *, progress: bool = False) -> Numbers:
+    def transform(self, columns: Columns, *, progress: bool = False) -> Floats:
         """A table as rows of numbers; a category that was not seen before is all zeros."""
         for name in (*(each.name for each in self.features), self.text):
             if name is not None and name not in columns.names:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.checks import rows_text
 from thresher.errors import InputError, either, option
 from thresher.tables.cell_values import categories, numbers
 from thresher.tables.columns import Columns
 from thresher.tables.scaling import rank, unrank
 
-Numbers = NDArray[np.float64]
 KINDS = {"number", "truth", "categorical", "percent", "money", "date"}
 
 
@@ -47,7 +46,7 @@ class Feature:
         """How many columns of numbers it becomes."""
         return len(self.categories) if self.kind == "categorical" else 1
 
-    def raw(self, columns: Columns) -> Numbers:
+    def raw(self, columns: Columns) -> Floats:
         """The columns of numbers, not scaled."""
         if self.kind == "categorical":
             codes = self.codes(columns)
@@ -70,17 +69,17 @@ class Feature:
             )
         return np.nan_to_num(found, nan=self.fill)[:, None]
 
-    def codes(self, columns: Columns) -> NDArray[np.int64]:
+    def codes(self, columns: Columns) -> Integers:
         """The number of the category of each row, -1 where it was not seen before."""
         known = pa.array(self.categories, pa.string())
         found = pc.fill_null(pc.index_in(categories(columns, self.name), value_set=known), -1)
         return np.asarray(found.to_numpy(), np.int64)
 
-    def scaled(self, columns: Columns) -> Numbers:
+    def scaled(self, columns: Columns) -> Floats:
         """The columns of numbers."""
         return self.scale(self.raw(columns))
 
-    def scale(self, found: Numbers) -> Numbers:
+    def scale(self, found: Floats) -> Floats:
         """Raw columns of numbers on the scale of the rows it was fitted on."""
         if not self.means:
             return found
@@ -90,7 +89,7 @@ class Feature:
         centered = found - np.array(self.means)
         return np.divide(centered, spread, out=np.zeros_like(found), where=spread > 0)
 
-    def unscaled(self, column: Numbers) -> Numbers:
+    def unscaled(self, column: Floats) -> Floats:
         """The numbers that were scaled to this column of numbers."""
         if self.means:
             column = column * self.deviations[0] + self.means[0]

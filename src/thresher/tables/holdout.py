@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Flags
 from thresher.checks import check_count, check_number
 from thresher.coded import Coded
 from thresher.errors import InputError, option
@@ -14,13 +14,11 @@ from thresher.labels import class_list
 from thresher.tables.columns import Columns
 from thresher.tables.copies import row_marks
 
-Mask = NDArray[np.bool_]
-
 
 def hold_out(
-    labels: Sequence[Hashable], share: float, seed: int, *, twins: Mask | None = None,
+    labels: Sequence[Hashable], share: float, seed: int, *, twins: Flags | None = None,
     name: str = "holdout",
-) -> Mask:  # fmt: skip
+) -> Flags:  # fmt: skip
     """Which rows to hold out: a share of each class, drawn at random, one at least, never all.
 
     Parameters
@@ -59,7 +57,7 @@ def hold_out(
     return out
 
 
-def find_twins(columns: Columns) -> Mask:
+def find_twins(columns: Columns) -> Flags:
     """Rows whose features other rows have as well: held out, they would be valued by themselves.
 
     Numbers are compared as numbers, so 1 and 1.0 are the same; missing ones are all alike.

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thresher.array_types import Floats
 from thresher.errors import InputError, option
 from thresher.privacy.rows import read_features
 from thresher.spelling import MISSING, missing
 from thresher.tables.encoder import Encoder
-from thresher.tables.feature import Feature, Numbers
+from thresher.tables.feature import Feature
 
 
 def check_encoder(encoder: Encoder) -> Encoder:
@@ -32,7 +33,7 @@ def check_encoder(encoder: Encoder) -> Encoder:
     return encoder
 
 
-def encode_private(source: str, table: pa.Table, encoder: Encoder) -> Numbers:
+def encode_private(source: str, table: pa.Table, encoder: Encoder) -> Floats:
     """The rows of a private table as numbers, NaN where a cell cannot be read.
 
     As in the public encoder a missing number is what fills it, and a category that was not seen
@@ -49,7 +50,7 @@ def encode_private(source: str, table: pa.Table, encoder: Encoder) -> Numbers:
     return np.concatenate(parts, axis=1)
 
 
-def _numbers(feature: Feature, column: pa.ChunkedArray) -> Numbers:
+def _numbers(feature: Feature, column: pa.ChunkedArray) -> Floats:
     found = np.array(read_features("X", pa.table({feature.name: column}), 1), np.float64)
     if feature.fill is not None:
         gaps = np.fromiter((_is_missing(cell) for cell in column.to_pylist()), bool, len(column))
@@ -57,7 +58,7 @@ def _numbers(feature: Feature, column: pa.ChunkedArray) -> Numbers:
     return found
 
 
-def _categories(feature: Feature, column: pa.ChunkedArray) -> Numbers:
+def _categories(feature: Feature, column: pa.ChunkedArray) -> Floats:
     places = {entry: place for place, entry in enumerate(feature.categories)}
     out = np.zeros((len(column), feature.width))
     for row, cell in enumerate(column.to_pylist()):

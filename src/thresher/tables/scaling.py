@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Marks = NDArray[np.uint64]
+from thresher.array_types import Floats, LongWords
+
 Ends = tuple[tuple[float, ...], tuple[float, ...]]
 
 SCALINGS = ("robust", "plain", "ranks")
@@ -98,9 +97,9 @@ class Sample:
     most: int
     limit: int = 2**64 - 1  # rows are kept whose mark does not exceed it
     count: int = 0
-    parts: list[tuple[Floats, Marks]] = field(default_factory=list)
+    parts: list[tuple[Floats, LongWords]] = field(default_factory=list)
 
-    def add(self, numbers: Floats, marks: Marks) -> None:
+    def add(self, numbers: Floats, marks: LongWords) -> None:
         """Take in the numbers of more rows."""
         self._keep(numbers, marks)
         while self.count > self.most:
@@ -109,7 +108,7 @@ class Sample:
             for part in parts:
                 self._keep(*part)
 
-    def _keep(self, numbers: Floats, marks: Marks) -> None:
+    def _keep(self, numbers: Floats, marks: LongWords) -> None:
         kept = marks <= np.uint64(self.limit)
         self.parts.append((numbers[kept], marks[kept]))
         self.count += int(kept.sum())
@@ -124,7 +123,7 @@ def rows_kept(columns: int) -> int:
     return max(LEAST_ROWS, MOST_NUMBERS // max(1, columns))
 
 
-def row_marks(first: int, count: int) -> Marks:
+def row_marks(first: int, count: int) -> LongWords:
     """For the rows from `first` on, numbers that look random: the same for a place in any table.
 
     The finalizer of SplitMix64 (Steele, Lea and Flood 2014).

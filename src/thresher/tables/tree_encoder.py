@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.spelling import missing
 from thresher.tables.cell_values import categories, numbers, stated_kind
@@ -27,8 +27,6 @@ MOST = 0.5  # of the rows: with more different texts than that, a column is no c
 
 NUMBERS = 1 << 16  # different texts, all numbers up to then: the column is one of numbers
 
-Numbers = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class TreeColumn:
@@ -39,7 +37,7 @@ class TreeColumn:
     categories: tuple[str, ...] = ()  # their places are their numbers
     width: ClassVar[int] = 1
 
-    def read(self, columns: Columns) -> Numbers:
+    def read(self, columns: Columns) -> Floats:
         """The column of a table; what is missing, and a category that is not known, is NaN."""
         if self.kind != "categorical":
             return numbers(columns, self.name, self.kind)
@@ -47,7 +45,7 @@ class TreeColumn:
         found = pc.index_in(categories(columns, self.name), value_set=known, skip_nulls=True)
         return np.asarray(pc.fill_null(found.cast(pa.float64()), np.nan).to_numpy(), np.float64)
 
-    def unscaled(self, column: Numbers) -> Numbers:
+    def unscaled(self, column: Floats) -> Floats:
         """The column as it is: trees need no scaling."""
         return column
 
@@ -101,7 +99,7 @@ class TreeEncoder:
         """The names of the columns of numbers."""
         return tuple(each.name for each in self.features)
 
-    def transform(self, columns: Columns) -> Numbers:
+    def transform(self, columns: Columns) -> Floats:
         """A table as columns of numbers, with NaN where they are missing."""
         for name in self.names:
             if name not in columns.names:
