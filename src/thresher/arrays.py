@@ -17,15 +17,15 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from thresher.array_types import Array
 from thresher.files import sealed, write_whole
 
 PACKED = 1040  # bytes of which deflate makes one, at most
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, Array]:
     """The arrays of an .npz file that have these names, or all; Python objects are refused."""
     with path.open("rb") as file:
         size = path.stat().st_size
@@ -37,9 +37,7 @@ def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, N
             return {each: stored[each] for each in stored.files if names is None or each in names}
 
 
-def save_arrays(
-    path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def save_arrays(path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write an .npz file without Python objects, whole, with a sealed description `about`."""
     together: dict[str, Any] = {"about": np.array(json.dumps(sealed(about))), **arrays}
 
@@ -50,17 +48,17 @@ def save_arrays(
     write_whole(path, write)
 
 
-def load_about(arrays: Mapping[str, NDArray[Any]]) -> Any:
+def load_about(arrays: Mapping[str, Array]) -> Any:
     """The description that `save_arrays` wrote, of which the seal is not checked yet."""
     return json.loads(str(arrays.get("about", "{}")))
 
 
-def load_array(path: Path) -> NDArray[Any]:
+def load_array(path: Path) -> Array:
     """The array of an .npy file; one of Python objects is refused."""
     with path.open("rb") as file:
         _check_claim("the array", file, path.stat().st_size)
         file.seek(0)
-        array: NDArray[Any] = np.load(file, allow_pickle=False)
+        array: Array = np.load(file, allow_pickle=False)
         return array
 
 
@@ -86,7 +84,7 @@ def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
         raise ValueError(f"{name} claims shape {shape}, {wanted} bytes, but only {there} are there")
 
 
-def pack_array(array: NDArray[Any], *, deflate: bool = False) -> dict[str, Any]:
+def pack_array(array: Array, *, deflate: bool = False) -> dict[str, Any]:
     """An array as JSON: its dtype, shape and bytes (little-endian, base64); by `deflate` shorter.
 
     Examples
@@ -103,7 +101,7 @@ def pack_array(array: NDArray[Any], *, deflate: bool = False) -> dict[str, Any]:
     return {"dtype": plain.dtype.str, "shape": list(plain.shape), name: text}
 
 
-def unpack_array(packed: Mapping[str, Any]) -> NDArray[Any]:
+def unpack_array(packed: Mapping[str, Any]) -> Array:
     """The array that `pack_array` packed."""
     dtype = np.dtype(packed["dtype"])
     content = base64.b64decode(packed["zlib"] if "zlib" in packed else packed["base64"])

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags
 from thresher.checks import check_count, check_features, check_number
 from thresher.errors import InputError
 from thresher.labels import check_labels, class_list, label_array
 
 
-def flip_labels(
-    y: Any, *, fraction: float, seed: int, classes: Any = None
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> tuple[Array, Flags]:
     """Labels with a share of them replaced by another class, and the mask of the replaced ones.
 
     Parameters
@@ -51,7 +49,7 @@ def flip_labels(
 
 def add_feature_noise(
     X: Any, *, fraction: float, seed: int, scale: float = 1.0
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+) -> tuple[Array, Flags]:
     """Rows with normal noise on a share of them, and the mask of the noised ones.
 
     The standard deviation of the noise in a column is `scale` times the column's L2 norm over all
@@ -89,9 +87,7 @@ def add_feature_noise(
     return noised, chosen
 
 
-def _choose(
-    count: int, fraction: float, seed: int
-) -> tuple[NDArray[np.bool_], np.random.Generator]:
+def _choose(count: int, fraction: float, seed: int) -> tuple[Flags, np.random.Generator]:
     fraction = check_number("fraction", fraction, least=0, most=1)
     rng = np.random.default_rng(check_count("seed", seed, least=0))
     chosen = np.zeros(count, np.bool_)

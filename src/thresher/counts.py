@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers, LongWords
 from thresher.arrays import load_about, load_arrays, save_arrays
 from thresher.checks import rows_text
 from thresher.errors import InputError
@@ -117,7 +117,7 @@ class NeighborCounts:
         self._side = side
         self._counts = np.zeros(side.shape, side.dtype)
         self._present: Counter[int] = Counter()
-        self._arrived: list[NDArray[np.uint64]] = []  # fingerprints not yet in `_present`
+        self._arrived: list[LongWords] = []  # fingerprints not yet in `_present`
         self._points = 0
         self._mover: Mover | None = None  # made when the first single point comes
 
@@ -142,7 +142,7 @@ class NeighborCounts:
         return list(self._side.classes.labels)
 
     @property
-    def table(self) -> NDArray[np.int64]:
+    def table(self) -> Integers:
         """All counts up to now, one column for each cell.
 
         A validation point has two rows, `same` and `other`, or as many for each ring, the
@@ -151,18 +151,18 @@ class NeighborCounts:
         return _snapshot(self._counts)
 
     @property
-    def same(self) -> NDArray[np.int64]:
+    def same(self) -> Integers:
         """Near points that carry the validation point's label, as counted up to now."""
         return _snapshot(self._halves()[0])
 
     @property
-    def other(self) -> NDArray[np.int64]:
+    def other(self) -> Integers:
         """Near points that carry another label, as counted up to now."""
         return _snapshot(self._halves()[1])
 
-    def _halves(self) -> NDArray[np.int64]:
+    def _halves(self) -> Integers:
         """Near points with the label and with another one, over all rings."""
-        found: NDArray[np.int64] = self._counts.reshape(2, -1, len(only_ball(self._side)))
+        found: Integers = self._counts.reshape(2, -1, len(only_ball(self._side)))
         return found.sum(axis=1)
 
     def __copy__(self) -> NeighborCounts:
@@ -239,9 +239,7 @@ class NeighborCounts:
             self._points += len(entering[1])
         return self
 
-    def move_row(
-        self, row: NDArray[np.float64], leave: int, enter: int, *, twins: bool = True
-    ) -> bool:
+    def move_row(self, row: Floats, leave: int, enter: int, *, twins: bool = True) -> bool:
         """Count one row out of class `leave` and into class `enter`, where -1 is none.
 
         False, and nothing changes, where a table of one row would be refused or warned of.
@@ -280,7 +278,7 @@ class NeighborCounts:
                     return False
         return self.move_row(row, *codes, twins=leave is NOTHING)
 
-    def _take_out(self, prints: NDArray[np.uint64], done: str) -> None:
+    def _take_out(self, prints: LongWords, done: str) -> None:
         """Forget these fingerprints, or raise if one is not there, or not as often."""
         present = self._settled()
         leaving = Counter(prints.tolist())
@@ -325,7 +323,7 @@ class NeighborCounts:
         """The utility of all counted points: the sum of the shares of near points that agree."""
         return self._side.utility(self._counts)
 
-    def _count(self, points: SidePoints) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+    def _count(self, points: SidePoints) -> tuple[Array, LongWords]:
         """What these points add to the table, and their fingerprints."""
         side = self._side
         counts = count(points, side.near(), side.counting(), dtype=side.dtype)
@@ -370,7 +368,7 @@ class NeighborCounts:
             return counts
 
 
-def _snapshot(array: NDArray[np.int64]) -> NDArray[np.int64]:
+def _snapshot(array: Integers) -> Integers:
     copy = array.copy()
     copy.flags.writeable = False
     return copy

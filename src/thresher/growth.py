@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher.array_types import Floats
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.labels import Classes, Codes, check_labels, class_list
@@ -67,7 +65,7 @@ def grow_forest(
 
 
 def grow_on_targets(
-    X: Any, targets: NDArray[np.float64], forest: Any, settings: tuple[int, int, int], *,
+    X: Any, targets: Floats, forest: Any, settings: tuple[int, int, int], *,
     progress: bool = False,
 ) -> Forest:  # fmt: skip
     """The structure grown from rows with targets."""
@@ -79,7 +77,7 @@ def grow_on_targets(
 
 
 def grow_targets(
-    features: Features, targets: NDArray[np.float64], columns: TreeColumns, forest: Any,
+    features: Features, targets: Floats, columns: TreeColumns, forest: Any,
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
     """The structure grown from rows of numbers with targets."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers, Single
 from thresher.checks import MAX_MAGNITUDE, Features, Metric, rows_text
 from thresher.errors import InputError
 from thresher.kernels.pairs import squared_norms
@@ -34,8 +34,8 @@ class Rows:
     """A checked table, and the squared length of each row, seen from a `center` if it has one."""
 
     array: Features
-    squares: NDArray[np.float64]
-    center: NDArray[np.float64] | None = None
+    squares: Floats
+    center: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.squares)
@@ -49,11 +49,11 @@ class Rows:
         """The euclidean norm of the longest row."""
         return math.sqrt(float(self.squares.max(initial=0.0)))
 
-    def some(self, which: slice | NDArray[np.int64]) -> Rows:
+    def some(self, which: slice | Integers) -> Rows:
         """Some of the rows."""
         return Rows(self.array[which], self.squares[which], self.center)
 
-    def as_float32(self, lo: int, hi: int, scale: float | NDArray[np.float64]) -> NDArray[Any]:
+    def as_float32(self, lo: int, hi: int, scale: float | Floats) -> Array:
         """Rows lo to hi from the center, times a number, in float32: a view where nothing changes.
 
         `scale` may have a number for each of all rows.
@@ -64,7 +64,7 @@ class Rows:
             return np.ascontiguousarray(part.astype(np.float64) * factors, np.float32)
         return np.ascontiguousarray(part, np.float32)
 
-    def as_float64(self, which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+    def as_float64(self, which: slice | Integers) -> Floats:
         """Some of the rows in float64."""
         return np.ascontiguousarray(self.array[which], np.float64)
 
@@ -100,9 +100,7 @@ def centered(points: Rows, validation: Rows) -> tuple[Rows, Rows]:
     return Rows(points.array, ours, center), Rows(validation.array, theirs, center)
 
 
-def squared_lengths(
-    array: Features, center: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def squared_lengths(array: Features, center: Floats | None = None) -> Floats:
     """The squared euclidean norm of each row; NaN or infinite for a row that has such a number."""
     squares = np.empty(len(array), np.float64)
 
@@ -118,7 +116,7 @@ def squared_lengths(
     return squares
 
 
-def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64], first: int) -> None:
+def _reject_numbers(name: str, array: Features, squares: Floats, first: int) -> None:
     suspicious = np.flatnonzero(~(squares <= MAX_MAGNITUDE**2))
     broken = [first + row for row in suspicious.tolist() if not np.isfinite(array[row]).all()]
     if broken:
@@ -133,7 +131,7 @@ def _reject_numbers(name: str, array: Features, squares: NDArray[np.float64], fi
 
 
 def _reject_zeros(
-    name: str, array: Features, squares: NDArray[np.float64], first: int, *, zero_rows: bool
+    name: str, array: Features, squares: Floats, first: int, *, zero_rows: bool
 ) -> None:
     rows = np.flatnonzero(squares < SMALLEST_SQUARE)
     if zero_rows:
@@ -174,14 +172,12 @@ class Score:
 
     scale: float
     farthest: float
-    columns: NDArray[np.float32]  # features x lanes: validation points as columns, padded
-    level: NDArray[np.float32]  # t(v), infinite in the padding
-    numbers: NDArray[np.float32]
+    columns: Single  # features x lanes: validation points as columns, padded
+    level: Single  # t(v), infinite in the padding
+    numbers: Single
     radius: float  # or one that takes in as much
 
-    def at_edges(
-        self, validation: Rows, metric: Metric, edges: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def at_edges(self, validation: Rows, metric: Metric, edges: Floats) -> tuple[Single, Single]:
         """Levels and numbers for each of some smaller radii: one row an edge.
 
         All but b and t(v) is that of the radius, which allows for more than a smaller one asks.
@@ -198,7 +194,7 @@ class Score:
 
 def score(
     validation: Rows, lanes: int, metric: Metric, radius: float, longest: float,
-    only: NDArray[np.int64] | None = None,
+    only: Integers | None = None,
 ) -> Score:  # fmt: skip
     """The `Score` of a block of validation points, for points of norm at most `longest`.
 
@@ -243,15 +239,15 @@ class Scaled:
     scale: float
     longest: float
     farthest: float  # the greatest length, beyond which rows are zero
-    factors: float | NDArray[np.float64]
-    norms: NDArray[np.float32]
+    factors: float | Floats
+    norms: Single
 
     @classmethod
     def of(cls, rows: Rows, score: Score, metric: Metric) -> Scaled:
         """For the cosine metric each row may be multiplied by what it likes: r keeps its sign."""
         longest, shortest = rows.largest_norm(), math.sqrt(float(rows.squares.min(initial=1.0)))
         farthest = min(score.farthest, longest)
-        factors: float | NDArray[np.float64] = score.scale
+        factors: float | Floats = score.scale
         if metric == "cosine" and not power_of_two(shortest) == power_of_two(longest) == 1.0:
             factors = powers_of_two(np.sqrt(rows.squares))
         elif farthest < longest:
@@ -273,12 +269,12 @@ class Scaled:
         """Whether another score wants the same of these rows."""
         return (self.scale, self.farthest) == (score.scale, min(score.farthest, self.longest))
 
-    def tile(self, lo: int, hi: int) -> NDArray[np.float32]:
+    def tile(self, lo: int, hi: int) -> Single:
         """Rows lo to hi."""
         return self.rows.as_float32(lo, hi, self.factors)
 
 
-def alike(validation: Rows, metric: Metric, radius: float) -> list[NDArray[np.int64]]:
+def alike(validation: Rows, metric: Metric, radius: float) -> list[Integers]:
     """Validation points whose numbers are of one size, so that float32 can tell them: most first.
 
     For the euclidean metric r is as exact as the longest of them and the radius allow.
@@ -304,12 +300,12 @@ def power_of_two(largest: float) -> float:
     return float(powers_of_two(np.array(largest)))
 
 
-def powers_of_two(largest: NDArray[np.float64]) -> NDArray[np.float64]:
+def powers_of_two(largest: Floats) -> Floats:
     """For each a power of two that brings it between 1/2 and 1; 1 for 0."""
     return np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -400, 400))
 
 
-def aligned(shape: tuple[int, ...], dtype: type[Any]) -> NDArray[Any]:
+def aligned(shape: tuple[int, ...], dtype: type[Any]) -> Array:
     """An uninitialized array that starts on a cache line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.empty(size + 64, np.uint8)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_flag
 from thresher.errors import InputError, ScaleWarning, option
@@ -93,7 +94,7 @@ class PriceList:
 
     side: PublicSide
     semivalue: str
-    table: NDArray[Any]
+    table: Array
     scaled: bool = True
     noise: bool = False
     encoding: Mapping[str, Any] | None = None
@@ -143,18 +144,18 @@ class PriceList:
         return self.side.holds_points
 
     @property
-    def member_prices(self) -> NDArray[np.float64]:
+    def member_prices(self) -> Floats:
         """What members are paid, as the walk pays it: for classes `gain` and `loss`."""
         return np.asarray(self.side.payment(self.table, self._semivalue, "members")[1])
 
     @property
-    def gain(self) -> NDArray[np.float64]:
+    def gain(self) -> Floats:
         """What each validation point pays a member that carries its label (> 0 for Shapley)."""
         only_ball(self.side)
         return self.table[CARRIES, GAIN]
 
     @property
-    def loss(self) -> NDArray[np.float64]:
+    def loss(self) -> Floats:
         """What each validation point charges a member that lacks its label (< 0 for Shapley)."""
         only_ball(self.side)
         return self.table[LACKS, LOSS]
@@ -163,7 +164,7 @@ class PriceList:
         held = ", holds the points" if self.holds_points else ""
         return f"PriceList({self.semivalue}, {self.side}{held})"
 
-    def values(self, X: object, y: object, *, label: object = None) -> NDArray[np.float64]:
+    def values(self, X: object, y: object, *, label: object = None) -> Floats:
         """The values of points that are among the counted ones.
 
         Parameters
@@ -177,11 +178,11 @@ class PriceList:
         code = None if label is None else self.side.classes.code("label", label)
         return self._values(points, "members", code)
 
-    def newcomer_values(self, X: object, y: object) -> NDArray[np.float64]:
+    def newcomer_values(self, X: object, y: object) -> Floats:
         """What each point would be worth if it alone were added; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
-    def best_targets(self, X: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def best_targets(self, X: object) -> tuple[Floats, Floats]:
         """For regression: the target under which each newcomer would be worth most, and its value.
 
         A value is a quadratic in the target. It is NaN for points that are near nobody.
@@ -207,7 +208,7 @@ class PriceList:
         move = np.divide(-slope, 2 * bend, out=np.full(len(bend), np.nan), where=near)
         return at[1] + move, values[1] + slope * move / 2
 
-    def label_values(self, X: object, y: object = None) -> NDArray[np.float64]:
+    def label_values(self, X: object, y: object = None) -> Floats:
         """The value of each point under each class: one row a point, one column for each class.
 
         With `y` the points are members that were counted under these labels, without it newcomers.
@@ -220,7 +221,7 @@ class PriceList:
         return values
 
     def add_label_values(
-        self, points: SidePoints, values: NDArray[np.float64],
+        self, points: SidePoints, values: Floats,
         counts: NDArray[np.int32] | None = None, neighbors: Neighbors = "auto", *,
         member: bool = True,
     ) -> None:  # fmt: skip
@@ -236,9 +237,9 @@ class PriceList:
 
     def pay(
         self, points: SidePoints, who: Who = "members", label: int | None = None, *,
-        before: NDArray[np.float64] | None = None, divisor: float = 1.0,
+        before: Floats | None = None, divisor: float = 1.0,
         neighbors: Neighbors = "auto", last: bool = True,
-    ) -> NDArray[np.float64]:  # fmt: skip
+    ) -> Floats:  # fmt: skip
         """What the cells pay to checked points, on top of what was paid `before`.
 
         With `label`, members are paid as if they had the class with this code. See `walk.value` for
@@ -252,9 +253,7 @@ class PriceList:
     def _semivalue(self) -> Semivalue:
         return check_semivalue(self.semivalue, calibrated=self.side.kind == BALL)
 
-    def _values(
-        self, points: SidePoints, who: Who, label: int | None = None
-    ) -> NDArray[np.float64]:
+    def _values(self, points: SidePoints, who: Who, label: int | None = None) -> Floats:
         self._warn_of_scale(4)
         return self.pay(points, who, label)
 
@@ -305,7 +304,7 @@ class PriceList:
             return cls(side, semivalue, table, **marks, encoding=encoding)
 
 
-def _packed(arrays: dict[str, NDArray[Any]], table: NDArray[Any], *, plain: bool) -> dict[str, Any]:
+def _packed(arrays: dict[str, Array], table: Array, *, plain: bool) -> dict[str, Any]:
     """The arrays of a side and a table of prices as JSON; `plain` numbers can be read by eye."""
     if plain:
         features = arrays.get("features")

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers
 from thresher.checks import check_choice, check_count, check_number, check_ordered
 from thresher.errors import ExtraError, InputError, plain_text, require
 from thresher.files import (
@@ -60,13 +60,13 @@ class Valuation:
     [1]
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     method: str
     params: Mapping[str, Any]
     utility_all: float
     utility_none: float
     owners: tuple[Hashable, ...] | None = None
-    standard_errors: NDArray[np.float64] | None = None
+    standard_errors: Floats | None = None
     ids: tuple[Hashable, ...] | None = None
     file_format: ClassVar[str] = "thresher.valuation/1"
     players: ClassVar[str] = "points"
@@ -124,9 +124,7 @@ class Valuation:
         """
         return float(math.fsum(self.values) - (self.utility_all - self.utility_none))
 
-    def suspects(
-        self, n: float | None = None, *, fraction: float | None = None
-    ) -> NDArray[np.int64]:
+    def suspects(self, n: float | None = None, *, fraction: float | None = None) -> Integers:
         """Rows with the lowest values, lowest first; equal values by position.
 
         Parameters
@@ -247,13 +245,13 @@ class Valuation:
             )
             return found
 
-    def ranks(self) -> NDArray[np.int64]:
+    def ranks(self) -> Integers:
         """The place of each point: 1 is the lowest value; equal values by position."""
         rank = np.empty(len(self), np.int64)
         rank[self._order] = np.arange(1, len(self) + 1)
         return rank
 
-    def percentiles(self) -> NDArray[np.float64]:
+    def percentiles(self) -> Floats:
         """For each point, the share of points with a lower value, in percent."""
         ascending, share = self.values[self._order], np.empty(len(self))
         first = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(self)]
@@ -263,7 +261,7 @@ class Valuation:
         return share
 
     @cached_property
-    def _order(self) -> NDArray[np.int64]:
+    def _order(self) -> Integers:
         """The points from the lowest value to the highest; equal values by position."""
         return np.argsort(self.values, kind="stable")
 
@@ -327,7 +325,7 @@ class Valuation:
         )
 
 
-def _frozen(name: str, numbers: Any) -> NDArray[np.float64]:
+def _frozen(name: str, numbers: Any) -> Floats:
     """An array that nobody can write to."""
     array = np.asarray(numbers, np.float64)
     if array.flags.writeable or array.base is not None:  # somebody else may write to it
@@ -339,9 +337,9 @@ def _frozen(name: str, numbers: Any) -> NDArray[np.float64]:
 
 
 def _parts(
-    values: NDArray[np.float64],
+    values: Floats,
     owners: Sequence[Hashable] | None,
-    errors: NDArray[np.float64] | None,
+    errors: Floats | None,
     ids: Sequence[Hashable] | None,
 ) -> tuple[bytes, ...]:
     """What a seal covers."""
@@ -351,7 +349,7 @@ def _parts(
     return values.astype("<f8").tobytes(), named, *more
 
 
-def _same_errors(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+def _same_errors(one: Array | None, other: Array | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.tobytes() == other.tobytes()

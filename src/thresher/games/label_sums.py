@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Bytes, Floats, Integers, LongWords
 from thresher.kernels.bits import byte_tables, rows_of_visits
 from thresher.kernels.relabel import add_label_values, count_labels, label_slots, label_weights
 from thresher.labels import Codes
@@ -25,18 +26,18 @@ from thresher.threads import cut, run
 STRIP = 256  # validation points whose tables are held at once: at most 5 MB
 ROWS = 2048  # points of one job
 
-_Bits = tuple[NDArray[np.uint64], int]  # words, and the one in which they begin
+_Bits = tuple[LongWords, int]  # words, and the one in which they begin
 
 
 @dataclass(frozen=True)
 class _Labels:
     """The labels of the validation points of a strip, as the kernels want them."""
 
-    codes: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    masks: NDArray[np.uint64]
-    sizes: NDArray[np.int64]
-    slots: NDArray[np.uint8]
+    codes: Integers
+    labels: Integers
+    masks: LongWords
+    sizes: Integers
+    slots: Bytes
 
     @classmethod
     def of(cls, codes: Codes, classes: int) -> _Labels:
@@ -49,7 +50,7 @@ class _Labels:
         label_slots(padded, labels, masks, sizes, slots)
         return cls(padded, labels, masks, sizes, slots)
 
-    def tables(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+    def tables(self, prices: Floats) -> Floats:
         padded = np.zeros((2, 2, len(self.codes)))
         padded[:, :, : prices.shape[2]] = prices
         weights = np.empty((int((self.sizes**2).sum()), 8))
@@ -75,8 +76,8 @@ class LabelGame:
         return Groups.of(codes, self.classes)
 
     def pay(
-        self, block: Block | TreeBlock, groups: Groups, prices: NDArray[np.float64],
-        values: NDArray[np.float64], counts: NDArray[np.int32] | None = None,
+        self, block: Block | TreeBlock, groups: Groups, prices: Floats,
+        values: Floats, counts: NDArray[np.int32] | None = None,
     ) -> None:  # fmt: skip
         """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near.
 
@@ -90,7 +91,7 @@ class LabelGame:
 
             def job(
                 lo: int, hi: int, bits: _Bits = bits, labels: _Labels = labels,
-                tables: NDArray[np.float64] = tables,
+                tables: Floats = tables,
             ) -> None:  # fmt: skip
                 add_label_values(
                     *bits, lo, hi, own, rows, labels.labels, labels.sizes, labels.slots, tables,
@@ -102,9 +103,7 @@ class LabelGame:
             run(job, cut(0, points, ROWS), parallel=points > ROWS)
 
 
-def _strips(
-    block: Any, points: int, prices: NDArray[np.float64]
-) -> Iterator[tuple[slice, _Bits, NDArray[np.float64]]]:
+def _strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _Bits, Floats]]:
     """A few validation points of a block, the bits of all points, sorted by class, and prices."""
     if prices.ndim == 4:
         yield from _ring_strips(block, points, prices)
@@ -117,9 +116,7 @@ def _strips(
             yield slice(lo, hi), (_words_of_tree(block, lo, hi, points), 0), paid
 
 
-def _ring_strips(
-    block: Any, points: int, prices: NDArray[np.float64]
-) -> Iterator[tuple[slice, _Bits, NDArray[np.float64]]]:
+def _ring_strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _Bits, Floats]]:
     """The same ring by ring, for 64 validation points at a time: sums have one order."""
     rings = prices.shape[2]
     for lo, hi in cut(0, block.columns.stop - block.columns.start, 64):
@@ -130,7 +127,7 @@ def _ring_strips(
             yield slice(lo, hi), (bits.view(np.uint64), 0), prices[:, :, ring, lo:hi]
 
 
-def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> NDArray[np.uint64]:
+def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> LongWords:
     """The bits that visits found, row by row as those of all pairs."""
     words = np.zeros((points, -(-(hi - lo) // 64)), np.uint64)
 

@@ -6,18 +6,15 @@ keep the loops from running on vectors, hence NumPy's error model.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from thresher.array_types import Floats
+from thresher.array_types import Floats, Numbers
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def direct_keys(
-    XT: NDArray[np.floating[Any]], dims: tuple[int, ...], x2: Floats, v: Floats, v2: float,
+    XT: Numbers, dims: tuple[int, ...], x2: Floats, v: Floats, v2: float,
     cosine: bool, out: Floats,
 ) -> None:  # fmt: skip
     """Keys from the columns of `XT`, feature by feature in float64, alike for every pair.
@@ -41,8 +38,8 @@ def direct_keys(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def direct_tile(
-    XT: NDArray[np.floating[Any]], dims: tuple[int, ...], x2: Floats, V: Floats, v2: Floats,
-    cosine: bool, factor: float, out: NDArray[np.floating[Any]],
+    XT: Numbers, dims: tuple[int, ...], x2: Floats, V: Floats, v2: Floats,
+    cosine: bool, factor: float, out: Numbers,
 ) -> None:  # fmt: skip
     """The same for several validation points, one row of `out` each; times a power of two."""
     row = np.empty(out.shape[1])
@@ -55,8 +52,8 @@ def direct_tile(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def product_keys(
-    G: NDArray[np.floating[Any]], x2: Floats, v2: Floats, cosine: bool,
-    out: NDArray[np.floating[Any]],
+    G: Numbers, x2: Floats, v2: Floats, cosine: bool,
+    out: Numbers,
 ) -> None:  # fmt: skip
     """Keys from a tile `G` of the product of validation points (rows) and points."""
     for r in range(out.shape[0]):

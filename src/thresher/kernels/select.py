@@ -7,13 +7,10 @@ among the `kept` nearest; when a row is crowded it is shrunk, which lowers the l
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Floats, Integers, Numbers
 
 GROUP = 64  # distances compared at once, before one of them is looked at
 BINS = 1024
@@ -21,7 +18,7 @@ BINS = 1024
 
 @njit(cache=True, nogil=True)
 def collect(
-    tile: NDArray[np.floating[Any]], first: int, limits: Floats, counts: Integers, keys: Floats,
+    tile: Numbers, first: int, limits: Floats, counts: Integers, keys: Floats,
     points: Integers,
 ) -> None:  # fmt: skip
     """Let in the points first, first + 1, ... whose distances are the columns of `tile`.

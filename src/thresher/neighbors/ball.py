@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from numpy.typing import NDArray
-
+from thresher.array_types import Array
 from thresher.checks import Metric, check_choice
 from thresher.errors import InputError
 from thresher.inputs import Validation
@@ -105,7 +104,7 @@ class Ball:
         return _without_own(visits, tree.place_of()) if self.mutual else visits
 
 
-def _without_own(blocks: Iterator[Any], own: NDArray[Any]) -> Iterator[Any]:
+def _without_own(blocks: Iterator[Any], own: Array) -> Iterator[Any]:
     """The same blocks, with each point taken out of its own cell."""
     for block in blocks:
         block.take_out(own[block.columns])

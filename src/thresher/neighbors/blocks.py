@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers, Words
 from thresher.checks import Metric
 from thresher.errors import InputError
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
@@ -44,15 +44,15 @@ class Block:
     """The bits of all points against one block of validation points."""
 
     columns: slice
-    words: NDArray[np.uint32]
+    words: Words
     parallel: bool
 
-    def pairs(self) -> NDArray[np.bool_]:
+    def pairs(self) -> Flags:
         """Whether each point is near each validation point of the block."""
         bits = np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little")
         return bits[:, : self.columns.stop - self.columns.start].view(np.bool_)
 
-    def count(self, segments: list[tuple[int, int, int]]) -> NDArray[np.int64]:
+    def count(self, segments: list[tuple[int, int, int]]) -> Integers:
         """Near points in each segment, for each validation point of the block."""
         counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
         pieces = pieces_of(segments, parallel=self.parallel)
@@ -67,15 +67,15 @@ class Block:
         return counts[:, : self.columns.stop - self.columns.start]
 
     def add(
-        self, segments: list[tuple[int, int, int]], weights: NDArray[np.float64],
-        out: NDArray[np.float64],
+        self, segments: list[tuple[int, int, int]], weights: Floats,
+        out: Floats,
     ) -> None:  # fmt: skip
         """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
         lanes = self.words.shape[1] * 32
         padded = np.zeros((len(segments), lanes))
         padded[:, : weights.shape[1]] = weights
         words = self.words.view(np.uint64)
-        tables: dict[int, NDArray[np.float64]] = {}
+        tables: dict[int, Floats] = {}
 
         def job(index: int, lo: int, hi: int) -> None:
             if segments[index][1] - segments[index][0] < TABLE_ROWS:
@@ -92,9 +92,7 @@ class Block:
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
 
-    def sum_targets(
-        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
-    ) -> NDArray[np.int64]:
+    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
         """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
         words = self.words.shape[1]
         found = np.zeros((4, count, words * 32), np.int64)
@@ -113,11 +111,11 @@ class Block:
         """The same with bits of its own."""
         return Block(self.columns, self.words.copy(), self.parallel)
 
-    def take_out(self, rows: NDArray[np.uint32]) -> None:
+    def take_out(self, rows: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         clear_bits(self.words, rows, np.arange(len(rows), dtype=np.uint32))
 
-    def moved(self, rows: NDArray[np.uint32], _: NDArray[np.int64]) -> Block:
+    def moved(self, rows: Words, _: Integers) -> Block:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""
         words = np.empty_like(self.words)
         words[rows] = self.words
@@ -175,7 +173,7 @@ def near_blocks(
 
 
 def _fill_few(
-    task: Task, places: NDArray[np.int64], words: NDArray[Any], longest: float, *,
+    task: Task, places: Integers, words: Array, longest: float, *,
     parallel: bool,
 ) -> None:  # fmt: skip
     """Fill the columns `places` of a block, whose numbers are of another size than most."""
@@ -202,7 +200,7 @@ class Task:
     """Fill the words of one block: propose in float32, note what is in doubt, settle it."""
 
     scaled: Scaled
-    positions: NDArray[np.uint32]
+    positions: Words
     validation: Rows  # of the block
     metric: Metric
     radius: float
@@ -215,27 +213,25 @@ class Task:
         return SMALL_BLOCK if points * SMALL_BLOCK // 8 <= SMALL_BYTES else BLOCK
 
     @staticmethod
-    def room(points: int, lanes: int) -> NDArray[Any]:
+    def room(points: int, lanes: int) -> Array:
         """Where a block is written: a bit for each pair."""
         return aligned((points, lanes // 32), np.uint32)
 
     @staticmethod
-    def put(found: NDArray[Any], places: NDArray[np.int64], words: NDArray[Any]) -> None:
+    def put(found: Array, places: Integers, words: Array) -> None:
         """Move columns to their places."""
         put_columns(found, places, words)
 
     @staticmethod
-    def block(
-        columns: slice, words: NDArray[Any], edges: tuple[float, ...], *, parallel: bool
-    ) -> Any:
+    def block(columns: slice, words: Array, edges: tuple[float, ...], *, parallel: bool) -> Any:
         """What was written."""
         del edges
         return Block(columns, words, parallel)
 
     @staticmethod
     def read(
-        tile: NDArray[np.float64], radius: float, edges: tuple[float, ...],
-        positions: NDArray[np.uint32], words: NDArray[Any],
+        tile: Floats, radius: float, edges: tuple[float, ...],
+        positions: Words, words: Array,
     ) -> None:  # fmt: skip
         """Write what a tile of distances says."""
         del edges
@@ -246,7 +242,7 @@ class Task:
         """The points."""
         return self.scaled.rows
 
-    def fill(self, words: NDArray[Any], advance: Advance | None, *, parallel: bool) -> None:
+    def fill(self, words: Array, advance: Advance | None, *, parallel: bool) -> None:
         """Fill all of them."""
         direct = self.points.width <= DIRECT_WIDTH
         step = max(TILE, DIRECT_WORDS // words.shape[1])
@@ -278,9 +274,7 @@ class Task:
         with nullcontext() if direct else one_blas_thread():
             run(job, cut(0, len(self.points), step), parallel=parallel)
 
-    def _settle(
-        self, lo: int, hi: int, notes: NDArray[Any], V: NDArray[Any], words: NDArray[Any]
-    ) -> None:
+    def _settle(self, lo: int, hi: int, notes: Array, V: Array, words: Array) -> None:
         X, where = self.points.array[lo:hi], notes[:, 0].astype(np.int64)
         if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the rows in question
             wanted, where = np.unique(where, return_inverse=True)

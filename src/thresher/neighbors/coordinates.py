@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers, Single
 from thresher.checks import Metric
 from thresher.metrics import CHUNK, DIRECT_WIDTH, UNIT, Rows, power_of_two
 from thresher.threads import cut, one_blas_thread, run
@@ -31,9 +30,9 @@ class Space:
 
     metric: Metric
     radius: float  # as asked for
-    center: NDArray[np.float64]
+    center: Floats
     scale: float
-    directions: NDArray[np.float64] | None  # features x PLANE, orthonormal columns
+    directions: Floats | None  # features x PLANE, orthonormal columns
     longest: float = math.inf  # longer rows, on either side, are near none: coordinates 0
 
     @classmethod
@@ -52,7 +51,7 @@ class Space:
         directions = _directions(spread.coordinates(points, _sampled(len(points))))
         return replace(spread, directions=directions)
 
-    def coordinates(self, rows: Rows, which: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+    def coordinates(self, rows: Rows, which: slice | Integers) -> Floats:
         """Some of the rows as coordinates."""
         found = np.array(rows.array[which], np.float64)
         if self.metric == "cosine":
@@ -63,18 +62,18 @@ class Space:
         found[self.too_long(rows, which)] = 0.0
         return found
 
-    def too_long(self, rows: Rows, which: slice | NDArray[Any]) -> NDArray[np.bool_]:
+    def too_long(self, rows: Rows, which: slice | Array) -> Flags:
         """Which of these rows are near none."""
         return rows.squares[which] > self.longest * self.longest
 
-    def flat(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+    def flat(self, coordinates: Floats) -> Floats:
         """What boxes are made of: the coordinates themselves, or their projections."""
         if self.directions is None:
             return coordinates
         with one_blas_thread():
             return coordinates @ self.directions
 
-    def flat_points(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    def flat_points(self, rows: Rows) -> tuple[Single, Floats]:
         """All rows as boxes see them, rounded to float32, and the lengths of their coordinates."""
         width = rows.width if self.directions is None else self.directions.shape[1]
         out, norms = np.empty((len(rows), width), np.float32), np.empty(len(rows))
@@ -120,12 +119,12 @@ class Space:
         return reach * reach * (1 + error)
 
 
-def lengths(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+def lengths(coordinates: Floats) -> Floats:
     """The length of each row of coordinates."""
     return np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates))
 
 
-def bent(directions: NDArray[np.float64] | None) -> float:
+def bent(directions: Floats | None) -> float:
     """By how much a projection on `directions` may be longer than what is projected."""
     if directions is None:
         return 0.0
@@ -133,7 +132,7 @@ def bent(directions: NDArray[np.float64] | None) -> float:
     return float(np.linalg.norm(gram - np.eye(len(gram)))) + len(directions) * 2.0**-50
 
 
-def _sampled(count: int) -> NDArray[np.int64]:
+def _sampled(count: int) -> Integers:
     return np.arange(0, count, max(1, count // SAMPLE))[:SAMPLE]
 
 
@@ -153,7 +152,7 @@ def _longest(points: Rows, validation: Rows, radius: float) -> float:
     return max(ends) * (1 + 2.0**-40)  # so that its square is no less than theirs
 
 
-def _directions(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+def _directions(coordinates: Floats) -> Floats:
     """Orthonormal directions in which rows differ most, by a few steps of subspace iteration."""
     away = coordinates - coordinates.mean(axis=0)
     away /= max(float(np.abs(away).max(initial=0.0)), 2.0**-500)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers, Single, Words
 from thresher.kernels.boxes import fill_leaves, fill_parents, group_by_leaf, split_nodes, touch
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.coordinates import Space
@@ -30,12 +30,12 @@ class Tree:
     """Points by leaves, with the boxes of leaves and of all nodes above them."""
 
     space: Space
-    order: NDArray[np.uint32]  # points, leaf by leaf
-    columns: NDArray[np.float32]  # leaves x directions x points: points as columns, padded
-    norms: NDArray[np.float64]  # of the points' coordinates, in the order of the leaves
-    low: NDArray[np.float32]  # nodes x directions
-    high: NDArray[np.float32]
-    offsets: NDArray[np.int64]  # where the nodes of each level begin; the leaves are level 0
+    order: Words  # points, leaf by leaf
+    columns: Single  # leaves x directions x points: points as columns, padded
+    norms: Floats  # of the points' coordinates, in the order of the leaves
+    low: Single  # nodes x directions
+    high: Single
+    offsets: Integers  # where the nodes of each level begin; the leaves are level 0
     most: int  # visits after which a block ends
 
     @classmethod
@@ -69,17 +69,17 @@ class Tree:
         """The points in a leaf."""
         return int(self.columns.shape[2])
 
-    def visits(self, queries: NDArray[np.float64], limit: float) -> tuple[Visits, int]:
+    def visits(self, queries: Floats, limit: float) -> tuple[Visits, int]:
         """The leaves that each query may have near points in, and for how many queries.
 
         Those after more than `most` visits are left out; what is done is a multiple of 64.
         """
         step, threads = self._step(), thread_count()
-        found: list[NDArray[np.uint32]] = []
+        found: list[Words] = []
         done = made = 0
         while done < len(queries) and made <= self.most:
             pieces = cut(done, min(len(queries), done + step * threads), step)
-            walked: list[list[NDArray[np.uint32]]] = [[] for _ in pieces]
+            walked: list[list[Words]] = [[] for _ in pieces]
 
             def walk(piece: int, lo: int, hi: int, walked: Any = walked) -> None:
                 walked[piece] = self._walk(queries[:hi], lo, limit)
@@ -105,9 +105,7 @@ class Tree:
         share = self.most // (int(self.offsets[1]) * thread_count())
         return max(64, min(QUERIES, share) // 64 * 64)
 
-    def _walk(
-        self, queries: NDArray[np.float64], first: int, limit: float
-    ) -> list[NDArray[np.uint32]]:
+    def _walk(self, queries: Floats, first: int, limit: float) -> list[Words]:
         """The visits (leaf, query) of the queries from `first` on, in pieces."""
         found, room = [], max(ROOM, int(self.offsets[1]))
         while first < len(queries):
@@ -118,20 +116,20 @@ class Tree:
             found.append(written[:, :used].copy())
         return found
 
-    def place_of(self) -> NDArray[np.uint32]:
+    def place_of(self) -> Words:
         """The place of each point in the order of the leaves."""
         found = np.empty_like(self.order)
         found[self.order] = np.arange(len(found), dtype=np.uint32)
         return found
 
-    def places(self) -> NDArray[np.int64]:
+    def places(self) -> Integers:
         """The point in each place of each leaf, 0 in the padding."""
         padded = np.zeros(len(self.columns) * self.leaf, np.int64)
         padded[: len(self.order)] = self.order
         return padded.reshape(-1, self.leaf)
 
 
-def _offsets(leaves: int) -> NDArray[np.int64]:
+def _offsets(leaves: int) -> Integers:
     counts = [leaves]
     while counts[-1] > 1:
         counts.append(-(-counts[-1] // 2))
@@ -142,9 +140,9 @@ def _offsets(leaves: int) -> NDArray[np.int64]:
 class Visits:
     """Which leaf meets which validation point of the block; those of leaf j from starts[j] on."""
 
-    starts: NDArray[np.int64]
-    leaf_of: NDArray[np.uint32]
-    query_of: NDArray[np.uint32]
+    starts: Integers
+    leaf_of: Words
+    query_of: Words
 
     def __len__(self) -> int:
         return len(self.leaf_of)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats, Integers, LongWords, Single
 from thresher.errors import InputError
 from thresher.kernels.pairs import fingerprints
 from thresher.kernels.tree_rows import drop_rows
@@ -27,18 +28,18 @@ NODE: dict[str, Any] = {
     "feature": np.int32, "threshold": np.float32, "right": np.int32, "missing_left": np.bool_
 }  # fmt: skip
 
-Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+Nodes = tuple[Array, Array, Array, Array]
 
 
 @dataclass(frozen=True)
 class Seen:
     """The rows that a tree was grown from: how many of each class in each leaf."""
 
-    codes: NDArray[np.int64]
+    codes: Integers
     counts: NDArray[np.int32]  # one row for each of these classes
 
     @classmethod
-    def of(cls, structure: Any, codes: NDArray[np.int64]) -> Seen:
+    def of(cls, structure: Any, codes: Integers) -> Seen:
         """Those of a tree of scikit-learn's."""
         leaf = structure.children_left < 0
         rows = structure.weighted_n_node_samples[leaf]
@@ -66,17 +67,15 @@ class Tree:
     """
 
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float32]
+    threshold: Single
     right: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
+    missing_left: Flags
     split: int = 0
     fold: int = 0
     seen: Seen | None = None
 
     @classmethod
-    def of(
-        cls, structure: Any, split: int = 0, fold: int = 0, codes: NDArray[Any] | None = None
-    ) -> Tree:
+    def of(cls, structure: Any, split: int = 0, fold: int = 0, codes: Array | None = None) -> Tree:
         """A tree of scikit-learn's; its leaves are numbered in the order of its nodes.
 
         `codes` are the classes of the rows that it was grown from.
@@ -126,7 +125,7 @@ class Tree:
             raise InputError("it has a tree that is not a tree of scikit-learn")
 
 
-def _preorder(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _preorder(left: Array, right: Array) -> tuple[Array, Array]:
     """The nodes in preorder, and the place of each node there."""
     inner = np.flatnonzero(left >= 0)
     order = np.arange(len(left))
@@ -143,7 +142,7 @@ def _preorder(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], ND
     return order, place
 
 
-def _floor(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
+def _floor(thresholds: Floats) -> Single:
     """The largest float32 that is no larger: the same float32 numbers are at most that."""
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
@@ -179,7 +178,7 @@ def fold_of(features: Features, seed: int, split: int, folds: int) -> NDArray[np
     return (hashes(features, seed, split) % np.uint64(folds)).astype(np.int32)
 
 
-def hashes(features: Features, seed: int, number: int) -> NDArray[np.uint64]:
+def hashes(features: Features, seed: int, number: int) -> LongWords:
     """A number for each row that depends on its features and two other numbers alone."""
     salt = np.full(len(features), hash_salt(seed, number), np.int64)
     return row_prints(features, salt) >> np.uint64(HASH_SHIFT)
@@ -190,7 +189,7 @@ def hash_salt(seed: int, number: int) -> int:
     return seed * 1_000_003 + number
 
 
-def row_prints(features: Features, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
+def row_prints(features: Features, salt: Integers) -> LongWords:
     """A fingerprint of each row, missing cells included, and of its integer of `salt`."""
     found = np.empty(len(features), np.uint64)
     for lo, hi in cut(0, len(features), ROWS):
@@ -198,6 +197,6 @@ def row_prints(features: Features, salt: NDArray[np.int64]) -> NDArray[np.uint64
     return found
 
 
-def as_written(features: NDArray[Any]) -> NDArray[np.float64]:
+def as_written(features: Array) -> Floats:
     """Rows with a number for missing cells, which no feature has."""
     return np.where(np.isnan(features), -np.inf, features).astype(np.float64)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats, Integers, Single, Words
 from thresher.kernels.bits import add_visits, count_visits
 from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
@@ -41,13 +42,13 @@ class TreeBlock:
     """The bits of the visits of one block of validation points: one row a visit."""
 
     columns: slice
-    words: NDArray[Any]
+    words: Array
     visits: Visits
     codes: NDArray[np.int32]  # the class of each place of each leaf
-    positions: NDArray[np.uint32]  # and its row where points are sorted by class
-    class_starts: NDArray[np.int64]  # the first of those rows of each class
+    positions: Words  # and its row where points are sorted by class
+    class_starts: Integers  # the first of those rows of each class
 
-    def count(self, segments: Segments) -> NDArray[np.int64]:
+    def count(self, segments: Segments) -> Integers:
         """Near points in each segment, for each validation point of the block."""
         segment_of = self._segment_of(segments)
         size = self.columns.stop - self.columns.start
@@ -63,9 +64,7 @@ class TreeBlock:
         run(job, [(i, *piece) for i, piece in enumerate(pieces)], parallel=True)
         return partial.sum(axis=0)
 
-    def add(
-        self, segments: Segments, weights: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
+    def add(self, segments: Segments, weights: Floats, out: Floats) -> None:
         """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
         segment_of, by_query = self._segment_of(segments), np.ascontiguousarray(weights.T)
 
@@ -77,9 +76,7 @@ class TreeBlock:
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
-    def sum_targets(
-        self, targets: NDArray[np.int64], groups: NDArray[np.int64], count: int
-    ) -> NDArray[np.int64]:
+    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
         """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
         found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
         sum_visits(
@@ -88,25 +85,23 @@ class TreeBlock:
         )  # fmt: skip
         return found
 
-    def take_out(self, places: NDArray[np.uint32]) -> None:
+    def take_out(self, places: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `places`."""
         clear_bits(self.words, *self._own_visits(places))
 
-    def _own_visits(
-        self, places: NDArray[np.uint32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    def _own_visits(self, places: Words) -> tuple[Integers, Words]:
         """The visits in which a validation point meets its place of `places`, and where."""
         size, wanted = self.codes.shape[1], places[self.visits.query_of]
         met = np.flatnonzero(wanted // size == self.visits.leaf_of)
         return met, wanted[met] % size
 
-    def moved(self, rows: NDArray[np.uint32], starts: NDArray[np.int64]) -> TreeBlock:
+    def moved(self, rows: Words, starts: Integers) -> TreeBlock:
         """The same pairs with points laid out anew: row r goes to `rows[r]`."""
         positions = rows[self.positions]
         codes = np.searchsorted(starts, positions, side="right").astype(np.int32) - np.int32(1)
         return replace(self, codes=codes, positions=positions, class_starts=starts)
 
-    def _segment_of(self, segments: Segments) -> NDArray[np.int64]:
+    def _segment_of(self, segments: Segments) -> Integers:
         """The segment of each class: the one that its first row is in."""
         ends = [hi for _, hi, _ in segments]
         found = np.searchsorted(ends, self.class_starts[:-1], side="right")
@@ -114,7 +109,7 @@ class TreeBlock:
 
 
 def tree_blocks(
-    tree: Tree, points: Rows, positions: NDArray[np.uint32], class_starts: NDArray[np.int64],
+    tree: Tree, points: Rows, positions: Words, class_starts: Integers,
     validation: Rows, *, advance: Advance | None = None, task: type[VisitTask] | None = None,
     edges: tuple[float, ...] = (),
 ) -> Iterator[Any]:  # fmt: skip
@@ -182,7 +177,7 @@ class VisitTask:
         return cls(tree, points, validation, longest, longest_query, edges)
 
     @staticmethod
-    def room(visits: int, leaf: int) -> NDArray[Any]:
+    def room(visits: int, leaf: int) -> Array:
         """Where visits are written: a bit for each pair."""
         return np.empty((visits, leaf // 32), np.uint32)
 
@@ -198,13 +193,11 @@ class VisitTask:
         return 4 * (self.longest + self.longest_query) + 1
 
     @cached_property
-    def score(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def score(self) -> tuple[Single, Single]:
         """Levels and numbers of each leaf."""
         return leaf_score(self.tree, self.points, self.tree.space.radius, self.most)
 
-    def fill(
-        self, visits: Visits, block: slice, coordinates: NDArray[np.float64], words: NDArray[Any]
-    ) -> None:
+    def fill(self, visits: Visits, block: slice, coordinates: Floats, words: Array) -> None:
         """Fill the words of all visits of a block."""
         Q, norms = coordinates.astype(np.float32), lengths(coordinates).astype(np.float32)
         V = self.validation.as_float64(block)
@@ -221,8 +214,8 @@ class VisitTask:
         return self.tree.space.directions is None
 
     def propose(
-        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
-        block: slice, V: NDArray[np.float64], words: NDArray[Any],
+        self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
+        block: slice, V: Floats, words: Array,
     ) -> None:  # fmt: skip
         """Write the words of the visits lo to hi, and settle what is in doubt."""
         notes = np.empty(((hi - lo) * self.tree.leaf // 32, 3), np.uint32)
@@ -231,18 +224,18 @@ class VisitTask:
         if count:
             self._settle(notes[:count], visits, block, V, words)
 
-    def leaf_columns(self, leaf: int) -> NDArray[np.float32]:
+    def leaf_columns(self, leaf: int) -> Single:
         """The points of a leaf as columns; wide ones are gathered when they are visited."""
         if self.is_direct:
-            columns: NDArray[np.float32] = self.tree.columns[leaf]
+            columns: Single = self.tree.columns[leaf]
             return columns
         rows = self.tree.order[leaf * self.tree.leaf : (leaf + 1) * self.tree.leaf]
         found = self.tree.space.coordinates(self.points, rows.astype(np.int64))
         return found.astype(np.float32).T
 
     def _direct(
-        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
-        words: NDArray[np.uint32], notes: NDArray[np.uint32],
+        self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
+        words: Words, notes: Words,
     ) -> int:  # fmt: skip
         return int(
             visit_words(
@@ -252,8 +245,8 @@ class VisitTask:
         )  # fmt: skip
 
     def _product(
-        self, visits: Visits, lo: int, hi: int, Q: NDArray[np.float32], norms: NDArray[np.float32],
-        words: NDArray[np.uint32], notes: NDArray[np.uint32],
+        self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
+        words: Words, notes: Words,
     ) -> int:  # fmt: skip
         """The same for wide rows."""
         count, (level, numbers) = 0, self.score
@@ -268,8 +261,8 @@ class VisitTask:
         return count
 
     def _settle(
-        self, notes: NDArray[np.uint32], visits: Visits, block: slice, V: NDArray[np.float64],
-        words: NDArray[np.uint32],
+        self, notes: Words, visits: Visits, block: slice, V: Floats,
+        words: Words,
     ) -> None:  # fmt: skip
         X, squares, order = self.points.array, self.points.squares, self.tree.order
         leaves = visits.leaf_of[notes[:, 0]].astype(np.int64)
@@ -287,9 +280,7 @@ class VisitTask:
         )  # fmt: skip
 
 
-def leaf_score(
-    tree: Tree, points: Rows, radius: float, most: float
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def leaf_score(tree: Tree, points: Rows, radius: float, most: float) -> tuple[Single, Single]:
     """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`.
 
     A radius beyond `most`, as coordinates are scaled, takes in nothing more.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.files import write_table
 from thresher.valuation import Valuation
@@ -65,9 +65,7 @@ class DaskValuation:
         """As of a `Valuation`; all values come to this process for it."""
         return self.compute().efficiency_gap()
 
-    def suspects(
-        self, n: float | None = None, *, fraction: float | None = None
-    ) -> NDArray[np.int64]:
+    def suspects(self, n: float | None = None, *, fraction: float | None = None) -> Integers:
         """Rows with the lowest values, as of a `Valuation`; all values come to this process."""
         return self.compute().suspects(n, fraction=fraction)
 
@@ -135,7 +133,7 @@ def free_parts(folder: Path, count: int) -> list[str]:
     return [str(folder.resolve() / f"part-{number:05d}.parquet") for number in range(count)]
 
 
-def write_part(name: str, values: NDArray[np.float64], first: int, about: Mapping[str, Any]) -> str:
+def write_part(name: str, values: Floats, first: int, about: Mapping[str, Any]) -> str:
     """Write the values of one partition, whose first row has this number; the name of the file."""
     rows = np.arange(first, first + len(values))
     write_table(name, {"row": rows, "value": values}, about)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thresher.array_types import Floats
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.inputs import Validation
 from thresher.neighbors.kernel import Kernel
@@ -18,7 +16,7 @@ __all__ = ["side_valuation", "valuation_of", "warn_of_reach"]
 
 
 def valuation_of(
-    values: NDArray[np.float64], validation: Validation, radius: float, semivalue: Semivalue,
+    values: Floats, validation: Validation, radius: float, semivalue: Semivalue,
     utility_all: float, *, mean: bool = False, owners: tuple[Hashable, ...] | None = None,
     kernel: Kernel | None = None,
 ) -> Valuation:  # fmt: skip
@@ -28,7 +26,7 @@ def valuation_of(
 
 
 def side_valuation(
-    side: PublicSide, values: NDArray[np.float64], semivalue: Semivalue, utility_all: float, *,
+    side: PublicSide, values: Floats, semivalue: Semivalue, utility_all: float, *,
     rows: int | None = None, mean: bool = False, owners: tuple[Hashable, ...] | None = None,
     ids: tuple[Hashable, ...] | None = None,
 ) -> Valuation:  # fmt: skip

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array
 from thresher.games.classes import ClassCounts
 from thresher.inputs import Points, Validation
 from thresher.metrics import Rows
@@ -50,7 +49,7 @@ def _twice(metric: str, radius: float) -> float | None:
 
 
 def _spectral_bound(rows: Rows, level: float) -> int:
-    V: NDArray[Any] = rows.as_float64(slice(None)) / np.sqrt(rows.squares)[:, None]
+    V: Array = rows.as_float64(slice(None)) / np.sqrt(rows.squares)[:, None]
     values, axes = np.linalg.eigh(V.T @ V)
     b = axes.T @ V.sum(axis=0)
     least = math.inf

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thresher.array_types import Array, Floats
 from thresher.checks import rows_text
 from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
 from thresher.inputs import Validation
@@ -33,7 +33,7 @@ class Appraisal:
     """The value of each point, for the eyes of its owner."""
 
     points: Columns
-    values: NDArray[np.float64]
+    values: Floats
     record: dict[str, Any]
 
     def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
@@ -140,7 +140,7 @@ def _near(listed: PriceList) -> dict[str, Any]:
 
 def _encoded(
     table: Table, record: Mapping[str, Any], about: dict[str, Any], fill: str | float | None
-) -> tuple[Columns, NDArray[Any]]:
+) -> tuple[Columns, Array]:
     """The rows of a table by the encoding that the price list carries."""
     if fill is not None:
         raise InputError(f"the price list says what stands for missing cells: no {option('fill')}")
@@ -154,7 +154,7 @@ def _encoded(
     return columns, encoder.transform(columns)
 
 
-def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bool) -> None:
+def _check_scales(source: str, X: Array, listed: PriceList, *, anyway: bool) -> None:
     """Refuse, or with `anyway` warn of, values that would have the wrong size."""
     if not listed.scaled and not anyway:  # with it, the list warns by itself
         raise InputError(
@@ -175,9 +175,7 @@ def _check_scales(source: str, X: NDArray[Any], listed: PriceList, *, anyway: bo
     )
 
 
-def _known_targets(
-    source: str, labels: Sequence[Hashable], bounds: tuple[float, float]
-) -> NDArray[np.float64]:
+def _known_targets(source: str, labels: Sequence[Hashable], bounds: tuple[float, float]) -> Floats:
     """Targets within the bounds of the list; those outside count as its ends, with a warning.
 
     A private release has counted them so.

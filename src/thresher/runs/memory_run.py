@@ -9,10 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
 from thresher.findings import Findings
 from thresher.review import review_list
@@ -94,7 +93,7 @@ class MemoryRun:
         return {"review": pa.array(places, pa.int64())}
 
     @cached_property
-    def review(self) -> NDArray[np.int64]:
+    def review(self) -> Integers:
         """Rows to look at, the most worthwhile first; without findings, the lowest values."""
         if self.findings is None:
             return self.valuation.suspects(len(self.points))

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from thresher.array_types import Floats
 from thresher.checks import MAX_INTEGER, rows_text
 from thresher.errors import InputError, either, option
 from thresher.spelling import MISSING
@@ -28,7 +28,7 @@ MOST_CATEGORIES = 1000
 LONGEST = 40  # characters of a cell that a message quotes
 
 
-def numbers(columns: Columns, name: str, said: str = "number") -> NDArray[np.float64]:
+def numbers(columns: Columns, name: str, said: str = "number") -> Floats:
     """A column as numbers, NaN where they are missing; `said` is what `stated_kind` says of it."""
     column = decoded(columns.features.column(name))
     kind = column.type
@@ -104,14 +104,12 @@ def stated_kind(columns: Columns, name: str) -> str | None:
     return said
 
 
-def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _floats(column: pa.ChunkedArray) -> Floats:
     filled = pc.fill_null(column, float("nan"))
     return np.asarray(filled.to_numpy(), np.float64)
 
 
-def _check_integers(
-    columns: Columns, name: str, column: pa.ChunkedArray, found: NDArray[np.float64]
-) -> None:
+def _check_integers(columns: Columns, name: str, column: pa.ChunkedArray, found: Floats) -> None:
     """Refuse integers that no float64 holds exactly, also those that are written as text."""
     rows = []
     for row in np.flatnonzero(np.abs(found) >= MAX_INTEGER).tolist():
@@ -124,9 +122,7 @@ def _check_integers(
         raise refused_column(columns, name, f"has integers beyond 2**53 in {where}", "rescale it")
 
 
-def _text_numbers(
-    columns: Columns, name: str, column: pa.ChunkedArray, said: str
-) -> NDArray[np.float64]:
+def _text_numbers(columns: Columns, name: str, column: pa.ChunkedArray, said: str) -> Floats:
     """Text as numbers of the kind that it says."""
     if said == "truth":
         return _truths(columns, name, column)
@@ -178,13 +174,13 @@ def _date_kind(columns: Columns, name: str, column: pa.ChunkedArray) -> str:
     )
 
 
-def _typed_dates(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _typed_dates(columns: Columns, name: str, column: pa.ChunkedArray) -> Floats:
     if name not in columns.cells.dates:
         raise refused_column(columns, name, "holds dates or times", _date_advice(name))
     return days(column)
 
 
-def _dates(columns: Columns, name: str, bare: pa.ChunkedArray, form: str) -> NDArray[np.float64]:
+def _dates(columns: Columns, name: str, bare: pa.ChunkedArray, form: str) -> Floats:
     found = text_days(bare, form)
     odd = pc.and_(pa.chunked_array([np.isnan(found)]), pc.is_valid(bare))
     if pc.any(odd).as_py():
@@ -193,7 +189,7 @@ def _dates(columns: Columns, name: str, bare: pa.ChunkedArray, form: str) -> NDA
     return found
 
 
-def _truths(columns: Columns, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _truths(columns: Columns, name: str, column: pa.ChunkedArray) -> Floats:
     known: dict[str, float] = TRUTH | dict.fromkeys(MISSING, np.nan)
     cells = ["" if cell is None else cell.strip().lower() for cell in column.to_pylist()]
     odd = [(row, cell) for row, cell in enumerate(cells) if cell not in known]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from os import PathLike
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from thresher.array_types import Array
 from thresher.errors import InputError, plain_text
 from thresher.passes.parts import Place
 from thresher.regression import REGRESSION
@@ -74,7 +73,7 @@ class Scan:
         about = f"{len(self.names)} features, label {self.label!r}"
         return plain_text(f"Scan({self.table.name}, {about})")
 
-    def read(self) -> tuple[NDArray[Any], list[Hashable]]:
+    def read(self) -> tuple[Array, list[Hashable]]:
         """Features and labels, all at once: for a validation set, say."""
         source = self.source_of_parts()
         parts = list(source.read(Place(), ROWS))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
+from thresher.array_types import Array
 from thresher.arrays import load_array
 from thresher.errors import InputError, option
 from thresher.files import reading
@@ -25,7 +24,7 @@ class LabelFile:
 
     path: Path  # .npy, or text with one label a line
     entries: list[Any]
-    array: NDArray[Any] | None = None  # of an .npy file
+    array: Array | None = None  # of an .npy file
     text: Delimited | None = None  # the bytes of a file of text
     header: bool = False  # whether its first line is one
 
@@ -65,7 +64,7 @@ def read_label_file(label: str, table: str, rows: int) -> LabelFile:
 
 def _read_array(path: Path) -> LabelFile:
     try:
-        array: NDArray[Any] = load_array(path)
+        array: Array = load_array(path)
     except ValueError as refused:
         if "Object" not in str(refused):
             raise

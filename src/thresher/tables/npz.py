@@ -5,19 +5,18 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from thresher.array_types import Array
 from thresher.arrays import load_array, load_arrays
 from thresher.errors import InputError
 
 OF_VALIDATION = "_val"  # arrays with such names, as `thresher embed` writes them, are other rows
 CLASSES = "classes"  # and this one has an entry a class
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 
 def schema(path: Path) -> pa.Schema:
@@ -41,9 +40,7 @@ def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tu
         yield lo, pa.table(columns, names=wanted)
 
 
-def write(
-    files: Sequence[Path], change: Callable[[str, NDArray[Any]], NDArray[Any]], temporary: Path
-) -> None:
+def write(files: Sequence[Path], change: Callable[[str, Array], Array], temporary: Path) -> None:
     """Write the arrays of .npz files as one, packed as the first is.
 
     Arrays with one entry a row are joined and changed, all others kept.
@@ -60,7 +57,7 @@ def write(
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def write_array(array: NDArray[Any], temporary: Path) -> None:
+def write_array(array: Array, temporary: Path) -> None:
     """Write an .npy file under any name."""
     with temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
@@ -95,9 +92,9 @@ def table_of(path: Path, arrays: Arrays) -> pa.Table:
     return pa.table([column for _, column in columns], names=[name for name, _ in columns])
 
 
-def mapped(path: Path) -> NDArray[Any]:
+def mapped(path: Path) -> Array:
     """The rows of an .npy file, which stay there."""
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(
             f"{path} must hold rows of numbers, got {array.dtype} of shape {array.shape}"
@@ -105,13 +102,13 @@ def mapped(path: Path) -> NDArray[Any]:
     return array
 
 
-def _is_column(name: str, array: NDArray[Any], rows: int) -> bool:
+def _is_column(name: str, array: Array, rows: int) -> bool:
     """Whether an array of an .npz has one entry for each row of the table."""
     other = name == CLASSES or name.endswith(OF_VALIDATION)
     return array.ndim >= 1 and len(array) == rows and not other
 
 
-def _column(path: Path, name: str, array: NDArray[Any]) -> pa.Array:
+def _column(path: Path, name: str, array: Array) -> pa.Array:
     if array.dtype.kind not in "biufUMm":
         raise InputError(
             f"{path} has an array {name!r} of dtype {array.dtype}: use numbers or text"
@@ -119,13 +116,11 @@ def _column(path: Path, name: str, array: NDArray[Any]) -> pa.Array:
     return pa.array(_native(array))
 
 
-def _native(array: NDArray[Any]) -> NDArray[Any]:
+def _native(array: Array) -> Array:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _joined(
-    name: str, parts: list[Arrays], change: Callable[[str, NDArray[Any]], NDArray[Any]]
-) -> NDArray[Any]:
+def _joined(name: str, parts: list[Arrays], change: Callable[[str, Array], Array]) -> Array:
     arrays = [part[name] for part in parts if name in part]
     if len(arrays) < len(parts):
         raise InputError(f"array {name!r} is not in all files: write them alike")
