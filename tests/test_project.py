@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "thresher"
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 
 LAYERS = {
-    "bottom": {"array_types", "drafts", "errors", "hooks", "kernels", "progress", "version"},
+    "bottom": {"array_types", "drafts", "errors", "hooks", "kernels", "lazy_names", "progress", "version"},
     "inputs": {
         "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "ranking",
         "spelling", "threads", "times",
@@ -85,10 +85,11 @@ def test_no_module_imports_itself_in_a_circle():
 
 
 def test_kernels_call_kernels_of_their_own_file_only():
-    """Numba's cache of a kernel outlives changes of other files."""
+    """Numba's cache of a kernel outlives changes of other files; names of types do not matter."""
     for path, module in modules():
         if module == "kernels":
-            assert not any(name.startswith("thresher") for name in imports(path)), path
+            theirs = {name for name in imports(path) if name.startswith("thresher")}
+            assert theirs <= {"thresher.array_types"}, path
 
 
 def test_only_the_walk_goes_over_near_pairs():

@@ -20,6 +20,7 @@ from thresher.errors import (
     TwinWarning,
 )
 from thresher.hooks import lend_pages as _lend_pages
+from thresher.lazy_names import lazy_names as _lazy_names
 from thresher.version import __version__ as __version__
 
 TYPE_CHECKING = False  # without the time that it takes to import `typing`
@@ -173,14 +174,13 @@ _LATER = {
 }
 
 
+_find = _lazy_names(__name__, _LATER)
+
+
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        found = globals()[name] = getattr(import_module(_LATER[name]), name)
-        return found
     if name == "federate":  # a package of its own, with the extra `federate`
         return import_module("thresher.federate")
-    message = f"module 'thresher' has no attribute {name!r}"
-    raise AttributeError(message)
+    return _find(name)
 
 
 def __dir__() -> list[str]:

@@ -67,6 +67,14 @@ def write_whole(
             put(temporary, target)
 
 
+def write_text(path: str | Path, text: str, *, replace: bool = True, private: bool = False) -> None:
+    """Write a text file in UTF-8, as `write_whole` does."""
+    write_whole(
+        path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=replace,
+        private=private,
+    )  # fmt: skip
+
+
 def put(draft: Path, target: Path) -> None:
     """Give a finished file its name; a `FileExistsError` where the name is taken."""
     try:

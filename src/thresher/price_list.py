@@ -16,7 +16,7 @@ from thresher.array_types import Array, Floats
 from thresher.arrays import pack_array, unpack_array
 from thresher.checks import check_flag
 from thresher.errors import InputError, ScaleWarning, option
-from thresher.files import reading, sealed, write_whole
+from thresher.files import reading, sealed, write_text
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs import Validation
 from thresher.neighbors.ball import Neighbors
@@ -276,8 +276,7 @@ class PriceList:
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file that anyone can value points with; an existing file is replaced."""
-        text = json.dumps(self.document())
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_text(path, json.dumps(self.document()))
 
     @classmethod
     def load(cls, path: str | Path) -> PriceList:

@@ -6,12 +6,10 @@ its own points and values them at home. docs/federation.md has the protocol and 
 
 from __future__ import annotations
 
-from importlib import import_module
+from thresher.lazy_names import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from thresher.federate.coordinator import Coordinator
     from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
@@ -21,31 +19,17 @@ if TYPE_CHECKING:
     from thresher.federate.tasks import Task
 
 _LATER = {
-    "Coordinator": "coordinator",
-    "Key": "keys",
-    "Plausibility": "plausibility",
-    "ProtocolError": "primitives",
-    "Silo": "silo",
-    "Task": "tasks",
-    "check_plausibility": "plausibility",
-    "public_forest": "few_leaves",
+    "Coordinator": ".coordinator",
+    "Key": ".keys",
+    "Plausibility": ".plausibility",
+    "ProtocolError": ".primitives",
+    "Silo": ".silo",
+    "Task": ".tasks",
+    "check_plausibility": ".plausibility",
+    "public_forest": ".few_leaves",
 }
 __all__ = [
-    "Coordinator",
-    "Key",
-    "Plausibility",
-    "ProtocolError",
-    "Silo",
-    "Task",
-    "check_plausibility",
+    "Coordinator", "Key", "Plausibility", "ProtocolError", "Silo", "Task", "check_plausibility",
     "public_forest",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:  # only when asked for: the protocol itself needs no accountant
-        module = import_module(f"thresher.federate.{_LATER[name]}")
-        found = globals()[name] = getattr(module, name)
-        return found
-    message = f"module 'thresher.federate' has no attribute {name!r}"
-    raise AttributeError(message)
+]  # fmt: skip
+__getattr__ = lazy_names(__name__, _LATER)  # the protocol itself needs no accountant

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from thresher.errors import InputError
 from thresher.federate import primitives
-from thresher.files import reading, write_whole
+from thresher.files import reading, write_text
 
 FORMAT = "thresher.key/1"
 
@@ -46,12 +46,7 @@ class Key:
     def save(self, path: str | Path) -> None:
         """Write it to a new file that only you can read."""
         text = json.dumps({"format": FORMAT, "public": self.public, "secret": self.secret.hex()})
-        write_whole(
-            path,
-            lambda temporary: temporary.write_text(f"{text}\n", encoding="utf-8"),
-            replace=False,
-            private=True,
-        )
+        write_text(path, f"{text}\n", replace=False, private=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Key:

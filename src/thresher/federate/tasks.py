@@ -23,7 +23,7 @@ from thresher.federate.keys import Key, check_public
 from thresher.federate.noise_shares import check_total, noise_excess, share_sigma
 from thresher.federate.public_side import pack_side, read_side, side_digest, side_terms
 from thresher.federate.terms import Terms, party_terms, terms_digest
-from thresher.files import reading, write_whole
+from thresher.files import reading, write_text
 from thresher.games.semivalues import check_semivalue, semivalue_name
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
@@ -285,8 +285,7 @@ class Task:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file; an existing file is replaced."""
-        text = json.dumps(self.document())
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_text(path, json.dumps(self.document()))
 
     @classmethod
     def load(cls, path: str | Path) -> Task:

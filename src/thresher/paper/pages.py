@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from thresher.errors import InputError, require
-from thresher.files import read_table, reading, write_table, write_whole
+from thresher.files import read_table, reading, write_table, write_text
 from thresher.paper.cells import Experiment
 from thresher.paper.records import Record
 
@@ -24,7 +24,7 @@ TO_ONE = {"AUROC", "strong AUROC", "rank correlation"}
 WIDE = 6  # more columns than this, and ours, the paper's and the difference get lines of their own
 
 
-def write_text(
+def write_tables(
     path: Path, experiment: Experiment, records: Sequence[Record], about: Mapping[str, Any]
 ) -> None:
     """The tables of an experiment as Markdown."""
@@ -34,7 +34,7 @@ def write_text(
     for grid in make_grids(experiment, records):
         parts += [f"## {grid.title}", grid.markdown()]
     text = "\n\n".join(parts) + "\n"
-    write_whole(path, lambda to: to.write_text(text, "utf-8"))
+    write_text(path, text)
 
 
 def how(about: Mapping[str, Any]) -> str:
@@ -72,7 +72,7 @@ def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
                 broken.append(f"{name}: {damage}")
     page = Environment(autoescape=True).from_string(template)
     text = page.render(parts=parts, broken=broken, legend=LEGEND)
-    write_whole(folder / "index.html", lambda to: to.write_text(text, "utf-8"))
+    write_text(folder / "index.html", text)
 
 
 def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:

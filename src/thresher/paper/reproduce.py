@@ -18,7 +18,7 @@ from thresher.paper.detection import MISLABEL, NOISY, RADIUS, K
 from thresher.paper.draws import POINTS, PROTOCOLS
 from thresher.paper.figures import draw_figures, save_figure
 from thresher.paper.leaks import MEMBERSHIP, NEIGHBOR
-from thresher.paper.pages import write_page, write_records, write_text
+from thresher.paper.pages import write_page, write_records, write_tables
 from thresher.paper.records import Record, make_records
 from thresher.paper.runtime import RUNTIME, machine
 from thresher.paper.tradeoff import PRIVACY
@@ -192,7 +192,7 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
         save_figure(figure, folder, name)
     about = {**done.settings, "figures": list(figures), "missing": done.missing}
     write_records(folder / f"{experiment.name}.parquet", done.records, about)
-    write_text(folder / f"{experiment.name}.md", experiment, done.records, about)
+    write_tables(folder / f"{experiment.name}.md", experiment, done.records, about)
 
 
 def _experiments(names: str | Sequence[str]) -> list[Experiment]:

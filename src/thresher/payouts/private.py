@@ -25,7 +25,7 @@ import numpy as np
 from thresher.array_types import Floats
 from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
-from thresher.files import write_whole
+from thresher.files import write_text
 from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
@@ -151,10 +151,7 @@ class PrivatePayout:
         """Write what one owner is told, with the public part, as a .json file of its own."""
         about = self.public() | {"line": line_of(self.line(owner))}
         text = json.dumps(about, indent=1, default=str) + "\n"
-        write_whole(
-            path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=False,
-            private=True,
-        )  # fmt: skip
+        write_text(path, text, replace=False, private=True)
 
 
 def line_of(line: OwnerLine) -> dict[str, Any]:

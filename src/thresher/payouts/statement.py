@@ -24,6 +24,7 @@ from thresher.files import (
     reading,
     sealed,
     write_table,
+    write_text,
     write_whole,
 )
 from thresher.payouts.shared_rows import SharedRows
@@ -163,13 +164,13 @@ class Payout:
             write_table(target, columns, about, replace=force)
             return [target]
         if kind == ".json":
-            _write_text(target, text, force=force)
+            write_text(target, text, replace=force)
             return [target]
 
         def write(draft: Path) -> None:
             csv.write_csv(harmless(table), str(draft))
             with_digest = sealed({**self.record(), "table": _digest(draft)})
-            _write_text(beside, json.dumps(with_digest, indent=1) + "\n", force=force)
+            write_text(beside, json.dumps(with_digest, indent=1) + "\n", replace=force)
 
         write_whole(target, write, replace=force)
         return [target, beside]
@@ -258,10 +259,6 @@ class Payout:
                 "status": list(self.status()),
             }
         )
-
-
-def _write_text(path: Path, text: str, *, force: bool) -> None:
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=force)
 
 
 def _digest(path: Path) -> str:

@@ -6,23 +6,15 @@ everyone needs are in `thresher` itself.
 
 from __future__ import annotations
 
-from importlib import import_module
+from thresher.lazy_names import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from thresher.privacy.cells_mechanism import Cells
     from thresher.privacy.paper_mechanism import Paper
     from thresher.privacy.table_mechanism import Table
 
 __all__ = ["Cells", "Paper", "Table"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # only when asked for: readers of tables need no accountant
-        module = import_module(f"thresher.privacy.{name.lower()}_mechanism")
-        found = globals()[name] = getattr(module, name)
-        return found
-    message = f"module 'thresher.privacy' has no attribute {name!r}"
-    raise AttributeError(message)
+__getattr__ = lazy_names(  # readers of tables need no accountant
+    __name__, {name: f".{name.lower()}_mechanism" for name in __all__}
+)

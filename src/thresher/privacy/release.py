@@ -15,7 +15,7 @@ import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
-from thresher.files import write_whole
+from thresher.files import write_text
 from thresher.hooks import write_page
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
@@ -173,8 +173,7 @@ class _Outcome:
 
     def save(self, path: str | Path) -> None:
         """Write `to_json()` to a file; an existing file is replaced."""
-        text = self.to_json()
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_text(path, self.to_json())
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Write a page that may be published: the budget spent, what it bought, the prices.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, require
-from thresher.files import check_writable, write_whole
+from thresher.files import check_writable, write_text
 from thresher.report.evidence import Evidence
 from thresher.report.phrases import fixed, percent, short, visible
 from thresher.report.terms import TERMS, term_id
@@ -78,8 +78,7 @@ def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -
     thresher.errors.InputError: a report must be an .html file, got page.txt
     """
     check_target(path, force=force)
-    text = render(evidence)
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=force)
+    write_text(path, render(evidence), replace=force)
 
 
 def check_target(path: str | Path, *, force: bool = False) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from thresher.files import write_whole
+from thresher.files import write_text
 from thresher.owner_valuation import OwnerValuation
 from thresher.report.page import asset, asset_digest, check_target, environment
 from thresher.report.phrases import brief, count_of, short
@@ -67,8 +67,7 @@ class StatementPage:
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write it to a file, whole or not at all."""
         check_target(path, force=force)
-        text = self.render()
-        write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), replace=force)
+        write_text(path, self.render(), replace=force)
 
 
 def owner_page(valuation: OwnerValuation) -> StatementPage:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError, option, require
-from thresher.files import resolved, write_table, write_whole
+from thresher.files import resolved, write_table, write_text
 from thresher.findings import Worth, classes_present, judge_worth
 from thresher.inputs import Points
 from thresher.labels import Classes, check_labels
@@ -82,7 +82,7 @@ def value_to_folder(
         names = free_parts(out, len(parts.parts))
         told = _write_all(parts, priced, names, record)
     text = json.dumps(record, indent=1, default=str) + "\n"
-    write_whole(out / RECORD, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(out / RECORD, text)
     lengths = zip(names, parts.lengths(priced), strict=True)
     wrote = [Path(name) for name, rows in lengths if rows]
     return run.summary(priced, told, record, wrote, [])
