@@ -17,13 +17,6 @@ class Coded(Sequence[Any]):
 
     It behaves as the tuple of its entries, which is made only where somebody asks for it.
 
-    Parameters
-    ----------
-    codes
-        For each row, the place of its entry in `distinct`.
-    distinct
-        The entries that occur, in order of appearance.
-
     Examples
     --------
     >>> column = Coded.of(["dog", "cat", "dog"])
@@ -33,8 +26,8 @@ class Coded(Sequence[Any]):
     ('cat', 'dog')
     """
 
-    codes: NDArray[np.int32]
-    distinct: tuple[Hashable, ...]
+    codes: NDArray[np.int32]  # for each row, the place of its entry in `distinct`
+    distinct: tuple[Hashable, ...]  # the entries that occur, in order of appearance
 
     @classmethod
     def of(cls, entries: Iterable[Hashable]) -> Coded:

@@ -33,18 +33,10 @@ OVERLAP = 0.25  # of all points, whose others prefer another label: more, and cl
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """How many labels are expected to be wrong.
+    """How many labels are expected to be wrong."""
 
-    Parameters
-    ----------
-    by_label
-        How many points of each class are expected to carry its label wrongly.
-    contradicted
-        The share of points for which the others prefer another label.
-    """
-
-    by_label: Floats
-    contradicted: float
+    by_label: Floats  # how many points of each class are expected to carry its label wrongly
+    contradicted: float  # the share of points for which the others prefer another label
 
     @property
     def wrong(self) -> float:

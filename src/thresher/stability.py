@@ -19,23 +19,15 @@ Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers
 
 @dataclass(frozen=True)
 class Stability:
-    """Two halves of the trees against each other.
+    """Two halves of the trees against each other."""
 
-    Parameters
-    ----------
-    values
-        How well the ranking by value of the whole forest would agree with that of another one: the
-        rank correlation, estimated from that of the halves (Spearman and Brown).
-    relabel
-        Of the rows that one half would relabel, the share that the other half would, too, to the
-        same label. NaN where neither would relabel any.
-    marked
-        The same for rows with any suggestion but keep, whichever it is.
-    """
-
+    # how well the ranking by value of the whole forest would agree with that of another one:
+    # the rank correlation, estimated from that of the halves (Spearman and Brown)
     values: float
+    # of the rows that one half would relabel, the share that the other half would, too, to the
+    # same label. NaN where neither would relabel any.
     relabel: float
-    marked: float
+    marked: float  # the same for rows with any suggestion but keep, whichever it is
 
     @classmethod
     def of(cls, values: tuple[Floats, Floats], advice: tuple[Advice, Advice]) -> Stability:

@@ -33,21 +33,13 @@ NEARER = 2.0  # usual deviations: targets beyond are moved there before others a
 
 @dataclass(frozen=True)
 class TargetEvidence:
-    """What others say about each point; NaN where nobody is near.
+    """What others say about each point; NaN where nobody is near."""
 
-    Parameters
-    ----------
-    near
-        How many others there are; by trees, as a mean over these.
-    expected, usual
-        The target that they expect, and how far targets usually are from it.
-    best_value
-        What the point would be worth with the expected target, where that is known.
-    """
-
-    near: Floats
+    near: Floats  # how many others there are; by trees, as a mean over these
+    # expected, usual: the target that they expect, and how far targets usually are from it
     expected: Floats
     usual: Floats
+    # what the point would be worth with the expected target, where that is known
     best_value: Floats | None = None
 
     def score(self, targets: Floats) -> Floats:

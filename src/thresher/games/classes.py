@@ -22,23 +22,13 @@ from thresher.neighbors.kernel import Kernel
 
 @dataclass(frozen=True)
 class ClassGame:
-    """Whose label agrees with that of a validation point.
+    """Whose label agrees with that of a validation point."""
 
-    Parameters
-    ----------
-    judges
-        The class of each validation point.
-    classes
-        How many classes there are; a point with the code behind the last one agrees with nobody.
-    semivalue
-        How utility is shared out.
-    weights
-        The weight of each ring, the innermost first; none where all near points count alike.
-    """
-
-    judges: Codes
+    judges: Codes  # the class of each validation point
+    # how many classes there are; a point with the code behind the last one agrees with nobody
     classes: int
-    semivalue: Semivalue = "shapley"
+    semivalue: Semivalue = "shapley"  # how utility is shared out
+    # the weight of each ring, the innermost first; none where all near points count alike
     weights: tuple[float, ...] = ()
 
     @classmethod

@@ -33,28 +33,17 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class ForestVote:
-    """What the judges in each leaf pay.
+    """What the judges in each leaf pay."""
 
-    Parameters
-    ----------
-    classes
-        How many classes there are.
-    judges
-        The weight of the judges of each class in each leaf of some cells, one row a class; from the
-        cells and the points in them.
-    weights
-        The weights of a semivalue, by the number of points in a leaf.
-    own
-        Where points judge each other: the weight of each as a judge, in input order, or that of all
-        of them.
-    watch
-        Shown each tree when it is counted, and what was paid when it is about to pay.
-    """
-
-    classes: int
+    classes: int  # how many classes there are
+    # the weight of the judges of each class in each leaf of some cells, one row a class; from
+    # the cells and the points in them
     judges: Callable[[slice, Integers], Floats]
-    weights: Weights
+    weights: Weights  # the weights of a semivalue, by the number of points in a leaf
+    # where points judge each other: the weight of each as a judge, in input order, or that of
+    # all of them
     own: Floats | float | None = None
+    # shown each tree when it is counted, and what was paid when it is about to pay
     watch: Watch | None = None
 
     @property

@@ -24,22 +24,14 @@ PIECE = 1 << 14  # points of one job
 
 @dataclass(frozen=True)
 class LabelShares:
-    """One entry a point.
+    """One entry a point."""
 
-    Parameters
-    ----------
-    own, other
-        The share of the point's label, and that of the best other label.
-    best
-        The number of that label among the classes; the point's own where there is no other class.
-    near
-        How many other rows are in its leaf, as a mean over trees.
-    """
-
+    # own, other: the share of the point's label, and that of the best other label
     own: Floats
     other: Floats
+    # the number of that label among the classes; the point's own where there is no other class
     best: Integers
-    near: Floats
+    near: Floats  # how many other rows are in its leaf, as a mean over trees
 
     @property
     def score(self) -> Floats:
@@ -117,23 +109,13 @@ class ShareSums:
 
 @dataclass
 class ShareWatch:
-    """Looks on while trees are walked over, and keeps the shares; see `forest_vote.Watch`.
+    """Looks on while trees are walked over, and keeps the shares; see `forest_vote.Watch`."""
 
-    Parameters
-    ----------
-    sums
-        Of some points, to be added to.
-    beside
-        How many rows of each class are in the leaves of a tree, beside the points that fill it.
-    middle
-        The first cell of the second half of the trees.
-    first, paid_first
-        Shares, and payments to all points, after the first half.
-    """
-
-    sums: ShareSums
+    sums: ShareSums  # of some points, to be added to
+    # how many rows of each class are in the leaves of a tree, beside the points that fill it
     beside: Callable[[slice], Floats]
-    middle: int
+    middle: int  # the first cell of the second half of the trees
+    # first, paid_first: shares, and payments to all points, after the first half
     first: ShareSums | None = None
     paid_first: Floats | None = None
 

@@ -29,19 +29,12 @@ Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and w
 
 @dataclass(frozen=True)
 class LeafTargets(TargetGame):
-    """How near the mean target in a leaf is to those of its judges.
+    """How near the mean target in a leaf is to those of its judges."""
 
-    Parameters
-    ----------
-    leaf_judges
-        The judges in some cells: their weight and mean target in each, and the weighted sum of
-        squared deviations from these means. None where points judge each other.
-    share
-        The weight of a tree, where points judge each other.
-    """
-
+    # the judges in some cells: their weight and mean target in each, and the weighted sum of
+    # squared deviations from these means. None where points judge each other.
     leaf_judges: Callable[[slice], Judges] | None = None
-    share: float = 1.0
+    share: float = 1.0  # the weight of a tree, where points judge each other
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf pays a member: the coefficients of 1, u and u^2."""

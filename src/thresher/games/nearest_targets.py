@@ -41,18 +41,10 @@ from thresher.games.semivalues import Beta, Semivalue, coalition_sizes
 
 @dataclass(frozen=True)
 class Chances:
-    """How likely coalitions of the others are, for n points and K neighbors.
+    """How likely coalitions of the others are, for n points and K neighbors."""
 
-    Parameters
-    ----------
-    sizes
-        The chances of s = 0, ..., K - 1 others.
-    last
-        The chance that the point at each place is the K-th nearest; 0 up to place K.
-    """
-
-    sizes: Floats
-    last: Floats
+    sizes: Floats  # the chances of s = 0, ..., K - 1 others
+    last: Floats  # the chance that the point at each place is the K-th nearest; 0 up to place K
 
     @classmethod
     def of(cls, semivalue: Semivalue, points: int, k: int) -> Chances:

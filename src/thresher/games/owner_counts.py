@@ -33,23 +33,12 @@ def owned_codes(owners: Codes, codes: Codes, kinds: int) -> Codes:
 
 @dataclass(frozen=True)
 class OwnerAgreement:
-    """Near points of each owner that carry the label of a validation point, then all near ones.
+    """Near points of each owner that carry the label of a validation point, then all near ones."""
 
-    Parameters
-    ----------
-    judges
-        The class of each validation point.
-    kinds
-        How many different codes the points of an owner may have.
-    owners
-        How many owners there are.
-    weights
-        The weight of each ring, the innermost first; none where all near points count alike.
-    """
-
-    judges: Codes
-    kinds: int
-    owners: int
+    judges: Codes  # the class of each validation point
+    kinds: int  # how many different codes the points of an owner may have
+    owners: int  # how many owners there are
+    # the weight of each ring, the innermost first; none where all near points count alike
     weights: tuple[float, ...] = ()
 
     @property

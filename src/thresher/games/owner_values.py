@@ -48,31 +48,17 @@ JOB = 16  # games of one job: sums run in this order, whatever the block
 
 @dataclass(frozen=True)
 class OwnerGames:
-    """Some games among owners: a row for each game, a column for each owner.
+    """Some games among owners: a row for each game, a column for each owner."""
 
-    Parameters
-    ----------
-    near
-        The mass of each owner in each game: how many points it has, or what they weigh.
-    gain
-        What the judges of a game find in them, such as how many carry the label, times the weight.
-        That of owners without mass is not looked at.
-    weight
-        The weight of all judges of a game.
-    empty
-        What takes the place of gain over mass where there are no points, for judges of weight 1.
-    square
-        Whether utility is minus the square of gain over mass.
-    rest
-        Utility that no coalition changes.
-    """
-
-    near: Array
+    near: Array  # the mass of each owner in each game: how many points it has, or what they weigh
+    # what the judges of a game find in them, such as how many carry the label, times the
+    # weight. That of owners without mass is not looked at.
     gain: Floats
-    weight: Floats
+    weight: Floats  # the weight of all judges of a game
+    # what takes the place of gain over mass where there are no points, for judges of weight 1
     empty: float | Floats
-    square: bool = False
-    rest: float = 0.0
+    square: bool = False  # whether utility is minus the square of gain over mass
+    rest: float = 0.0  # utility that no coalition changes
 
     def add_values(self, semivalue: Semivalue, out: Floats) -> None:
         """Add the value of each owner, game after game.

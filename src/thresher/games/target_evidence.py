@@ -92,13 +92,9 @@ class OtherTargets(TargetGame):
 
     The payments are how many others there are, in how many trees there are any, and the two terms
     of their means: (sum of all) / others, and 1 / others, which the point's own target takes away.
-
-    Parameters
-    ----------
-    beside
-        The number and the sum of targets of other rows in some cells, such as validation points.
     """
 
+    # the number and the sum of targets of other rows in some cells, such as validation points
     beside: Beside | None = None
     columns: int = 4
 

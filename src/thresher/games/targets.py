@@ -32,14 +32,9 @@ ENTRIES = 4  # count, sum, and the two parts of the sum of squares
 
 @dataclass(frozen=True)
 class Grid:
-    """Targets as whole numbers of steps from a center, at most 2^31 of them.
+    """Targets as whole numbers of steps from a center, at most 2^31 of them."""
 
-    Parameters
-    ----------
-    center, step
-        Public numbers; the step is a power of two.
-    """
-
+    # center, step: public numbers; the step is a power of two
     center: float
     step: float
 
@@ -91,20 +86,11 @@ class TargetGame:
     """How near the mean target of near points is to that of a cell, in steps of the grid.
 
     What other games know as the class of a point is its target here.
-
-    Parameters
-    ----------
-    judges
-        The targets of the cells.
-    empty
-        The prediction where nobody is near.
-    semivalue
-        How utility is shared out.
     """
 
-    judges: Integers
-    empty: int
-    semivalue: Semivalue = "shapley"
+    judges: Integers  # the targets of the cells
+    empty: int  # the prediction where nobody is near
+    semivalue: Semivalue = "shapley"  # how utility is shared out
     entries: int = ENTRIES
     columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
 

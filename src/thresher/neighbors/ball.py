@@ -33,32 +33,19 @@ def check_neighbors(value: object) -> Neighbors:
 
 @dataclass(frozen=True)
 class Ball:
-    """All points within a radius of each validation row, which are its cells.
+    """All points within a radius of each validation row, which are its cells."""
 
-    Parameters
-    ----------
-    rows
-        The validation rows; None where distances are precomputed.
-    cells
-        How many there are.
-    metric, radius
-        What near means.
-    neighbors
-        How near pairs are found.
-    mutual
-        Whether the rows are the points themselves. Then no point is in its own cell, whatever its
-        distance to itself.
-    edges
-        The outer edges of rings, ascending up to the radius. Without them a pair is near or not,
-        and blocks are bits; with them blocks know the ring of each pair.
-    """
-
-    rows: Rows | None
-    cells: int
+    rows: Rows | None  # the validation rows; None where distances are precomputed
+    cells: int  # how many there are
+    # metric, radius: what near means
     metric: Metric
     radius: float
-    neighbors: Neighbors = "auto"
+    neighbors: Neighbors = "auto"  # how near pairs are found
+    # whether the rows are the points themselves. Then no point is in its own cell, whatever its
+    # distance to itself.
     mutual: bool = False
+    # the outer edges of rings, ascending up to the radius. Without them a pair is near or not,
+    # and blocks are bits; with them blocks know the ring of each pair.
     edges: tuple[float, ...] = ()
 
     @classmethod

@@ -77,24 +77,16 @@ class GrowingSample:
 
     `grow` makes the same forest of them as of all rows. They are at most `GROWN_FROM` for each fold
     of each split, most of them shared, and as many more for each class where rows are alike.
-
-    Parameters
-    ----------
-    splits, folds, seed
-        Of the forest.
-    labels
-        The labels of all rows, in order of appearance, and the row in which each was first met.
-    rows
-        How many rows were seen.
-    features, codes
-        The rows that may matter, and the number of the label of each.
     """
 
+    # splits, folds, seed: of the forest
     splits: int
     folds: int
     seed: int
+    # the labels of all rows, in order of appearance, and the row in which each was first met
     labels: dict[Hashable, int] = field(default_factory=dict)
-    rows: int = 0
+    rows: int = 0  # how many rows were seen
+    # features, codes: the rows that may matter, and the number of the label of each
     features: Features | None = None
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 

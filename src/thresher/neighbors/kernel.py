@@ -22,21 +22,12 @@ USUAL_RADIUS = 0.5  # what a radius is where none is named
 
 @dataclass(frozen=True)
 class Kernel:
-    """Rings around a validation point: a point has the weight of the ring that it is in.
+    """Rings around a validation point: a point has the weight of the ring that it is in."""
 
-    Parameters
-    ----------
-    edges
-        The outer edge of each ring, ascending; the last is the radius, and belongs to it.
-    weights
-        The weight of each ring.
-    name
-        What the weights follow, if they do; with rings of equal width.
-    """
-
+    # the outer edge of each ring, ascending; the last is the radius, and belongs to it
     edges: tuple[float, ...]
-    weights: tuple[float, ...]
-    name: str = ""
+    weights: tuple[float, ...]  # the weight of each ring
+    name: str = ""  # what the weights follow, if they do; with rings of equal width
 
     @property
     def radius(self) -> float:

@@ -31,20 +31,11 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class TreeColumns:
-    """How a table becomes rows of numbers.
+    """How a table becomes rows of numbers."""
 
-    Parameters
-    ----------
-    width
-        The number of columns.
-    names
-        Their names, where they have names.
-    categories
-        For each column, None if it holds numbers, else the texts that stand for 0, 1, 2, ...
-    """
-
-    width: int
-    names: tuple[str, ...] | None = None
+    width: int  # the number of columns
+    names: tuple[str, ...] | None = None  # their names, where they have names
+    # for each column, None if it holds numbers, else the texts that stand for 0, 1, ...
     categories: tuple[tuple[str, ...] | None, ...] = ()
 
     @classmethod

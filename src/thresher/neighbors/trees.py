@@ -51,27 +51,18 @@ class Tree:
     """One tree, and the rows that may fill it: those in `fold` of the folds of `split`.
 
     Nodes lie in preorder: the left child of a node is the next one.
-
-    Parameters
-    ----------
-    feature, threshold
-        Rows whose number in this column is at most the threshold go left. A leaf has no column: -1.
-    right
-        The right child, and for a leaf its number among the leaves.
-    missing_left
-        Whether rows without a number go left.
-    split, fold
-        Who may fill it.
-    seen
-        The rows that it was grown from, where that is known. Files do not have it.
     """
 
+    # feature, threshold: rows whose number in this column is at most the threshold go left. A
+    # leaf has no column: -1.
     feature: NDArray[np.int32]
     threshold: Single
-    right: NDArray[np.int32]
-    missing_left: Flags
+    right: NDArray[np.int32]  # the right child, and for a leaf its number among the leaves
+    missing_left: Flags  # whether rows without a number go left
+    # split, fold: who may fill it
     split: int = 0
     fold: int = 0
+    # the rows that it was grown from, where that is known. Files do not have it.
     seen: Seen | None = None
 
     @classmethod

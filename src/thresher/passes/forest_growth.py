@@ -19,20 +19,11 @@ from thresher.sides.forest import forest_side, validation_digest
 
 @dataclass(frozen=True)
 class Growth:
-    """How a forest comes about, and what points are asked to be valued by.
+    """How a forest comes about, and what points are asked to be valued by."""
 
-    Parameters
-    ----------
-    forest
-        The structure, or the estimator that grows it.
-    settings
-        How many trees and folds, and the seed.
-    X_val, y_val, semivalue, classes, mean
-        As in `forest_shapley`.
-    """
-
-    forest: Any
-    settings: tuple[int, int, int]
+    forest: Any  # the structure, or the estimator that grows it
+    settings: tuple[int, int, int]  # how many trees and folds, and the seed
+    # X_val, y_val, semivalue, classes, mean: as in `forest_shapley`
     X_val: Any
     y_val: Any
     semivalue: Any

@@ -89,28 +89,15 @@ def source_of(
 
 @dataclass(frozen=True)
 class Run:
-    """Both passes over the parts of a source, in this process.
+    """Both passes over the parts of a source, in this process."""
 
-    Parameters
-    ----------
-    problem, source
-        What the points are valued by, and the points.
-    checkpoint
-        Where progress is kept.
-    memory
-        The most bytes that this process may take.
-    held
-        Bytes for each of all rows that the run holds in the end.
-    threaded
-        Whether parts are read ahead.
-    """
-
+    # problem, source: what the points are valued by, and the points
     problem: Problem
     source: Source
-    checkpoint: Checkpoint
-    memory: int | None = None
-    held: int = 0
-    threaded: bool = True
+    checkpoint: Checkpoint  # where progress is kept
+    memory: int | None = None  # the most bytes that this process may take
+    held: int = 0  # bytes for each of all rows that the run holds in the end
+    threaded: bool = True  # whether parts are read ahead
 
     def valuation(self, owners: Any, *, progress: bool) -> Valuation:
         """Both passes, with all values in memory; the checkpoint is done with."""

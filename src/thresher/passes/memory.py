@@ -89,21 +89,6 @@ def in_use() -> int:
 class Account:
     """What a run takes, in bytes.
 
-    Parameters
-    ----------
-    features
-        A row of features.
-    labels
-        The label of a row, and whatever else is read with it.
-    width
-        The number of features.
-    work
-        More for each row that is computed on, such as its worth under every label.
-    fixed
-        More for the whole run, such as all values, or what a reader holds.
-    tree
-        Whether near pairs may be found by a tree.
-
     Examples
     --------
     >>> account = Account(features=4000, labels=8, width=1000)
@@ -111,12 +96,12 @@ class Account:
     (16777, 16777)
     """
 
-    features: int
-    labels: int
-    width: int
-    work: int = 0
-    fixed: int = 0
-    tree: bool = False
+    features: int  # a row of features
+    labels: int  # the label of a row, and whatever else is read with it
+    width: int  # the number of features
+    work: int = 0  # more for each row that is computed on, such as its worth under every label
+    fixed: int = 0  # more for the whole run, such as all values, or what a reader holds
+    tree: bool = False  # whether near pairs may be found by a tree
 
     @property
     def row(self) -> int:

@@ -94,22 +94,13 @@ def run_on_dask(
 
 @dataclass(frozen=True, eq=False)
 class DaskRun:
-    """Both passes over partitions, wherever Dask runs them.
+    """Both passes over partitions, wherever Dask runs them."""
 
-    Parameters
-    ----------
-    problem, parts
-        What the points are valued by, and the points.
-    labels
-        What their labels mean.
-    progress
-        Whether bars of partitions are shown.
-    """
-
+    # problem, parts: what the points are valued by, and the points
     problem: Problem
     parts: Sequence[Partition]
-    labels: Labels = dataclasses.field(default_factory=PlainLabels)
-    progress: bool = False
+    labels: Labels = dataclasses.field(default_factory=PlainLabels)  # what their labels mean
+    progress: bool = False  # whether bars of partitions are shown
 
     def count(self) -> Priced:
         """The first pass."""

@@ -61,21 +61,12 @@ def owners_in_parts(
 
 @dataclass(frozen=True)
 class OwnerRun:
-    """All passes over the parts of a source, in this process.
+    """All passes over the parts of a source, in this process."""
 
-    Parameters
-    ----------
-    run
-        How parts are read.
-    owners
-        The owner of each row; None where parts have a column of them.
-    progress
-        Whether a bar is shown.
-    """
-
-    run: Run
+    run: Run  # how parts are read
+    # the owner of each row; None where parts have a column of them
     owners: tuple[Hashable, ...] | None = None
-    progress: bool = False
+    progress: bool = False  # whether a bar is shown
 
     def valuation(self) -> OwnerValuation:
         """The values of all owners."""

@@ -31,28 +31,17 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Some consecutive rows.
+    """Some consecutive rows."""
 
-    Parameters
-    ----------
-    first
-        The number of the first of them among all rows.
-    X, y
-        Features and labels.
-    after
-        Where the next part begins.
-    name, inside
-        What messages call it, and the number of its first row there.
-    beside
-        Columns that are read with it, such as ids, as they are.
-    """
-
-    first: int
+    first: int  # the number of the first of them among all rows
+    # X, y: features and labels
     X: Any
     y: RawLabels
-    after: Place
+    after: Place  # where the next part begins
+    # name, inside: what messages call it, and the number of its first row there
     name: str = "X"
     inside: int = 0
+    # columns that are read with it, such as ids, as they are
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

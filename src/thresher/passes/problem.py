@@ -174,27 +174,13 @@ class TargetProblem(Problem):
 
 @dataclass(frozen=True)
 class Priced:
-    """What the first pass leaves to the second.
+    """What the first pass leaves to the second."""
 
-    Parameters
-    ----------
-    problem
-        What was asked.
-    prices
-        The prices, with all classes.
-    tally
-        The counts, and what was met on the way.
-    meaning
-        What the labels of the source are as classes.
-    again
-        Whether all points were counted twice.
-    """
-
-    problem: Problem
-    prices: PriceList
-    tally: Tally
-    meaning: Meaning
-    again: bool
+    problem: Problem  # what was asked
+    prices: PriceList  # the prices, with all classes
+    tally: Tally  # the counts, and what was met on the way
+    meaning: Meaning  # what the labels of the source are as classes
+    again: bool  # whether all points were counted twice
 
     @property
     def side(self) -> PublicSide:

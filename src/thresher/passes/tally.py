@@ -25,26 +25,19 @@ MOST_CLASSES = 1 << 18  # distinct labels that are kept
 
 @dataclass
 class Tally:
-    """What some points add to the cells of a public side, and what tells them from others.
+    """What some points add to the cells of a public side, and what tells them from others."""
 
-    Parameters
-    ----------
-    counts, twins
-        The table of sums, and whether each validation point occurs among the points.
-    rows, prints
-        Of each piece, a file or a partition: how many rows, and a number that follows from all that
-        is in them.
-    labels
-        Labels, and the piece and row in which each was first met.
-    place, whole
-        Where the next part begins, and whether there is none.
-    """
-
+    # counts, twins: the table of sums, and whether each validation point occurs among the
+    # points
     counts: NDArray[Any]
     twins: NDArray[np.bool_]
+    # rows, prints: of each piece, a file or a partition: how many rows, and a number that
+    # follows from all that is in them
     rows: dict[int, int] = field(default_factory=dict)
     prints: dict[int, int] = field(default_factory=dict)
+    # labels, and the piece and row in which each was first met
     labels: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
+    # place, whole: where the next part begins, and whether there is none
     place: Place = field(default_factory=Place)
     whole: bool = False
 

@@ -40,26 +40,17 @@ CLEAR = 3.0  # standard deviations that the predicted total has to be above zero
 
 @dataclass(frozen=True)
 class OwnerLine:
-    """What one owner is told, which nobody else may see.
+    """What one owner is told, which nobody else may see."""
 
-    Parameters
-    ----------
-    owner
-        Whose line it is.
-    cents, later
-        What is paid now, and what may follow after a later release.
-    low, high
-        The ends of an interval for the pay in cents, before rounding: two expected errors on each
-        side. NaN where the release cannot tell its error.
-    clipped
-        The share of the owner's value that the privacy bound cut off, and that is not paid.
-    """
-
-    owner: Hashable
+    owner: Hashable  # whose line it is
+    # cents, later: what is paid now, and what may follow after a later release
     cents: int
     later: int
+    # low, high: the ends of an interval for the pay in cents, before rounding: two expected
+    # errors on each side. NaN where the release cannot tell its error.
     low: float
     high: float
+    # the share of the owner's value that the privacy bound cut off, and that is not paid
     clipped: float
 
 

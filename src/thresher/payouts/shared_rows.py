@@ -21,19 +21,13 @@ from thresher.sides.ball import BallSide
 
 @dataclass(frozen=True)
 class SharedRows:
-    """What one owner has in common with another.
+    """What one owner has in common with another."""
 
-    Parameters
-    ----------
-    owner, other
-        Whose rows, and in whose data they occur again.
-    exact, near
-        How many rows of `owner` equal a row of `other`; and how many more lie within the radius of
-        one.
-    """
-
+    # owner, other: whose rows, and in whose data they occur again
     owner: Hashable
     other: Hashable
+    # exact, near: how many rows of `owner` equal a row of `other`; and how many more lie within
+    # the radius of one
     exact: int
     near: int
 

@@ -19,20 +19,12 @@ from thresher.errors import InputError
 
 @dataclass(frozen=True)
 class Terms:
-    """How a pot is divided, in whole cents.
+    """How a pot is divided, in whole cents."""
 
-    Parameters
-    ----------
-    pot
-        What there is to pay.
-    floor, cap
-        The least and the most that any owner is paid; no cap if None.
-    minimum
-        Payments below it are not made, and their cents go to others; the lowest is left out first.
-    """
-
-    pot: int
+    pot: int  # what there is to pay
+    # floor, cap: the least and the most that any owner is paid; no cap if None
     floor: int = 0
+    # payments below it are not made, and their cents go to others; the lowest is left out first
     minimum: int = 0
     cap: int | None = None
 

@@ -27,28 +27,19 @@ STEPS = 2.0  # expected errors on each side of an interval; measured to hold abo
 
 @dataclass(frozen=True)
 class Error:
-    """How far off private values are, by what the release itself tells; it costs nothing.
+    """How far off private values are, by what the release itself tells; it costs nothing."""
 
-    Parameters
-    ----------
-    relative
-        The expected root mean square error over the root mean square value, for points like the
-        validation points.
-    deviation
-        The expected error of each value.
-    low, high
-        The ends of an interval of two expected errors on each side. With epsilon up to 1 and up to
-        2,000 points it held the exact value about 9 times in 10 (docs/privacy.md). NaN where a
-        mechanism cannot tell.
-    why
-        Why no error can be told, where `relative` is None: the paper's samples, no prior, owners
-        of unknown size, a table that cannot be told from noise.
-    """
-
+    # the expected root mean square error over the root mean square value, for points like the
+    # validation points
     relative: float | None
-    deviation: Floats
+    deviation: Floats  # the expected error of each value
+    # low, high: the ends of an interval of two expected errors on each side. With epsilon up to
+    # 1 and up to 2,000 points it held the exact value about 9 times in 10 (docs/privacy.md).
+    # NaN where a mechanism cannot tell.
     low: Floats
     high: Floats
+    # why no error can be told, where `relative` is None: the paper's samples, no prior, owners
+    # of unknown size, a table that cannot be told from noise
     why: str = ""
 
     def __repr__(self) -> str:

@@ -22,25 +22,15 @@ from thresher.target_findings import TargetFindings
 
 @dataclass(frozen=True)
 class Review:
-    """The rows under review, in the order of the list.
+    """The rows under review, in the order of the list."""
 
-    Parameters
-    ----------
-    digest
-        Of the table's files; empty where it is not known.
-    labels, names
-        The classes as the table has them, and as the page shows them.
-    rows
-        Of each row its number, id, label, suggestion, and best other label. Labels are numbers.
-    command
-        The command that applies what was decided; empty where it is not known.
-    """
-
-    digest: str
+    digest: str  # of the table's files; empty where it is not known
+    # labels, names: the classes as the table has them, and as the page shows them
     labels: tuple[str, ...]
     names: tuple[str, ...]
+    # of each row its number, id, label, suggestion, and best other label. Labels are numbers.
     rows: tuple[Mapping[str, Any], ...]
-    command: str = ""
+    command: str = ""  # the command that applies what was decided; empty where it is not known
     numbers: bool = False  # whether labels are numbers: of each row its own and the expected one
 
     @property

@@ -38,29 +38,18 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What else is known of the rows, and how they were judged; all of it may be missing.
+    """What else is known of the rows, and how they were judged; all of it may be missing."""
 
-    Parameters
-    ----------
-    columns
-        All columns by name: floats, or entries of any kind, which are categories.
-    rows_val, ids_val
-        Row numbers and ids of the validation points; `beside` if they are rows of the same table.
-    text
-        A text for each row, which is shown as such.
-    images
-        The picture of each row.
-    command
-        The command that applies saved decisions.
-    """
-
+    # all columns by name: floats, or entries of any kind, which are categories
     columns: Mapping[str, Any] = field(default_factory=dict)
+    # rows_val, ids_val: row numbers and ids of the validation points; `beside` if they are rows
+    # of the same table
     rows_val: Sequence[int] | Integers | None = None
     ids_val: Sequence[Any] | None = None
     beside: bool = False
-    text: Sequence[Any] | None = None
-    images: Pictures | None = None
-    command: str = ""
+    text: Sequence[Any] | None = None  # a text for each row, which is shown as such
+    images: Pictures | None = None  # the picture of each row
+    command: str = ""  # the command that applies saved decisions
 
 
 def explain_rows(

@@ -50,28 +50,15 @@ FIRST = 1 << 10  # rows that hints look at
 
 @dataclass(frozen=True, eq=False)
 class FileRun:
-    """One run.
+    """One run."""
 
-    Parameters
-    ----------
-    settings
-        What is wanted.
-    points
-        The files of points.
-    validation, validation_files
-        The validation set, and its files for the record.
-    encoder
-        What makes numbers of features, once it is fitted.
-    chosen
-        The method and, where nobody asked for one, why.
-    """
-
-    settings: Settings
-    points: PointFiles
+    settings: Settings  # what is wanted
+    points: PointFiles  # the files of points
+    # validation, validation_files: the validation set, and its files for the record
     validation: Columns
     validation_files: Mapping[str, Any]
-    encoder: Encoder | TreeEncoder
-    chosen: Mapping[str, Any]
+    encoder: Encoder | TreeEncoder  # what makes numbers of features, once it is fitted
+    chosen: Mapping[str, Any]  # the method and, where nobody asked for one, why
     kept: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
 
     @classmethod

@@ -23,33 +23,18 @@ ROUNDS = 8  # of fixing one thing and looking again
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found.
+    """What was found."""
 
-    Parameters
-    ----------
-    source, rows
-        What messages call the table, and how many rows it has.
-    profiles
-        What each column is.
-    guesses
-        The columns of labels, ids and owners, where nobody named them.
-    problems
-        Everything that a run would refuse, as it would say it.
-    command
-        The line that solves all of them, or as many as can be.
-    solved
-        Whether it solves all of them.
-    hints
-        What a run would accept, though it is probably not what was meant; the line settles it, too.
-    """
-
+    # source, rows: what messages call the table, and how many rows it has
     source: str
     rows: int
-    profiles: tuple[Profile, ...]
-    guesses: Mapping[str, Guess]
-    problems: tuple[str, ...]
-    command: str
-    solved: bool = True
+    profiles: tuple[Profile, ...]  # what each column is
+    guesses: Mapping[str, Guess]  # the columns of labels, ids and owners, where nobody named them
+    problems: tuple[str, ...]  # everything that a run would refuse, as it would say it
+    command: str  # the line that solves all of them, or as many as can be
+    solved: bool = True  # whether it solves all of them
+    # what a run would accept, though it is probably not what was meant; the line settles it,
+    # too
     hints: tuple[str, ...] = ()
 
     def told(self) -> dict[str, Any]:

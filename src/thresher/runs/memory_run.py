@@ -34,40 +34,23 @@ SHOWN = 4  # columns of the table that a report shows beside a row
 
 @dataclass(frozen=True, eq=False)
 class MemoryRun:
-    """One run, done.
+    """One run, done."""
 
-    Parameters
-    ----------
-    settings
-        What was wanted.
-    points, validation
-        Both sides as they were read; `points.rows` are their row numbers in the table. The
-        validation set has no rows where the points judge each other.
-    data
-        X, y, X_val and y_val as they were valued; the last two are None without a validation set.
-    encoder
-        How features became numbers.
-    valuation
-        The values.
-    findings
-        What they say about each row; None for methods without a price list.
-    checked
-        `data` as the method checked them; None where it does not hand them on.
-    record
-        From what, how and by which version; enough to make the same run again.
-    suggested
-        Columns with a label for each row that has none, if there are such rows.
-    """
-
-    settings: Settings
+    settings: Settings  # what was wanted
+    # points, validation: both sides as they were read; `points.rows` are their row numbers in
+    # the table. The validation set has no rows where the points judge each other.
     points: Columns
     validation: Columns
+    # X, y, X_val and y_val as they were valued; the last two are None without a validation set
     data: Data
-    encoder: Encoder | TreeEncoder
-    valuation: Valuation
-    findings: Findings | None
+    encoder: Encoder | TreeEncoder  # how features became numbers
+    valuation: Valuation  # the values
+    findings: Findings | None  # what they say about each row; None for methods without a price list
+    # `data` as the method checked it; None where the method does not hand it on
     checked: Checked | None
+    # from what, how and by which version; enough to make the same run again
     record: Mapping[str, Any]
+    # columns with a label for each row that has none, if there are such rows
     suggested: Mapping[str, Any] | None = None
 
     def columns(self) -> dict[str, Any]:

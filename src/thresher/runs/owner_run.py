@@ -37,20 +37,11 @@ from thresher.runs.target_methods import target_data
 
 @dataclass(frozen=True, eq=False)
 class OwnersValued:
-    """What came out of a run.
+    """What came out of a run."""
 
-    Parameters
-    ----------
-    valuation
-        The values of owners.
-    record
-        From what, how and by which version.
-    points
-        How many points each owner has; None where they were not counted.
-    """
-
-    valuation: OwnerValuation
-    record: Mapping[str, Any]
+    valuation: OwnerValuation  # the values of owners
+    record: Mapping[str, Any]  # from what, how and by which version
+    # how many points each owner has; None where they were not counted
     points: tuple[int, ...] | None = None
 
     def write(self, path: Path | None, *, force: bool = False) -> list[Path]:

@@ -23,45 +23,22 @@ GROUPS, MEMBERS = 3, 4  # groups of copies that are told, and rows of each
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What came out of a run.
+    """What came out of a run."""
 
-    Parameters
-    ----------
-    settings
-        What was wanted.
-    valuation
-        The values; none where they are in files only.
-    rows, validation_points
-        How many there are.
-    suggestions
-        How many rows got each, where the method makes any.
-    worst
-        The rows to look at first, with what is known of each.
-    by_owner
-        The value of each owner, if there are owners.
-    forecast
-        How many labels are expected to be wrong, where the method can tell.
-    copies
-        What is to be said about rows that are copies of each other.
-    hints
-        What would have made for better values.
-    record
-        From what, how and by which version.
-    wrote
-        The files that were written.
-    """
-
-    settings: Settings
-    valuation: Valuation
+    settings: Settings  # what was wanted
+    valuation: Valuation  # the values; none where they are in files only
+    # rows, validation_points: how many there are
     rows: int
     validation_points: int
-    suggestions: Mapping[str, int] | None
-    worst: list[dict[str, Any]]
-    by_owner: Mapping[Any, float] | None
-    hints: list[str]
-    record: Mapping[str, Any]
-    wrote: list[Path]
+    suggestions: Mapping[str, int] | None  # how many rows got each, where the method makes any
+    worst: list[dict[str, Any]]  # the rows to look at first, with what is known of each
+    by_owner: Mapping[Any, float] | None  # the value of each owner, if there are owners
+    hints: list[str]  # what would have made for better values
+    record: Mapping[str, Any]  # from what, how and by which version
+    wrote: list[Path]  # the files that were written
+    # what is to be said about rows that are copies of each other
     copies: list[str] = field(default_factory=list)
+    # how many labels are expected to be wrong, where the method can tell
     forecast: Forecast | None = None
 
     @classmethod

@@ -56,23 +56,16 @@ class ForestPoints:
 
 @dataclass(frozen=True)
 class ForestSide:
-    """A forest and its judges; each leaf is a cell, which counts the points of each class.
+    """A forest and its judges; each leaf is a cell, which counts the points of each class."""
 
-    Parameters
-    ----------
-    forest, classes
-        The structure of the trees, and the classes.
-    features, codes
-        The validation set as numbers, and its classes; None and no classes where points judge
-        each other.
-    strangers
-        Whether points may have labels that are no class: they are counted together.
-    """
-
+    # forest, classes: the structure of the trees, and the classes
     forest: Forest
     classes: Classes
+    # features, codes: the validation set as numbers, and its classes; None and no classes where
+    # points judge each other
     features: Features | None
     codes: Codes
+    # whether points may have labels that are no class: they are counted together
     strangers: bool = False
     kind: ClassVar[str] = "forest"
     method: ClassVar[str] = "forest-shapley"

@@ -69,22 +69,14 @@ class Mover(Protocol):
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a side takes in memory.
+    """What a side takes in memory."""
 
-    Parameters
-    ----------
-    width
-        Numbers in a row.
-    row, standing
-        Bytes for each row that is computed on, and bytes whatever the number of rows.
-    tree
-        Whether near pairs may be found by a tree over the points.
-    """
-
-    width: int
+    width: int  # numbers in a row
+    # row, standing: bytes for each row that is computed on, and bytes whatever the number of
+    # rows
     row: int = 0
     standing: int = 0
-    tree: bool = False
+    tree: bool = False  # whether near pairs may be found by a tree over the points
 
 
 class PublicSide(Protocol):

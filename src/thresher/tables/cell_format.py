@@ -16,19 +16,13 @@ WORDS = {"space": " ", "none": None, "apostrophe": "'"}
 
 @dataclass(frozen=True)
 class CellFormat:
-    """How cells say numbers and dates.
+    """How cells say numbers and dates."""
 
-    Parameters
-    ----------
-    decimal, thousands
-        The marks in numbers of text: "." or "," before decimals; ",", ".", "'" or a space between
-        thousands, if there is one.
-    dates
-        The columns of dates with their formats, empty where they are to be found out.
-    """
-
+    # decimal, thousands: the marks in numbers of text: "." or "," before decimals; ",", ".",
+    # "'" or a space between thousands, if there is one
     decimal: str = "."
     thousands: str | None = None
+    # the columns of dates with their formats, empty where they are to be found out
     dates: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

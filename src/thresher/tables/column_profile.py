@@ -30,30 +30,20 @@ SPACED = 3  # words of a cell, in the mean: the same
 
 @dataclass(frozen=True)
 class Profile:
-    """One column.
+    """One column."""
 
-    Parameters
-    ----------
-    name, kind
-        Its name, and what it is: number, category, text, date, id, constant or empty.
-    rows, missing, distinct
-        How many rows there are, how many have nothing, and how many different entries.
-    fix
-        Options, with what to set them to, by which its cells are read as what they are.
-    whole
-        Whether it holds whole numbers.
-    note
-        What else is to be said of it.
-    """
-
+    # name, kind: its name, and what it is: number, category, text, date, id, constant or empty
     name: str
     kind: str
+    # rows, missing, distinct: how many rows there are, how many have nothing, and how many
+    # different entries
     rows: int
     missing: int
     distinct: int
+    # options, with what to set them to, by which its cells are read as what they are
     fix: Mapping[str, Any] = field(default_factory=dict)
-    whole: bool = False
-    note: str = ""
+    whole: bool = False  # whether it holds whole numbers
+    note: str = ""  # what else is to be said of it
 
 
 def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None) -> Profile:

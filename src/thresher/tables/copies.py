@@ -33,20 +33,13 @@ BEYOND = 3.0  # times as many near copies as in a shuffled table
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Who is a copy of whom.
+    """Who is a copy of whom."""
 
-    Parameters
-    ----------
-    exact, near
-        For each row the first row of its group: of exact copies, and of exact or near ones. A row
-        without copies is a group of its own.
-    codes
-        The number of each row's label.
-    """
-
+    # exact, near: for each row the first row of its group: of exact copies, and of exact or
+    # near ones. A row without copies is a group of its own.
     exact: Integers
     near: Integers
-    codes: Integers
+    codes: Integers  # the number of each row's label
 
     @classmethod
     def of(cls, columns: Columns, *, near: bool = True) -> Copies:

@@ -26,21 +26,11 @@ COLUMNS = ("row", "label", "decision", "new_label", "input_digest")
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What was decided about some rows of a table.
+    """What was decided about some rows of a table."""
 
-    Parameters
-    ----------
-    drop
-        The rows to leave out.
-    relabel
-        New labels by row number, new numbers among them.
-    counts
-        How many rows got each decision.
-    """
-
-    drop: list[int]
-    relabel: dict[int, Any]
-    counts: dict[str, int]
+    drop: list[int]  # the rows to leave out
+    relabel: dict[int, Any]  # new labels by row number, new numbers among them
+    counts: dict[str, int]  # how many rows got each decision
     corrected: set[int] = field(default_factory=set)  # the rows that get a new number
 
 
