@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 demo: $(READY)  ## find flipped labels among handwritten digits
-	$(BIN)/python -m thresher.demo
+	$(BIN)/python -m thresher demo
 
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile

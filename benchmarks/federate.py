@@ -27,8 +27,8 @@ from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_client import Link, play
 from thresher.federate.http_server import RoundServer
 from thresher.federate.round_release import Holding, outcome
+from thresher.federate.round_terms import Terms, least_survivors
 from thresher.federate.silo_round import SiloRound
-from thresher.federate.terms import Terms, least_survivors
 from thresher.privacy.noise import Seeded
 from thresher.privacy.tabled_noise import TabledSystem
 

@@ -18,8 +18,8 @@ from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_client import Link, play
 from thresher.federate.http_server import RoundServer
 from thresher.federate.primitives import ProtocolError
+from thresher.federate.round_terms import Terms
 from thresher.federate.silo_round import SiloRound
-from thresher.federate.terms import Terms
 
 ENTRIES = 7
 RESULT = 5  # the stage of the result

@@ -12,7 +12,7 @@ from runpy import run_path
 import pytest
 import waits
 
-from thresher import demo
+from thresher.cli.demo import demo
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -174,7 +174,7 @@ def test_the_costs_on_the_page_of_scale_are_those_fitted():
 
 def test_the_readme_shows_what_the_demonstration_prints(capsys):
     """All but the seconds."""
-    demo.main()
+    demo()
     shown = re.search(
         r"( {4}1497 digits.*?)\n\n(?! {4})", (ROOT / "README.md").read_text(), re.DOTALL
     )

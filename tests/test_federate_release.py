@@ -269,7 +269,7 @@ def test_a_changed_task_is_refused(task):
 
 def test_a_task_that_states_less_noise_than_its_budget_needs_is_refused(task):
     terms = {**task.terms, "sigma": task.terms["sigma"] / 2}
-    from thresher.federate.terms import terms_digest
+    from thresher.federate.round_terms import terms_digest
 
     signature = primitives.sign(OWN.secret, b"task" + terms_digest(terms))
     with pytest.raises(InputError, match="another noise than its budget asks for"):

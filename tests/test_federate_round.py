@@ -354,7 +354,7 @@ def test_unsafe_numbers_are_refused(n, k, t):
 
 
 def many(n, k, t):
-    from thresher.federate.terms import check_numbers
+    from thresher.federate.round_terms import check_numbers
 
     return check_numbers(n, k, t)
 

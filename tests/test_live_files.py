@@ -16,7 +16,7 @@ import waits
 from stores import check_same, create, fill
 
 import thresher as th
-from thresher.live import database
+from thresher.live import store_file as database
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.errors.TwinWarning")
 

@@ -25,20 +25,20 @@ LAYERS = {
     "bottom": {"array_types", "drafts", "errors", "hooks", "kernels", "lazy_names", "progress", "version"},
     "inputs": {
         "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "ranking",
-        "spelling", "threads", "times",
+        "spelling", "threads", "time_labels",
     },
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
         "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
-        "valuation", "votes", "zero_budget",
+        "valuation", "votes",
     },
     "findings": {
         "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
-        "paper", "payouts", "plan_figure", "plots", "report", "review", "second_look", "stability", "tables",
+        "paper", "payouts", "plots", "report", "review_list", "second_look", "stability", "tables",
         "target_advice", "target_findings",
     },
-    "face": {"__init__", "__main__", "cli", "demo", "market", "runs"},
+    "face": {"__init__", "__main__", "cli", "market", "runs"},
 }  # fmt: skip
 LEVELS = {module: level for level, names in enumerate(LAYERS.values()) for module in names}
 

@@ -20,7 +20,7 @@ from thresher.embed import leading_components
 from thresher.explained import explain
 from thresher.report import gather, render
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.review import review_list
+from thresher.review_list import review_list
 from thresher.runs.memory_run import value_files
 from thresher.runs.settings import Settings
 

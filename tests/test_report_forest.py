@@ -16,7 +16,7 @@ from thresher.forecast import Forecast
 from thresher.report import gather, render
 from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import judge, nothing_stands_out
-from thresher.review import MOST, review_list
+from thresher.review_list import MOST, review_list
 from thresher.runs.memory_run import value_files
 from thresher.runs.settings import Settings
 from thresher.second_look import SecondLook, contradicted, look_again, rank_space

@@ -14,7 +14,7 @@ import thresher as th
 from thresher.errors import InputError
 from thresher.privacy.plan import rank_agreement
 from thresher.report import gather, render
-from thresher.report.private import Bought
+from thresher.report.private_release import Bought
 
 # private releases
 

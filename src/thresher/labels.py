@@ -19,7 +19,7 @@ from thresher.checks import check_ordered, rows_text
 from thresher.coded import Coded, object_array
 from thresher.errors import InputError
 from thresher.kernels.codes import codes_of_integers, present_integers
-from thresher.times import arrow_entries, is_time, plain_time, plain_times
+from thresher.time_labels import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]
 

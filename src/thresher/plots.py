@@ -5,13 +5,15 @@ Colors are apart for the color-blind, and shapes or lines say the same again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from thresher.checks import check_features
 from thresher.errors import InputError, require
+from thresher.files import check_writable, write_whole
 from thresher.labels import check_labels, class_list
 from thresher.metrics import Rows, measure
 from thresher.radius import RadiusSuggestion
@@ -23,6 +25,8 @@ from thresher.report.subject import shortlist
 from thresher.valuation import Valuation
 
 GOOD, BAD, THIRD = "#0072b2", "#d55e00", "#6b7480"
+STYLES = {"table": (GOOD, "s", "-"), "cells": (BAD, "v", "--"), "paper": (THIRD, "o", ":")}
+TITLES = {"relative_error": "expected relative error", "rank_agreement": "rank agreement"}
 LINES = {"lowest": (BAD, "v", "-"), "highest": (GOOD, "s", "-"), "random": (THIRD, "o", "--")}
 MOST_CLASSES = 6
 MOST_OWNERS = 40
@@ -229,3 +233,41 @@ def _by_label(y: Any, count: int) -> list[tuple[Hashable, Any]]:
     sizes = np.bincount(codes, minlength=len(classes))
     largest = shortlist(np.arange(len(classes)), sizes, MOST_CLASSES)
     return [(classes.labels[code], codes == code) for code in largest]
+
+
+def plot_plans(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Curves over epsilon from rows with the keys of `thresher plan`; returns the figure."""
+    figures = require("matplotlib.figure", purpose="figures", extra="plot")
+    figure = figures.Figure(figsize=(9, 3.6), layout="constrained")
+    for ax, (column, title) in zip(figure.subplots(1, 2), TITLES.items(), strict=True):
+        for name in dict.fromkeys(row["mechanism"] for row in rows):
+            own = [row for row in rows if row["mechanism"] == name and row[column] is not None]
+            color, marker, line = STYLES.get(name, STYLES["paper"])
+            xs, ys = ([row[key] for row in own] for key in ("epsilon", column))
+            ax.plot(xs, ys, color=color, marker=marker, linestyle=line, label=name)
+        ax.set(xscale="log", xlabel="epsilon", title=title)
+        if column == "rank_agreement" and rows and rows[0]["zero_budget"] is not None:
+            free = rows[0]["zero_budget"]
+            ax.axhline(free, color="gray", linewidth=1, linestyle="-.", label="no budget")
+        ax.legend(fontsize="small")
+    return figure
+
+
+def save_plans(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Write the curves to a file: .svg, .png or .pdf."""
+    save_figure(path, lambda: plot_plans(rows))
+
+
+def save_figure(path: str | Path, draw: Callable[[], Any]) -> None:
+    """Draw a figure and write it, if its file can be written."""
+    kind, figure = check_kind(path), draw()
+    write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))
+
+
+def check_kind(path: str | Path) -> str:
+    """The kind of figure that a file's name asks for, if there is one and its folder exists."""
+    kind = Path(path).suffix[1:].lower()
+    if kind not in {"svg", "png", "pdf"}:
+        raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
+    check_writable(path)
+    return kind

@@ -1,5 +1,5 @@
 """Attacks on values, and audits of what private releases claim."""
 
-from thresher.attack.targets import DPTKNN, KNN, TKNN, Recomputed
+from thresher.attack.attacked_methods import DPTKNN, KNN, TKNN, Recomputed
 
 __all__ = ["DPTKNN", "KNN", "TKNN", "Recomputed"]

@@ -9,9 +9,7 @@ import numpy as np
 
 from thresher.attack.curves import NeighborEffect
 from thresher.attack.membership import Attack
-from thresher.errors import InputError
-from thresher.files import check_writable, write_whole
-from thresher.plots import new_axis
+from thresher.plots import new_axis, save_figure
 
 
 def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?") -> Any:
@@ -32,18 +30,7 @@ def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?")
 
 def save_roc(attack: Attack, path: str | Path) -> None:
     """Write the ROC curves to a file: .svg, .png or .pdf."""
-    kind = check_kind(path)
-    figure = plot_roc(attack).figure
-    write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))
-
-
-def check_kind(path: str | Path) -> str:
-    """The kind of figure that a file's name asks for, if there is one and its folder exists."""
-    kind = Path(path).suffix[1:].lower()
-    if kind not in {"svg", "png", "pdf"}:
-        raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
-    check_writable(path)
-    return kind
+    save_figure(path, lambda: plot_roc(attack).figure)
 
 
 def plot_effect(effect: NeighborEffect, ax: Any = None, *, title: str = "") -> Any:

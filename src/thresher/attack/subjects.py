@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from thresher.attack.audit_evidence import Claim
 from thresher.attack.bounds import epsilon_if_gaussian
 from thresher.attack.canaries import Bait, knn_trial
-from thresher.attack.evidence import Claim
 from thresher.attack.noise_size import Shape
 from thresher.attack.replay import replay_bait
 from thresher.attack.sampled_bound import Scheme

@@ -50,7 +50,8 @@ def attack(
     Example: thresher attack points.csv --method dp-tknn --epsilon 1 --delta 1e-5
     """
     from thresher.attack.membership import membership_attack
-    from thresher.attack.plots import check_kind, save_roc
+    from thresher.attack.plots import save_roc
+    from thresher.plots import check_kind
     from thresher.tables.labeled import read_labeled, split_rows
 
     private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "kernel": kernel}

@@ -79,8 +79,8 @@ def task(
     from thresher.counts import NeighborCounts
     from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
-    from thresher.federate.tasks import Task
-    from thresher.federate.terms import least_survivors
+    from thresher.federate.round_terms import least_survivors
+    from thresher.federate.signed_task import Task
     from thresher.files import check_free
     from thresher.tables.labeled import read_labeled
 
@@ -132,7 +132,7 @@ def coordinate(
     """
     from thresher.federate.coordinator import Coordinator
     from thresher.federate.keys import Key
-    from thresher.federate.tasks import Task
+    from thresher.federate.signed_task import Task
     from thresher.files import check_free
 
     check_free(out, [task, key], force=force)
@@ -175,8 +175,8 @@ def join(
     """
     from thresher.federate.http_client import Link, fetch_task
     from thresher.federate.keys import Key
+    from thresher.federate.signed_task import Task
     from thresher.federate.silo import PATIENCE, Silo
-    from thresher.federate.tasks import Task
     from thresher.files import check_free
     from thresher.tables.labeled import read_private
 

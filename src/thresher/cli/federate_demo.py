@@ -15,8 +15,8 @@ from thresher.checks import check_count
 from thresher.federate.coordinator import Coordinator
 from thresher.federate.keys import Key
 from thresher.federate.primitives import ProtocolError
-from thresher.federate.tasks import Task
-from thresher.federate.terms import least_survivors
+from thresher.federate.round_terms import least_survivors
+from thresher.federate.signed_task import Task
 
 EPSILON, DELTA = 4.0, 1e-6
 HELD_OUT = 300

@@ -318,7 +318,7 @@ def demo(
     Example: thresher market demo
     """
     from thresher.cli.serve import running
-    from thresher.market.demo import play
+    from thresher.market.demonstration import play
 
     if data.exists():
         raise InputError(f"{data} already exists: name another folder with --data")

@@ -51,7 +51,7 @@ def plan(
     from thresher.tables.labeled import read_labeled, same_columns
 
     if plot is not None:
-        from thresher.attack.plots import check_kind
+        from thresher.plots import check_kind
 
         check_kind(plot)
     budgets = _budgets(epsilon)
@@ -73,7 +73,7 @@ def plan(
         say(line)
     show_json({"points": points, "delta": delta, "plans": rows})
     if plot is not None:
-        from thresher.plan_figure import save_plans
+        from thresher.plots import save_plans
 
         save_plans(rows, plot)
         say(f"wrote {plot}")

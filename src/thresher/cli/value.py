@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from thresher.cli.options import argument, panel
-from thresher.cli.owners import value_players
 from thresher.cli.streams import is_standard_output, spooled
+from thresher.cli.value_owners import value_players
 from thresher.cli.valuing import value_in_memory, value_in_parts, value_on_cluster
 from thresher.cli.words import show_json, split_names
 from thresher.errors import InputError

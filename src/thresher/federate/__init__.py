@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
+    from thresher.federate.signed_task import Task
     from thresher.federate.silo import Silo
-    from thresher.federate.tasks import Task
 
 _LATER = {
     "Coordinator": ".coordinator",
@@ -24,7 +24,7 @@ _LATER = {
     "Plausibility": ".plausibility",
     "ProtocolError": ".primitives",
     "Silo": ".silo",
-    "Task": ".tasks",
+    "Task": ".signed_task",
     "check_plausibility": ".plausibility",
     "public_forest": ".few_leaves",
 }

@@ -12,7 +12,7 @@ from thresher.federate.http_server import RoundServer
 from thresher.federate.keys import Key
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.round_release import Holding, exact_prices, outcome
-from thresher.federate.tasks import Task
+from thresher.federate.signed_task import Task
 
 LINGER = 30.0  # seconds that silos have to fetch the result
 

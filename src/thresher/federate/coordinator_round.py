@@ -14,12 +14,12 @@ import numpy as np
 from thresher.array_types import Integers
 from thresher.federate import messages, primitives
 from thresher.federate.messages import COORDINATOR, Kind, Message
+from thresher.federate.noisy_sum import write_table
 from thresher.federate.pair_masks import pair_masks, self_mask, to_numbers
 from thresher.federate.primitives import Entropy, ProtocolError, Stream
-from thresher.federate.results import write_table
+from thresher.federate.round_terms import Terms
 from thresher.federate.secret_shares import SHARE_BYTES, join, read_share
 from thresher.federate.silo_round import PARCEL_BYTES, commitment
-from thresher.federate.terms import Terms
 
 STEPS = (Kind.KEYS, Kind.SHARES, Kind.UPLOAD, Kind.AGREEMENT, Kind.SEEDS)
 DONE = len(STEPS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.array_types import Array, Integers
 from thresher.counts import NeighborCounts
-from thresher.federate.tasks import Task
+from thresher.federate.signed_task import Task
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.dp_tknn import release_record, table_digest

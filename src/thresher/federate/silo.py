@@ -11,8 +11,8 @@ from thresher.errors import InputError
 from thresher.federate.http_client import Link, fetch_task, play
 from thresher.federate.keys import Key
 from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
+from thresher.federate.signed_task import Task
 from thresher.federate.silo_round import SiloRound
-from thresher.federate.tasks import Task
 from thresher.privacy.dp_tknn import ledger_cost, release_record
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.noise import Noise

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 from thresher.array_types import Integers
 from thresher.federate import messages, primitives
 from thresher.federate.messages import Kind, Message
+from thresher.federate.noisy_sum import read_table
 from thresher.federate.pair_masks import pair_masks, self_mask, to_words
 from thresher.federate.primitives import Entropy, ProtocolError, Stream, digest
-from thresher.federate.results import read_table
+from thresher.federate.round_terms import Terms
 from thresher.federate.secret_shares import SHARE_BYTES, read_share, split
-from thresher.federate.terms import Terms
 
 PARCEL_BYTES = 2 * SHARE_BYTES + primitives.SEAL_BYTES
 ORDER = (Kind.ROSTER, Kind.PARCELS, Kind.SURVIVORS, Kind.AGREEMENTS, Kind.RESULT)

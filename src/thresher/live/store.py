@@ -19,9 +19,9 @@ from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
 from thresher.labels import raw_labels
-from thresher.live.database import NAME, StoreFile, check_folder, create_file, make_folder
-from thresher.live.owner_sums import LiveOwners
+from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
+from thresher.live.store_file import NAME, StoreFile, check_folder, create_file, make_folder
 from thresher.live.values import present_owner_values, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest

@@ -11,7 +11,7 @@ from thresher.counts import NeighborCounts
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.labels import is_missing
-from thresher.live.owner_sums import LiveOwners
+from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import OwnerNames, OwnerSum, value_owners

@@ -22,8 +22,8 @@ from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX, fcntl
 from thresher.errors import InputError, ThresherWarning
 from thresher.files import check_sealed, reading
-from thresher.live.database import NAME, SNAPSHOT, create_file, empty_store
 from thresher.live.points import Id, PointTable
+from thresher.live.store_file import NAME, SNAPSHOT, create_file, empty_store
 
 FORMAT = "thresher.live/1"
 JOURNAL, LOCK = "journal", "lock"

@@ -26,7 +26,7 @@ from thresher.privacy.private_points import read_points
 from thresher.radius import suggest_radius
 from thresher.runs.public_encoding import PublicEncoding
 from thresher.tables.labeled import read_labeled, read_private
-from thresher.times import arrow_entries
+from thresher.time_labels import arrow_entries
 
 KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
 TOLD = 5  # bad rows that a message names

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from thresher.attack.attacked_methods import DPTKNN, KNN, TKNN
 from thresher.attack.curves import neighbor_effect
 from thresher.attack.membership import membership_attack
-from thresher.attack.targets import DPTKNN, KNN, TKNN
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope
 from thresher.paper.datasets import TABULAR, DataSet
 from thresher.paper.detection import KS, RADII, quietly

@@ -20,8 +20,8 @@ from thresher.errors import InputError
 from thresher.files import resolved, writing
 from thresher.payouts.private import PrivatePayout, line_of
 from thresher.payouts.shared_rows import SharedRows, shared_rows
+from thresher.report.owner_page import StatementPage, Table
 from thresher.report.phrases import brief, count_of
-from thresher.report.statement import StatementPage, Table
 
 PUBLIC, OPERATOR, PAGE, OWNERS = "public.json", "operator.json", "operator.html", "owners"
 

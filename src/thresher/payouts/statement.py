@@ -29,8 +29,8 @@ from thresher.files import (
 )
 from thresher.payouts.shared_rows import SharedRows
 from thresher.payouts.shares import Terms, integer_weights, whole_cents
+from thresher.report.owner_page import StatementPage, Table
 from thresher.report.phrases import brief, count_of, short
-from thresher.report.statement import StatementPage, Table
 from thresher.tables.formulas import harmless
 from thresher.tables.reader import record_path
 from thresher.version import __version__

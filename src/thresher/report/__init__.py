@@ -7,9 +7,9 @@ from typing import Any
 
 from thresher.owner_valuation import OwnerValuation
 from thresher.report.evidence import Evidence, gather
+from thresher.report.owner_page import owner_page
 from thresher.report.page import check_target, render, write_report
 from thresher.report.pictures import Pictures
-from thresher.report.statement import owner_page
 from thresher.report.why import Details
 from thresher.valuation import Valuation
 

@@ -16,15 +16,15 @@ from thresher.forest import FOREST
 from thresher.inputs import Points, Validation
 from thresher.progress import Advance, progress_bar
 from thresher.report.about import About, about_release, about_subject, plain_record
-from thresher.report.copies import CopiedRows, describe_copies
+from thresher.report.copied_rows import CopiedRows, describe_copies
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
 from thresher.report.headline import Headline, describe_headline
 from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import walk_near_pairs
-from thresher.report.owners import Owners, share_payout
-from thresher.report.private import PrivateRelease, describe_release
+from thresher.report.owner_shares import Owners, share_payout
+from thresher.report.private_release import PrivateRelease, describe_release
 from thresher.report.removal import (
     STEPS,
     Removal,
@@ -38,8 +38,13 @@ from thresher.report.removal import (
 from thresher.report.review import Review, describe_review, describe_target_review
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
+from thresher.report.target_charts import (
+    TargetCharts,
+    chart_targets,
+    judge_targets,
+    target_headline,
+)
 from thresher.report.target_removal import target_removal
-from thresher.report.targets import TargetCharts, chart_targets, judge_targets, target_headline
 from thresher.report.verdict import (
     Verdict,
     find_cautions,

@@ -14,7 +14,7 @@ from thresher.array_types import Integers
 from thresher.findings import Findings
 from thresher.report.phrases import brief, short, whole_percent
 from thresher.report.subject import Subject
-from thresher.review import MOST, review_list
+from thresher.review_list import MOST, review_list
 from thresher.target_findings import TargetFindings
 
 MOST_ROWS = 1000

@@ -21,7 +21,7 @@ from thresher.progress import Advance
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.phrases import fixed
-from thresher.report.regression import (
+from thresher.report.retraining import (
     MOST_FEATURES,
     Tables,
     predict,

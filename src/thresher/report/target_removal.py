@@ -7,7 +7,6 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.progress import Advance
-from thresher.report.regression import MOST_POINTS, standardize
 from thresher.report.removal import (
     FRACTIONS,
     LEAST_POINTS,
@@ -18,6 +17,7 @@ from thresher.report.removal import (
     removal_orders,
     removed_counts,
 )
+from thresher.report.retraining import MOST_POINTS, standardize
 from thresher.report.subject import Subject, sample
 
 LINEAR = "linear regression"

@@ -22,10 +22,10 @@ from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
 from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked
+from thresher.runs.chosen_method import Data
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
-from thresher.runs.methods import Data
 from thresher.runs.point_files import open_points
 from thresher.runs.radii import radius_of
 from thresher.runs.results import about_cells, write_columns

@@ -13,7 +13,7 @@ from thresher.checks import rows_text
 from thresher.coded import Coded
 from thresher.errors import InputError, option
 from thresher.labels import is_missing
-from thresher.runs.methods import Data
+from thresher.runs.chosen_method import Data
 from thresher.runs.settings import Settings
 from thresher.spelling import spelled
 from thresher.tables.columns import Columns, entries_of

@@ -26,7 +26,7 @@ from thresher.tables.class_labels import check_classes
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
 from thresher.tables.target_labels import check_target_cells
-from thresher.times import arrow_entries
+from thresher.time_labels import arrow_entries
 
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 

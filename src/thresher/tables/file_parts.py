@@ -23,7 +23,7 @@ from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
 from thresher.tables.reader import CELLS, Table, read_batches
 from thresher.tables.target_labels import check_target_cells
-from thresher.times import arrow_entries
+from thresher.time_labels import arrow_entries
 
 TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
 PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells are short

@@ -22,7 +22,7 @@ from thresher.tables.paths import delimiter_of, kind_of
 from thresher.tables.reader import read_columns
 from thresher.tables.text import read as read_text
 from thresher.tables.text import read_lines
-from thresher.times import arrow_entries
+from thresher.time_labels import arrow_entries
 
 BINARY = {"parquet", "arrow"}
 KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"

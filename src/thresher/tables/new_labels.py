@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.tables.column_profile import is_text
-from thresher.times import arrow_entries, plain_time
+from thresher.time_labels import arrow_entries, plain_time
 
 TRUTH = {"true": True, "false": False}
 

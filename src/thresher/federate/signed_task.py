@@ -22,7 +22,7 @@ from thresher.federate import primitives
 from thresher.federate.keys import Key, check_public
 from thresher.federate.noise_shares import check_total, noise_excess, share_sigma
 from thresher.federate.public_side import pack_side, read_side, side_digest, side_terms
-from thresher.federate.terms import Terms, party_terms, terms_digest
+from thresher.federate.round_terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_text
 from thresher.games.semivalues import check_semivalue, semivalue_name
 from thresher.neighbors.forests import Forest
