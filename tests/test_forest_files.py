@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 
 import thresher as th
-from thresher.kernels.leaf_labels import add_under_labels
+from thresher.kernels.leaf_sums import add_under_labels
 from thresher.kernels.tree_rows import drop_rows, move_row
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns

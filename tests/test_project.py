@@ -34,7 +34,7 @@ LAYERS = {
         "valuation", "votes",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings", "nearest_findings",
+        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings",
         "paper", "payouts", "plots", "report", "review_list", "second_look", "stability", "tables",
         "target_advice", "target_findings",
     },

@@ -7,13 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from thresher.checks import (
-    DaskCollection,
-    check_flag,
-    check_no_limits,
-    check_radius,
-    is_dask,
-)
+from thresher.checks import DaskCollection, check_flag, check_no_limits, check_radius, is_dask
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue

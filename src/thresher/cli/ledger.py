@@ -41,8 +41,7 @@ def create(
 
 @app.command("show")
 def show(
-    path: LedgerPath,
-    json: Annotated[bool, given("Print everything as JSON.", "--json")] = False,
+    path: LedgerPath, json: Annotated[bool, given("Print everything as JSON.", "--json")] = False
 ) -> None:
     """Print the cap, what is spent and what is left, and the entries.
 

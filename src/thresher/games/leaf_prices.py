@@ -17,7 +17,7 @@ from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote
 from thresher.games.semivalues import rest_prices
-from thresher.kernels.leaf_labels import add_under_labels
+from thresher.kernels.leaf_sums import add_under_labels
 from thresher.neighbors.groups import Groups
 from thresher.threads import cut, run
 

@@ -94,14 +94,7 @@ def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalu
     def job(lo: int, hi: int) -> None:
         some = counts[0][lo:hi], counts[1][lo:hi], relative
         ring_integrals(
-            *some,
-            rule.sizes,
-            rule.limits,
-            rule.nodes,
-            rule.cut,
-            rule.shape,
-            whole,
-            found[lo:hi],
+            *some, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, whole, found[lo:hi]
         )
 
     run(job, cut(0, len(found), JOB), parallel=len(found) > JOB)

@@ -18,14 +18,7 @@ from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX
 from thresher.errors import InputError
-from thresher.files import (
-    BROKEN,
-    sealed,
-    sync_folder,
-    why,
-    write_whole,
-    writing,
-)
+from thresher.files import BROKEN, sealed, sync_folder, why, write_whole, writing
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
 from thresher.sides.stored import stored_kind, stored_side

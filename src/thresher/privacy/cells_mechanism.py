@@ -23,12 +23,7 @@ from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
 from thresher.privacy.noise import Noise
-from thresher.privacy.public_rows import (
-    CHUNK_ROWS,
-    Public,
-    priceable,
-    total_deviations,
-)
+from thresher.privacy.public_rows import CHUNK_ROWS, Public, priceable, total_deviations
 from thresher.threads import cut
 
 MOST_CELLS = 30

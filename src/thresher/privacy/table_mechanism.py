@@ -8,9 +8,7 @@ from typing import Literal
 from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
 from thresher.privacy.counted_table import counted_design
-from thresher.privacy.design import (
-    Setting,
-)
+from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import EXPONENT, EntryWeights
 from thresher.privacy.fitting import usual_bound
 from thresher.privacy.public_rows import Public

@@ -21,13 +21,7 @@ from thresher.progress import Advance
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.phrases import fixed
-from thresher.report.retraining import (
-    MOST_FEATURES,
-    Tables,
-    predict,
-    standardize,
-    training_points,
-)
+from thresher.report.retraining import MOST_FEATURES, Tables, predict, standardize, training_points
 from thresher.report.subject import Subject
 from thresher.retrain.newton import Solution
 from thresher.threads import run

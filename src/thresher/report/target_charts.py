@@ -9,13 +9,7 @@ import numpy as np
 
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.report.headline import (
-    MANY,
-    Headline,
-    calm_state,
-    review_number,
-    rows_to_look_at,
-)
+from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
 from thresher.report.lowest_rows import LowestRows
 from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short, whole_percent
 from thresher.report.removal import Removal

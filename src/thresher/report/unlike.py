@@ -63,10 +63,7 @@ def unlike_columns(
             if not ratio < TELLING or (numeric and mine.usual[place] > EDGE):
                 continue  # a number that is usual under its own label is no reason
             cell = f"{name}: {_written(column[row])}"
-            both = (
-                mine.said(place, names[own[place]]),
-                theirs.said(place, names[best[place]]),
-            )
+            both = (mine.said(place, names[own[place]]), theirs.said(place, names[best[place]]))
             found[place].append((float(ratio), (cell, ", ".join(both))))
     return [[said for _, said in sorted(each)[:MOST_TOLD]] for each in found]
 

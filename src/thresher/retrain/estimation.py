@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Array, Flags, Floats
 from thresher.checks import check_count, check_flag, check_number
 from thresher.errors import FitWarning, InputError
 from thresher.inputs import check_pair
@@ -23,7 +24,6 @@ from thresher.progress import progress_bar
 from thresher.regression import REGRESSION, check_task, checked_points
 from thresher.retrain.engine import Journal, run
 from thresher.retrain.newton import Newton
-from thresher.retrain.number_game import NumberGame
 from thresher.retrain.plans import Limit, Plan, Start
 from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
 from thresher.threads import thread_count
@@ -193,3 +193,54 @@ def _warn(told: Outcome, plan: Plan, instead: str) -> None:
         warnings.warn(
             f"{'; '.join(words)}; the first said {told.complaint}", FitWarning, stacklevel=4
         )
+
+
+@dataclass(frozen=True)
+class NumberGame:
+    """Points, validation set and their targets, as plain arrays that workers can be sent."""
+
+    X: Array
+    y: Floats
+    V: Array
+    y_val: Floats
+    empty: float
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return len(self.y)
+
+    @property
+    def none(self) -> float:
+        """The utility without points."""
+        return self.constant(self.empty)
+
+    def constant(self, prediction: float) -> float:
+        """The utility of always predicting one number."""
+        return -float(np.mean((self.y_val - prediction) ** 2))
+
+    def without_fit(self, mask: Flags) -> float | None:
+        """The utility of a coalition, where none has to be trained."""
+        targets = self.y[mask]
+        if not len(targets):
+            return self.none
+        return self.constant(float(targets[0])) if (targets == targets[0]).all() else None
+
+    def fallback(self, mask: Flags) -> float:
+        """The utility of predicting the mean, where a fit failed."""
+        return self.constant(float(self.y[mask].mean()))
+
+    def shown(self, mask: Flags) -> Floats:
+        """The targets of a coalition."""
+        return self.y[mask]
+
+    def score(self, found: Array, *, checked: bool) -> float:
+        """The utility of predictions, or an error where they are no finite numbers."""
+        del checked
+        if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+            raise ValueError("predict returned what is no finite number")
+        return -float(np.mean((self.y_val - found) ** 2))
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Everything that utilities depend on."""
+        return self.X, self.y, self.V, self.y_val, np.array([self.empty])

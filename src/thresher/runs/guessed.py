@@ -16,13 +16,7 @@ from thresher.spelling import MOST_NAMES
 from thresher.tables.class_labels import infer_task
 from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import check_ids
-from thresher.tables.guesses import (
-    Guess,
-    guess_id,
-    guess_label,
-    guess_owner,
-    label_candidates,
-)
+from thresher.tables.guesses import Guess, guess_id, guess_label, guess_owner, label_candidates
 from thresher.tables.header import looks_like_data
 from thresher.tables.reader import Table, read_batches
 

@@ -19,12 +19,7 @@ from thresher.runs.choice import choose_method
 from thresher.runs.guessed import guess_roles, told_guesses
 from thresher.runs.mismatch import check_same_features
 from thresher.runs.settings import HELD_OUT, Settings
-from thresher.runs.unlabeled import (
-    check_labeled,
-    missing_labels,
-    unlabeled_columns,
-    with_labels,
-)
+from thresher.runs.unlabeled import check_labeled, missing_labels, unlabeled_columns, with_labels
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reader import Table, input_digest, read_table, record_of, validation_inside

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
-from thresher.games.owner_targets import (
-    leaf_target_games,
-    mutual_target_games,
-)
+from thresher.games.owner_targets import leaf_target_games, mutual_target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors, sums_of

@@ -44,10 +44,7 @@ def upgrade() -> None:
         sa.Column("published", TIME, nullable=True),
         sa.Column("closed", TIME, nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["buyer"],
-            ["members.id"],
-        ),
+        sa.ForeignKeyConstraint(["buyer"], ["members.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_tasks_state", "tasks", ["state"], unique=False)
@@ -58,10 +55,7 @@ def upgrade() -> None:
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("created", TIME, nullable=False),
         sa.Column("revoked", TIME, nullable=True),
-        sa.ForeignKeyConstraint(
-            ["member"],
-            ["members.id"],
-        ),
+        sa.ForeignKeyConstraint(["member"], ["members.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_tokens_member", "tokens", ["member"], unique=False)
@@ -72,10 +66,7 @@ def upgrade() -> None:
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("created", TIME, nullable=False),
         sa.Column("used", TIME, nullable=True),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_invitations_task", "invitations", ["task"], unique=False)
@@ -87,10 +78,7 @@ def upgrade() -> None:
         sa.Column("leased_until", TIME, nullable=True),
         sa.Column("tries", sa.Integer(), nullable=False),
         sa.Column("done", TIME, nullable=True),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("task"),
     )
     op.create_table(
@@ -98,14 +86,8 @@ def upgrade() -> None:
         sa.Column("task", sa.String(length=32), nullable=False),
         sa.Column("owner", sa.String(length=32), nullable=False),
         sa.Column("line", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["owner"],
-            ["members.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["owner"], ["members.id"]),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("task", "owner"),
     )
     op.create_table(
@@ -116,10 +98,7 @@ def upgrade() -> None:
         sa.Column("page", sa.Text(), nullable=False),
         sa.Column("paid", sa.Integer(), nullable=True),
         sa.Column("created", TIME, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("task"),
     )
     op.create_table(
@@ -127,14 +106,8 @@ def upgrade() -> None:
         sa.Column("task", sa.String(length=32), nullable=False),
         sa.Column("owner", sa.String(length=32), nullable=False),
         sa.Column("joined", TIME, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["owner"],
-            ["members.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["owner"], ["members.id"]),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("task", "owner"),
     )
     op.create_table(
@@ -151,14 +124,8 @@ def upgrade() -> None:
         sa.Column("commitment", sa.String(length=64), nullable=False),
         sa.Column("receipt", sa.JSON(), nullable=False),
         sa.Column("withdrawn", TIME, nullable=True),
-        sa.ForeignKeyConstraint(
-            ["owner"],
-            ["members.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["task"],
-            ["tasks.id"],
-        ),
+        sa.ForeignKeyConstraint(["owner"], ["members.id"]),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_uploads_of", "uploads", ["task", "owner", "number"], unique=True)
