@@ -34,38 +34,20 @@ OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 class TargetForestSide(NumberSide, ForestSide):
     """A forest, and judges with targets: a validation set, or the points themselves.
 
-    Parameters
-    ----------
-    codes
-        The targets of the validation points, in steps of the grid; none where points judge.
-    empty
-        The prediction where nobody is.
-    nobody
-        Where points judge each other: the sum of the squared errors of `empty`, in steps, once all
-        points were counted.
+    Its `codes` are the targets in steps of the grid; there are none where points judge.
     """
 
-    empty: float = 0.0
+    empty: float = 0.0  # the prediction where nobody is
+    # where points judge each other: the sum of the squared errors of `empty`, in steps, once all
+    # points were counted
     nobody: int = 0
     kind: ClassVar[str] = "forest-targets"
     dtype: ClassVar[Any] = np.int64
 
     @property
-    def grid(self) -> Grid:
-        """The grid of targets."""
-        classes: Any = self.classes
-        found: Grid = classes.grid
-        return found
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Four numbers for each leaf."""
         return ENTRIES, int(self.forest.starts[-1])
-
-    @property
-    def empty_steps(self) -> int:
-        """The prediction where nobody is, on the grid."""
-        return int(self.grid.steps(np.array([self.empty]))[0])
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""

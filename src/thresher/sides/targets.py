@@ -78,6 +78,16 @@ class TargetClasses(Classes):
 class NumberSide:
     """What sides have in common where targets are numbers: owners' sums, and pay by a table."""
 
+    @property
+    def grid(self: Any) -> Grid:
+        """The grid of targets."""
+        return self.classes.grid
+
+    @property
+    def empty_steps(self: Any) -> int:
+        """The prediction where nobody is near, on the grid."""
+        return int(self.grid.steps(np.array([self.empty]))[0])
+
     def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
         """Codes that say whose a point is, and its target."""
         return target_codes(owners, codes)
@@ -146,13 +156,6 @@ class TargetSide(NumberSide, BallSide):
         return TARGETS
 
     @property
-    def grid(self) -> Grid:
-        """The grid of targets."""
-        classes: Any = self.validation.classes
-        found: Grid = classes.grid
-        return found
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Four numbers for each validation point."""
         return ENTRIES, len(self)
@@ -166,11 +169,6 @@ class TargetSide(NumberSide, BallSide):
         del owners
         judges = self.codes[columns].astype(np.int64)
         return [target_games(sums, judges, self.empty_steps, self.grid.step**2)]
-
-    @property
-    def empty_steps(self) -> int:
-        """The prediction where nobody is near, on the grid."""
-        return int(self.grid.steps(np.array([self.empty]))[0])
 
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""
