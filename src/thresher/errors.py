@@ -229,8 +229,7 @@ class FitWarning(ThresherWarning):
     >>> import thresher as th
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = [[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     _ = th.leave_one_out(X, y, [[0.5], [8.5]], [0, 1], model=LogisticRegression(max_iter=1))
     >>> {each.category.__name__ for each in told}
     {'FitWarning'}
@@ -244,8 +243,7 @@ class LabelWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     _ = th.knn_shapley([[0.0], [1.0]], ["a", "b"], [[3.0]], ["c"], metric="euclidean")
     >>> [each.category.__name__ for each in told]
     ['LabelWarning']
@@ -259,8 +257,7 @@ class ReachWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     _ = th.tknn_shapley([[0.0], [1.0]], [0, 1], [[9.0]], [0], radius=1, metric="euclidean")
     >>> [each.category.__name__ for each in told]
     ['ReachWarning']
@@ -285,8 +282,7 @@ class TwinWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     _ = th.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0], [2.0]], [0, 1], metric="euclidean")
     >>> [each.category.__name__ for each in told]
     ['TwinWarning']

@@ -191,8 +191,7 @@ def fetch_set(name: str) -> DataSet:
     from sklearn.datasets import fetch_openml
 
     number = OPENML[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it tries again
+    with warnings.catch_warnings(action="ignore"):  # that it tries again
         found = fetch_openml(data_id=number, as_frame=True, parser="auto", n_retries=2)
     X = found.data.select_dtypes("number").fillna(UNKNOWN).to_numpy(np.float64)
     classes, y = np.unique(found.target.astype(str).to_numpy(), return_inverse=True)

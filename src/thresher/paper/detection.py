@@ -46,8 +46,7 @@ def auroc(problem: Problem, values: Floats) -> float:
 
 def quietly(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """The result of a call whose warnings (twins, above all) belong to the protocol."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ThresherWarning)
+    with warnings.catch_warnings(action="ignore", category=ThresherWarning):
         return call(*arguments, **options)
 
 

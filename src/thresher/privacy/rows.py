@@ -35,8 +35,7 @@ def silence() -> Iterator[None]:
 
     Where it is needed depends on the type of a table, never on what a row holds.
     """
-    with _one_at_a_time, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _one_at_a_time, warnings.catch_warnings(action="ignore"):
         yield
 
 

@@ -182,8 +182,7 @@ def _alone() -> Iterator[list[Any]]:
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
-    with one_blas_thread(), warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
+    with one_blas_thread(), warnings.catch_warnings(record=True, action="always") as heard:
         yield heard
 
 
