@@ -8,13 +8,6 @@ from thresher.paper.records import Record
 from thresher.paper.reproduce import EXPERIMENTS, Reproduction, reproduce
 
 __all__ = [
-    "EXPERIMENTS",
-    "DataSet",
-    "MissingSetError",
-    "Problem",
-    "Record",
-    "Reproduction",
-    "Shelf",
-    "draw_problem",
-    "reproduce",
-]
+    "EXPERIMENTS", "DataSet", "MissingSetError", "Problem", "Record", "Reproduction", "Shelf",
+    "draw_problem", "reproduce",
+]  # fmt: skip

@@ -14,15 +14,9 @@ from thresher.report.why import Details
 from thresher.valuation import Valuation
 
 __all__ = [
-    "Details",
-    "Evidence",
-    "Pictures",
-    "check_target",
-    "gather",
-    "render",
-    "report_valuation",
+    "Details", "Evidence", "Pictures", "check_target", "gather", "render", "report_valuation",
     "write_report",
-]
+]  # fmt: skip
 
 
 def report_valuation(
