@@ -58,8 +58,7 @@ def load_array(path: Path) -> Array:
     with path.open("rb") as file:
         _check_claim("the array", file, path.stat().st_size)
         file.seek(0)
-        array: Array = np.load(file, allow_pickle=False)
-        return array
+        return np.load(file, allow_pickle=False)
 
 
 def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int) -> None:

@@ -91,8 +91,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The most frequent label within the radius; the first of `classes_` among equals."""
         shares = self.predict_proba(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(shares, axis=1)]
-        return labels
+        return self.classes_[np.argmax(shares, axis=1)]
 
     def _measure(self, X: NDArray[Any]) -> Rows:
         return measure("X", X, cosine=self.metric == "cosine", zero_rows=True)

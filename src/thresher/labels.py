@@ -81,8 +81,7 @@ class Classes:
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The labels with these codes."""
-        found: NDArray[Any] = label_array(self.labels)[codes]
-        return found
+        return label_array(self.labels)[codes]
 
     @property
     def code_range(self) -> tuple[int, int]:

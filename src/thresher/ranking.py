@@ -17,5 +17,4 @@ def average_ranks(values: Any) -> NDArray[np.float64]:
     [3.5, 1.0, 3.5, 2.0]
     """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: NDArray[np.float64] = (counts.cumsum() - (counts - 1) / 2)[place]
-    return found
+    return (counts.cumsum() - (counts - 1) / 2)[place]

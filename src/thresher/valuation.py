@@ -350,8 +350,7 @@ def _same_errors(one: Array | None, other: Array | None) -> bool:
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
     """`params` as JSON would give them back, so that what is loaded equals what was saved."""
-    plain: dict[str, Any] = json.loads(json.dumps(params, default=_plain_entry))
-    return plain
+    return json.loads(json.dumps(params, default=_plain_entry))
 
 
 def _plain_entry(entry: Any) -> Any:

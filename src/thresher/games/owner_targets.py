@@ -35,8 +35,7 @@ class OwnerTargets:
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """What all points add to the cells of a block."""
-        found: Integers = groups.sums(block, self.owners)
-        return found
+        return groups.sums(block, self.owners)
 
 
 def target_codes(owners: Array, targets: Array) -> Integers:

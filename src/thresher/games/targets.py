@@ -100,8 +100,7 @@ class TargetGame:
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """The number, the sum and the sum of squares of near targets in each cell."""
-        found: Integers = groups.sums(block)
-        return found
+        return groups.sums(block)
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each cell pays a member: the coefficients of 1, u and u^2."""
@@ -116,8 +115,7 @@ class TargetGame:
     def total(self, out: Floats, groups: Any) -> Floats:
         """What each point is paid."""
         u = groups.targets.astype(np.float64)
-        found: Floats = out[0] + u * (out[1] + u * out[2])
-        return found
+        return out[0] + u * (out[1] + u * out[2])
 
     def utility(self, sums: Integers) -> float:
         """The utility of all counted points: minus the squared errors."""

@@ -227,8 +227,7 @@ class VisitTask:
     def leaf_columns(self, leaf: int) -> Single:
         """The points of a leaf as columns; wide ones are gathered when they are visited."""
         if self.is_direct:
-            columns: Single = self.tree.columns[leaf]
-            return columns
+            return self.tree.columns[leaf]
         rows = self.tree.order[leaf * self.tree.leaf : (leaf + 1) * self.tree.leaf]
         found = self.tree.space.coordinates(self.points, rows.astype(np.int64))
         return found.astype(np.float32).T

@@ -191,8 +191,7 @@ def _read(file: Keeper, name: str, number: int) -> bytes:
     ).fetchone()  # fmt: skip
     if row is None or row[1] != _digest(name, number, row[0] or b""):
         raise DamagedError(f"{name} of checkpoint {file.path} is damaged")
-    content: bytes = row[0]
-    return content
+    return row[0]
 
 
 def _digest(name: str, number: int, content: Chunk) -> bytes:

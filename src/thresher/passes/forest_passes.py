@@ -151,8 +151,7 @@ def _dask_columns(X: Any, parts: Sequence[Partition]) -> TreeColumns:
         return TreeColumns(int(X.shape[1]))
     of = dask.delayed(TreeColumns.of, pure=True)
     tasks = [of("X", part.X) for part in parts]
-    found: TreeColumns = _merged(tasks, _merge_columns, "columns", progress=False)
-    return found
+    return _merged(tasks, _merge_columns, "columns", progress=False)
 
 
 def _sample_task(part: Partition, sample: GrowingSample, columns: TreeColumns) -> Any:

@@ -224,8 +224,7 @@ def _summed(
     level = tasks
     while len(level) > 1:
         level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-    found: NDArray[np.int64] = outcomes(level, tasks, title="count", progress=progress)[0]
-    return found
+    return outcomes(level, tasks, title="count", progress=progress)[0]
 
 
 def _read_owners(

@@ -75,8 +75,7 @@ class Problem:
     @property
     def validation(self) -> Validation:
         """The validation set of a ball."""
-        found: Validation = self.side.validation
-        return found
+        return self.side.validation
 
     @property
     def radius(self) -> float:
@@ -129,8 +128,7 @@ class Problem:
             source.keyed(each) for each in (self.labels, self._given(), list(self.expected))
         )
         classes = class_list(given or None, [*labels, *likely])
-        side: PublicSide = self.side.with_classes(classes, labels, strangers=not given)
-        return side
+        return self.side.with_classes(classes, labels, strangers=not given)
 
     def _given(self) -> list[Hashable]:
         """The classes that were given, if any."""
@@ -168,8 +166,7 @@ class TargetProblem(Problem):
     def as_read(self, source: Labels) -> PublicSide:
         """The public side, which nothing changes."""
         del source
-        side: PublicSide = self.side
-        return side
+        return self.side
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,7 @@ def _room(game: Game, points: int) -> Floats:
 
 def _total(game: Any, sums: Floats, groups: Groups) -> Floats:
     """What was paid to each point in all."""
-    found: Floats = game.total(sums, groups) if sums.ndim == 2 else sums
-    return found
+    return game.total(sums, groups) if sums.ndim == 2 else sums
 
 
 class Part(Protocol):

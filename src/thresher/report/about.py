@@ -150,8 +150,7 @@ def plain_record(record: Mapping[str, Any] | None) -> Mapping[str, Any]:
         return {}
     if not isinstance(record, Mapping):
         raise InputError(f"record must be a dictionary, got {type(record).__name__}")
-    plain: dict[str, Any] = json.loads(json.dumps(dict(record), default=_plain_entry))
-    return plain
+    return json.loads(json.dumps(dict(record), default=_plain_entry))
 
 
 def _plain_entry(entry: Any) -> Any:

@@ -99,8 +99,7 @@ class Game:
 
     def shown(self, mask: Flags) -> Array:
         """The labels of a coalition, as a model is shown them."""
-        found: Array = self.labels[self.codes[mask]]
-        return found
+        return self.labels[self.codes[mask]]
 
     def score(self, found: Array, *, checked: bool) -> float:
         """The accuracy of predictions, or an error where they are no labels."""

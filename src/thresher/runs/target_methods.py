@@ -75,5 +75,4 @@ def retrained(settings: Settings, data: tuple[Any, ...], **more: Any) -> Valuati
 
     function = getattr(methods, settings.method.replace("-", "_"))
     sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
-    found: Valuation = function(*data, seed=settings.seed, **sampled, **more)
-    return found
+    return function(*data, seed=settings.seed, **sampled, **more)
