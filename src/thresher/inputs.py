@@ -130,15 +130,9 @@ def kept(validation: Validation) -> Validation:
 
 
 def check_points(
-    X: object,
-    y: object,
-    validation: Validation,
-    labels: RawLabels | None = None,
-    *,
-    strangers: bool = False,
-    first: int = 0,
-    name: str = "X",
-) -> Points:
+    X: object, y: object, validation: Validation, labels: RawLabels | None = None, *,
+    strangers: bool = False, first: int = 0, name: str = "X",
+) -> Points:  # fmt: skip
     """Points that match the validation set in width and classes.
 
     Labels that are no class are an error, or with `strangers` get the code behind the last class.

@@ -33,23 +33,11 @@ NUMBERS = 1 << 26  # points times classes whose shares are held at once
 
 
 def forest_findings(
-    X: Any,
-    y: Any,
-    X_val: Any = None,
-    y_val: Any = None,
-    *,
-    forest: Any = None,
-    trees: int = 200,
-    folds: int = 2,
-    seed: int = 0,
-    semivalue: Semivalue = "shapley",
-    classes: Any = None,
-    owners: Any = None,
-    mean: bool = False,
-    progress: bool = False,
-    task: str = CLASSES,
+    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, forest: Any = None, trees: int = 200,
+    folds: int = 2, seed: int = 0, semivalue: Semivalue = "shapley", classes: Any = None,
+    owners: Any = None, mean: bool = False, progress: bool = False, task: str = CLASSES,
     empty: float | None = None,
-) -> tuple[Valuation, Findings]:
+) -> tuple[Valuation, Findings]:  # fmt: skip
     """What `forest_shapley` and `explain` find, from one forest and in one walk.
 
     Parameters

@@ -169,12 +169,9 @@ class Valuation:
         return module.DataFrame(columns)
 
     def save(
-        self,
-        path: str | Path,
-        *,
-        columns: Mapping[str, Any] | None = None,
+        self, path: str | Path, *, columns: Mapping[str, Any] | None = None,
         record: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Write one Parquet file, the parameters in its metadata; an existing file is replaced.
 
         Owners and ids must be strings or numbers, all of one type: what is written loads equal.
@@ -259,17 +256,9 @@ class Valuation:
         return np.argsort(self.values, kind="stable")
 
     def report(
-        self,
-        path: str | Path,
-        X: Any = None,
-        y: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        *,
-        ids: Any = None,
-        held_out: bool = False,
-        force: bool = False,
-    ) -> None:
+        self, path: str | Path, X: Any = None, y: Any = None, X_val: Any = None, y_val: Any = None,
+        *, ids: Any = None, held_out: bool = False, force: bool = False,
+    ) -> None:  # fmt: skip
         """Write a page that shows what was found and what to do: one HTML file, for any browser.
 
         Parameters

@@ -38,12 +38,9 @@ class Usual:
 
 
 def unlike_columns(
-    columns: Mapping[str, Any],
-    codes: Codes,
-    names: tuple[str, ...],
-    asked: Integers,
+    columns: Mapping[str, Any], codes: Codes, names: tuple[str, ...], asked: Integers,
     best: Integers,
-) -> list[list[Sentence]]:
+) -> list[list[Sentence]]:  # fmt: skip
     """For each asked row, the most telling columns: the cell, and what it is like.
 
     `best` are the other labels that the rows are compared with; columns are numbers (floats) or
