@@ -247,7 +247,7 @@ def test_a_plan_for_targets():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bounds": None}, "bounds is needed"),
+        ({"bounds": None}, "bounds is missing"),
         ({"bounds": (2.0, 1.0)}, "two numbers, the lower first"),
         ({"bounds": (0.0, 1.0)}, "outside the bounds"),
         ({"mechanism": "cells"}, "mechanism='table' alone"),

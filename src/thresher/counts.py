@@ -288,8 +288,8 @@ class NeighborCounts:
         if unknown:
             rows = [row for row, key in enumerate(prints.tolist()) if key in unknown]
             raise InputError(
-                f"X has {rows_text(rows)} that cannot be {done}: not counted in under this label, "
-                "or not as often"
+                f"X has {rows_text(rows)} that cannot be {done}: they were not added under this "
+                "label, or not as often"
             )
         present.subtract(leaving)
         for key in [key for key in leaving if not present[key]]:
@@ -311,7 +311,7 @@ class NeighborCounts:
             name = min(different, key=lambda each: each in DIGESTS)
             both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
             shown = DIGESTS.get(name, both)
-            raise InputError(f"only counts over the same public side merge; different: {shown}")
+            raise InputError(f"other cannot be merged: its public side is different, by {shown}")
         self._counts += other._counts
         self._settled().update(other._settled())
         self._points += len(other)

@@ -320,8 +320,8 @@ def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     mine, there = len(labels[0]), sum(map(len, labels[1:]))
     if (len(valuation), about["validation_points"]) != (mine, there):
         raise InputError(
-            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {mine} and y_val {there} labels"
+            f"the valuation has {len(valuation)} points and {about['validation_points']} "
+            f"validation points, but y has {mine} labels and y_val has {there}"
         )
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
@@ -337,8 +337,8 @@ def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
     if len(apart):
         raise InputError(
-            f"the valuation is not of these points in this order: {rows_text(apart)} would have "
-            "other values"
+            f"the valuation was not computed from these points in this order: {rows_text(apart)} "
+            "would have other values"
         )
 
 

@@ -125,7 +125,7 @@ def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
         raise InputError(
-            "empty needs task='regression': for classes it is 1/C where nobody is near"
+            "empty needs task='regression': for classes, the utility is 1/C where no point is near"
         )
 
 

@@ -53,8 +53,8 @@ def _check_for_classes(empty: Any, semivalue: Any) -> None:
         raise InputError("empty needs task='regression'")
     if not isinstance(semivalue, str) or semivalue != "shapley":
         raise InputError(
-            "semivalue needs task='regression': for classes knn_shapley is Shapley's, and "
-            "tknn_shapley has all of them"
+            "semivalue needs task='regression': for classes, knn_shapley computes only Shapley "
+            "values; use tknn_shapley for the others"
         )
 
 

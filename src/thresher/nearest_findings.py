@@ -58,7 +58,7 @@ def count_votes(points: Points, validation: Validation, voters: int) -> NDArray[
         every = np.bincount(validation.codes, minlength=classes)
         return np.tile(every, (len(points), 1))
     if validation.rows is None or not isinstance(points.rows, Rows):
-        raise InputError("votes of the nearest need features, not distances")
+        raise InputError("findings by the nearest neighbors need features, not distances")
     votes = np.zeros((len(points), classes), np.int64)
     judges = Points(validation.rows, validation.codes)
     asking = dataclasses.replace(validation, rows=points.rows, codes=points.codes)

@@ -97,7 +97,9 @@ def owner_shapley(
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
     if owners is None:
-        raise InputError("owners is None: say whose each point is, with one entry a point")
+        raise InputError(
+            "owners is None: pass the owner of each point, one entry for each row of X"
+        )
     if forest is not None and (asked != (USUAL_RADIUS, "cosine", BOX) or bounds is not None):
         raise InputError(
             "radius, metric, kernel and bounds cannot be used with forest: "
@@ -178,9 +180,9 @@ def _check_mixture(semivalue: Any) -> Semivalue:
     """A semivalue that is a mixture over the chance that others are present."""
     if isinstance(semivalue, Calibrated):
         raise InputError(
-            "semivalue=Calibrated is for points: it is no mixture over the chance with which the "
-            "others are present, which values of owners are integrated from. Take 'shapley', "
-            "'banzhaf', 'leave-one-out' or Beta(a, b), or add up points by Valuation.by_owner"
+            "semivalue=Calibrated values points, not owners. Use 'shapley', 'banzhaf', "
+            "'leave-one-out' or Beta(a, b), or value the points and add them up with "
+            "Valuation.by_owner"
         )
     return check_semivalue(semivalue)
 

@@ -203,7 +203,7 @@ def _rows(valuation: Valuation, X: Any) -> Rows:
         raise InputError("plot_map takes evidence that has a map, or a valuation and its X")
     array = check_features("X", X)
     if len(array) != len(valuation):
-        raise InputError(f"X has {len(array)} rows but the valuation {len(valuation)} points")
+        raise InputError(f"X has {len(array)} rows but the valuation has {len(valuation)} points")
     return measure("X", array, cosine=valuation.params.get("metric") == "cosine")
 
 

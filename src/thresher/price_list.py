@@ -33,13 +33,13 @@ FORMATS = {
     "targets": "thresher.target-prices/1",
 }
 UNSCALED = (
-    "values by this price list have the right order but are too large: it is of a private release "
-    f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
-    "counted a sample"
+    "values by this price list have the right order but are too large: it comes from a private "
+    f"release that did not know how many points an owner has ({option('points_per_owner')}), or "
+    "that counted a sample"
 )
 NOISE = (
-    "this price list is of a private release that cannot be told from noise: it says nothing of "
-    "what points are worth, so nobody should be paid by it"
+    "this price list comes from a private release that cannot be told from noise: it says "
+    "nothing about what points are worth, so do not pay anyone by it"
 )
 
 
@@ -197,7 +197,7 @@ class PriceList:
         """
         low, high = getattr(self.side.classes, "bounds", (None, None))
         if low is None:
-            raise InputError("best_targets is for price lists of task='regression'")
+            raise InputError("best_targets needs a price list of task='regression'")
         at = np.array([low, (low + high) / 2, high])
         values = np.array([self.newcomer_values(X, np.full(_count(X), each)) for each in at])
         half = at[2] - at[1]
@@ -300,7 +300,7 @@ class PriceList:
             }
             encoding = document.get("encoding")
             if encoding is not None and not isinstance(encoding, dict):
-                raise InputError("its encoding is no record")
+                raise InputError("its encoding is not a record")
             side = stored_side(kind, document, arrays)
             return cls(side, semivalue, table, **marks, encoding=encoding)
 

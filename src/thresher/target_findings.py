@@ -146,7 +146,9 @@ def nearest_target_findings(
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `knn_shapley` and `explain` find about numbers: the nearest validation points judge."""
     if y_val is None:
-        raise InputError("what the nearest say needs a validation set: pass X_val and y_val")
+        raise InputError(
+            "findings by the nearest neighbors need a validation set: pass X_val and y_val"
+        )
     if valuation is None:
         valuation = knn_shapley(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, task=REGRESSION, **about
@@ -154,7 +156,7 @@ def nearest_target_findings(
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=0.0)
     voters = max(k, VOTERS)
     if not isinstance(points.rows, Rows) or validation.rows is None:
-        raise InputError("what the nearest say needs features, not distances")
+        raise InputError("findings by the nearest neighbors need features, not distances")
     asked = np.tile(targets.judges, (len(points), 1))
     if len(validation) > voters:
         judges = Points(validation.rows, validation.codes)
@@ -195,7 +197,7 @@ def explain_targets(
             valuation=valuation,
         )[1]  # fmt: skip
     if valuation.method not in {"tknn-shapley", FOREST, LEAVES}:
-        raise InputError(f"explain cannot say what {valuation.method} says about numbers")
+        raise InputError(f"explain does not support {valuation.method} with task='regression'")
     semivalue = check_semivalue(about["semivalue"])
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(

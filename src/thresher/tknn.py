@@ -156,9 +156,9 @@ def tknn_shapley(
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
-            "X_val and y_val are needed with memory, checkpoint, a Scan or Dask: points that judge "
-            "each other are held in memory, all of them. Pass a validation set, such as a sample "
-            "of rows that are left out of X"
+            "X_val and y_val are needed with memory, checkpoint, a Scan or Dask: points that "
+            "judge each other must all be in memory. Pass a validation set, such as a sample of "
+            "rows that you leave out of X"
         )
     if regression and not (in_parts or is_dask(X)):
         return radius_regression(

@@ -137,7 +137,9 @@ class Valuation:
             The share of all points, rounded up; instead of `n`.
         """
         if (n is None) == (fraction is None):
-            raise InputError("suspects takes a number n or a fraction, one of the two")
+            raise InputError(
+                f"suspects takes either n or fraction, got {'neither' if n is None else 'both'}"
+            )
         if fraction is None and isinstance(n, float | np.floating):
             n, fraction = None, n
         if fraction is not None:
@@ -198,7 +200,7 @@ class Valuation:
             More about how it was made, as JSON can hold it, kept beside the parameters.
         """
         if str(path).lower().endswith(OTHER_KINDS):
-            raise InputError(f"path must end in .parquet, which is what is written, got {path}")
+            raise InputError(f"path must end in .parquet, got {path}")
         write_table(path, *self.stored(columns or {}, record or {}))
 
     def stored(
@@ -214,7 +216,9 @@ class Valuation:
             if entries is not None:
                 found[name] = entries
             elif name in columns:
-                raise InputError(f"columns has {name!r}, a name that is taken: use another one")
+                raise InputError(
+                    f"columns must not include {name!r}, a name that is reserved: use another one"
+                )
         if ids is not None:  # told apart from an `id` among the caller's columns
             found["id"] = ids
             about["ids"] = True

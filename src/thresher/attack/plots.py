@@ -41,7 +41,7 @@ def check_kind(path: str | Path) -> str:
     """The kind of figure that a file's name asks for, if there is one and its folder exists."""
     kind = Path(path).suffix[1:].lower()
     if kind not in {"svg", "png", "pdf"}:
-        raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
+        raise InputError(f"the file of a figure must end in .svg, .png or .pdf, got {path}")
     check_writable(path)
     return kind
 

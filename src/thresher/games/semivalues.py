@@ -102,7 +102,9 @@ def check_semivalue(semivalue: object, *, calibrated: bool = False) -> Semivalue
     if isinstance(semivalue, Calibrated):
         if calibrated:
             return semivalue
-        raise InputError(f"{semivalue} is for tknn_shapley and its counts, without a kernel")
+        raise InputError(
+            f"{semivalue} works only for tknn_shapley and its counts, without a kernel"
+        )
     written = re.fullmatch(rf"beta\({NUMBER}, *{NUMBER}\)", str(semivalue))
     if written:
         return Beta(float(written[1]), float(written[2]))

@@ -207,7 +207,7 @@ class LiveCounts:
             self._check_open()
             name = check_id(id)
             if name in self._points:
-                raise InputError(f"the id {id!r} is there already: remove that point first")
+                raise InputError(f"the id {id!r} already exists: remove that point first")
             row, code = self._read(x, label)
             kept = self._fitted(row)
             with _Undivided(self):

@@ -122,7 +122,7 @@ def check_parts(folder: Path, *, force: bool) -> None:
         raise InputError(f"cannot create {folder}: {refused.strerror}") from None
     there = sorted(folder.glob(PARTS))
     if there and not force:
-        raise InputError(f"{there[0]} is there already: name another folder, or use force")
+        raise InputError(f"{there[0]} already exists: name another folder, or use force")
 
 
 def free_parts(folder: Path, count: int) -> list[str]:

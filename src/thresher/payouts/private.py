@@ -233,7 +233,7 @@ def private_payout(
     spread = _spreads(draws, values)
     low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
     if pay == "lower" and not design.tells_error:
-        raise InputError("pay='lower' needs a release that tells its error: pass points_per_owner")
+        raise InputError("pay='lower' needs a release that states its error: pass points_per_owner")
     lines = tuple(
         _line(owner, rate, (values[i], low[i], high[i]), float(kept[i]), pay)
         for i, owner in enumerate(names)

@@ -186,8 +186,8 @@ class Payout:
             check_sealed(about, FORMAT)
             if file.suffix.lower() == ".csv" and about.get("table") != _digest(file):
                 raise InputError(
-                    f"it is not the table of {found.name}: a run was broken off, or one of the two "
-                    "was changed. Write the payout again"
+                    f"it does not match {found.name}: a run was interrupted, or one of the two "
+                    "files was changed. Write the payout again"
                 )
             terms = Terms(**about["terms"])
             shared = tuple(SharedRows(**each) for each in about["shared"])
@@ -221,7 +221,9 @@ class Payout:
             ]  # fmt: skip
             columns = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
             tables.append(Table.of("Rows that several owners have", columns, pairs))
-        unpaid = f" {self.unpaid / 100:,.2f} stay unpaid, for all caps are met." * bool(self.unpaid)
+        unpaid = (
+            f" {self.unpaid / 100:,.2f} stay unpaid, because every owner is paid the cap."
+        ) * bool(self.unpaid)
         lead = (
             f"{self.paid / 100:,.2f} of {self.terms.pot / 100:,.2f} go to "
             f"{count_of(sum(map(bool, self.cents.values())), 'owner')} of {len(self.owners)}, in "
@@ -237,14 +239,16 @@ class Payout:
         lost = sum(value < 0 for value in self.values)
         if lost and self.about.get("flooring") == "owner":
             found.append(
-                f"{count_of(lost, 'owner')} with a negative value get nothing. Who has good and "
-                "poor rows gains by handing them in under two names, unless names are verified or "
-                "flooring is by point."
+                f"{count_of(lost, 'owner')} with a negative value get nothing. An owner with good "
+                "and poor rows can gain by submitting them under two names, unless names are "
+                "verified or flooring is by point."
             )
         if self.about["rule"] == "owners":
-            found.append("The game among owners rewards who splits under several names.")
+            found.append(
+                "The game among owners rewards owners who split their rows among several names."
+            )
         elif self.about["rule"] == "points":
-            found.append("The sum of points' values rewards who hands in copies.")
+            found.append("The sum of points' values rewards owners who submit copies.")
         if self.shared:
             found.append(f"{count_of(len(self.shared), 'pair')} of owners have rows in common.")
         return tuple(found)

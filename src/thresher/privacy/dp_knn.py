@@ -87,7 +87,11 @@ class _NoisyValues:
         """The expected relative error, and an interval for every value."""
         deviation = np.full(len(self.values), self.record["sigma"])
         told = self.relative_error
-        why = "" if told is not None else "values beside a sample are not the exact ones"
+        why = (
+            ""
+            if told is not None
+            else ("values measured next to a sample differ from the exact ones")
+        )
         return Error(told, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:
@@ -160,7 +164,9 @@ def dp_knn_shapley(
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     k, budget = check_count("k", k, most=LARGEST_K), Budget(epsilon, delta)
     if budget.delta == 0:
-        raise InputError(f"{option('delta')} must be > 0, got 0: this mechanism has Gaussian noise")
+        raise InputError(
+            f"{option('delta')} must be > 0, got 0: this mechanism adds Gaussian noise"
+        )
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
     design = KNNDesign(
         budget, k, len(validation), None if rate == 1 else rate,
@@ -249,7 +255,7 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
     if not isinstance(rows, Rows) or validation.rows is None or validation.metric == "cosine":
         return private
     if 0 < validation.rows.largest_norm() ** 2 < SMALLEST_SQUARE:
-        raise InputError("X_val has no value beyond 1e-72: rescale the features")
+        raise InputError("X_val has only values below 1e-72: rescale the features")
     fine = (rows.squares >= SMALLEST_SQUARE) | ~rows.array.any(axis=1)
     if fine.all():
         return private

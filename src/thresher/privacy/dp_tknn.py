@@ -38,7 +38,7 @@ from thresher.version import __version__
 
 Publish = Literal["prices", "values"]
 UNKNOWN_SIZE = (
-    "takes each owner for one point, so that values of owners with many points are too large, "
+    "treats each owner as one point, so the values of owners with many points are too large, "
     "though their order holds"
 )
 
@@ -135,7 +135,7 @@ def dp_tknn_shapley(
     """
     budget, source = Budget(epsilon, delta), noise_source(seed)
     if seed is not None and ledger is not None:
-        raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
+        raise InputError("seed cannot be used with ledger: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
     setting = release_setting(
         Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings), budget,
@@ -155,8 +155,8 @@ def dp_tknn_shapley(
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
-            f"a release of owners without {option('points_per_owner')} {UNKNOWN_SIZE}: pass about "
-            "how many points an owner has (1 if one each) before anyone is paid",
+            f"a release of owners without {option('points_per_owner')} {UNKNOWN_SIZE}: before you "
+            "pay anyone, pass roughly how many points each owner has (1 if each has one)",
             ScaleWarning,
             stacklevel=2,
         )
@@ -182,7 +182,7 @@ def _check_foretold(design: Design, *, anyway: object) -> None:
     anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
         both = f"{option('anyway')} needs {option('points')}"
-        raise InputError(f"{both}: without it no release is judged")
+        raise InputError(f"{both}: without the number of points, no release is refused as noise")
     if points is not None and not anyway:
         check_more_than_noise(design, points)
 

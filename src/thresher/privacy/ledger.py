@@ -198,7 +198,7 @@ class Ledger(Terms):
                 return stored
             paid = balance.charges.get(receipt.seq)
             if paid is None or (paid.request, paid.hash) != (request, receipt.head):
-                raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
+                raise InputError(f"receipt {receipt.seq} does not belong to request {request!r}")
             entry = page.append("release", request, {"charge": receipt.seq, "body": dict(body)})
         return entry.content["body"]
 

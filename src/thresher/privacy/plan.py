@@ -167,10 +167,11 @@ def check_more_than_noise(design: Design, points: int) -> None:
     if is_hidden(design, usual):
         share = math.sqrt(over_noise(design, usual))
         raise InputError(
-            f"the release would be noise: {points} points like those of the validation set move "
-            f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "
-            f"epsilon, another mechanism{either(' (plan_release compares them)', '')} or more "
-            f"points, or release it anyway ({option('anyway', value=True)})"
+            f"the release would be noise: {points} points like those of the validation set change "
+            f"its table by only {share:.2g} times as much as the noise does. Nothing was charged. "
+            "Use a larger epsilon, another "
+            f"mechanism{either(' (plan_release compares them)', '')} or more points, or release "
+            f"it anyway ({option('anyway', value=True)})"
         )
 
 

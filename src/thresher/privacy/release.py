@@ -126,7 +126,11 @@ class _Outcome:
         if self._design.untold:
             return self._design.untold
         noise = "its table cannot be told from noise"
-        return noise if self.is_noise else "no validation points serve as points"
+        return (
+            noise
+            if self.is_noise
+            else ("there are no validation points to stand in for the points")
+        )
 
     @cached_property
     def relative_error(self) -> float | None:

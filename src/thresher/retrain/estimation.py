@@ -102,7 +102,9 @@ def check_limit(evaluations: object, stability: object) -> Limit:
     if stability is not None:
         wanted = check_number("stability", stability, least=0, most=1)
         if wanted == 1 and most is None:
-            raise InputError("stability=1 may never be reached: give evaluations= too, or less")
+            raise InputError(
+                "stability=1 may never be reached: pass evaluations= too, or a smaller stability"
+            )
     return Limit(most, wanted)
 
 

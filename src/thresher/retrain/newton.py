@@ -49,7 +49,7 @@ class Newton(Refit):
         if weights > MOST_WEIGHTS:
             raise InputError(
                 f"accelerate=True is for up to {MOST_WEIGHTS} weights (features times classes), "
-                f"here are {weights}: leave accelerate out"
+                f"got {weights}: leave accelerate out"
             )
         X = game.X.astype(np.float64)
         center = X.mean(axis=0) if model.fit_intercept else np.zeros(X.shape[1])

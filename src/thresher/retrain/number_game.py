@@ -60,7 +60,7 @@ class NumberGame:
         """The utility of predictions, or an error where they are no finite numbers."""
         del checked
         if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-            raise ValueError("predict returned what is no finite number")
+            raise ValueError("predict returned numbers that are not finite")
         return -float(np.mean((self.y_val - found) ** 2))
 
     def arrays(self) -> tuple[NDArray[Any], ...]:

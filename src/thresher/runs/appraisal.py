@@ -143,7 +143,9 @@ def _encoded(
 ) -> tuple[Columns, NDArray[Any]]:
     """The rows of a table by the encoding that the price list carries."""
     if fill is not None:
-        raise InputError(f"the price list says what stands for missing cells: no {option('fill')}")
+        raise InputError(
+            f"{option('fill')} cannot be used here: the price list says what replaces missing cells"
+        )
     encoder = Encoder.from_record(record)
     kinds = {feature.name: feature.kind for feature in encoder.features}
     for name in kinds:

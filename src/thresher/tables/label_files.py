@@ -54,7 +54,7 @@ def read_label_file(label: str, table: str, rows: int) -> LabelFile:
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         raise InputError(
             f"{table} has no labels: {option('label')} must name a file (.npy, or .csv or .txt "
-            f"with one label a line), but there is no such file {label}"
+            f"with one label per line), but there is no such file {label}"
         )
     with reading(path, "list of labels"):
         found = _read_array(path) if path.suffix.lower() == ".npy" else _read_text(path, rows)
@@ -83,7 +83,7 @@ def _read_text(path: Path, rows: int) -> LabelFile:
         cells = source.cells(record)
         if len(cells) > 1:
             line = source.line(record.start)
-            raise InputError(f"line {line} has {len(cells)} cells, one label is needed")
+            raise InputError(f"line {line} has {len(cells)} cells, but must have one label")
         entries.append(source.text(cells[0]))
     header = len(entries) == rows + 1
     return LabelFile(path, entries[1:] if header else entries, text=source, header=header)

@@ -79,8 +79,8 @@ def table_of(path: Path, arrays: Arrays) -> pa.Table:
     X = arrays["X"]
     if X.ndim not in {1, 2}:
         raise InputError(
-            f"{path} has features X of shape {X.shape}: one row a point is needed, as by "
-            "X.reshape(len(X), -1)"
+            f"{path} has features X of shape {X.shape}: it must have one row per point, for "
+            "example X.reshape(len(X), -1)"
         )
     y = arrays.get("y", X)
     if len(y) != len(X):

@@ -111,7 +111,9 @@ def read_table(
     except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
         for part, path in zip(parts, files, strict=True):
             _check_same_types(part.schema, parts[0].schema, path, files[0])
-        raise InputError(f"{files[0]} and the files after it differ in their types") from unlike
+        raise InputError(
+            f"{files[0]} and the files after it have columns of different types"
+        ) from unlike
     twice = repeated_names(parts[0].schema)
     return Table(without_words(data, na), files, kind, between, how, tuple(na), twice)
 
