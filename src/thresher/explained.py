@@ -49,11 +49,11 @@ def explain(
 
     Notes
     -----
-    By a radius, the validation points near a point are the evidence; by nearest neighbors, the k
-    validation points nearest to it, and ten at least. By trees, the other rows in its leaves are,
-    over the trees that did not see it: other points, and validation points where there are some.
-    The forest is grown once more for that; `forest_findings` grows it once. A valuation with
-    task="regression" has `TargetFindings`.
+    By a radius, the evidence is the validation points near a point. By nearest neighbors, it is the
+    k nearest validation points, and at least ten. By trees, it is the other rows in the point's
+    leaves, over the trees that did not see the point: other points, and validation points if there
+    are some. The forest is grown again for that, while `forest_findings` grows it only once. For a
+    valuation with task="regression", the result is a `TargetFindings`.
 
     Examples
     --------

@@ -34,17 +34,17 @@ def grow_forest(
     forest, trees, folds, seed
         As in `forest_shapley`.
     classes
-        All classes; without it, those of `y`.
+        All classes. The default is those of `y`.
     progress
         Show a progress bar on standard error.
     task
-        As in `tknn_shapley`: for regression `y` are numbers, and the forest is that of
+        As in `tknn_shapley`. For regression, `y` holds numbers, and the forest is the one of
         `forest_shapley` with this task.
 
     Returns
     -------
     Forest
-        The splits of the trees, in open arrays, without any of the rows.
+        The splits of the trees as plain arrays, without any of the rows.
 
     Examples
     --------

@@ -182,7 +182,7 @@ class Score:
     def at_edges(
         self, validation: Rows, metric: Metric, edges: NDArray[np.float64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Levels and numbers for each of some smaller radii: one row an edge.
+        """Levels and numbers for each of some smaller radii: one row per edge.
 
         All but b and t(v) is that of the radius, which allows for more than a smaller one asks.
         """

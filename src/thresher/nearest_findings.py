@@ -52,7 +52,7 @@ def explain_by_nearest(valuation: Valuation, points: Points, validation: Validat
 
 
 def count_votes(points: Points, validation: Validation, voters: int) -> NDArray[np.int64]:
-    """How many of each point's nearest validation points carry each label: one row a point."""
+    """How many of each point's nearest validation points carry each label: one row per point."""
     classes = len(validation.classes)
     if len(validation) <= voters:
         every = np.bincount(validation.codes, minlength=classes)

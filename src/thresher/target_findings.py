@@ -52,21 +52,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TargetFindings(Findings):
-    """One entry a point, in input order: `Findings` about numbers.
+    """One entry per point, in input order: `Findings` about numbers.
 
     Parameters
     ----------
     labels, best_label
-        The targets as they are, and those that the others expect: their mean.
+        The targets as they are, and the targets that the other points expect: their mean.
     near
-        How many others were asked: validation points by a radius and by nearest neighbors; by trees
-        other rows in the point's leaf, as a mean over trees.
+        How many others were asked. By a radius and by nearest neighbors, these are validation
+        points. By trees, they are other rows in the point's leaf, as a mean over trees.
     usual
         How far targets usually are from what is expected.
     score
         `usual / (usual + |target - expected|)`: the lower, the more probably the target is wrong.
     best_value
-        What the point would be worth with the expected target, all else equal, where that is known.
+        What the point would be worth with the expected target if nothing else changed, where that
+        is known.
     suggestion
         What to do: one of `TARGET_SUGGESTIONS`.
 
@@ -106,7 +107,7 @@ class TargetFindings(Findings):
         )  # fmt: skip
 
     def columns(self) -> dict[str, Any]:
-        """The columns of a table, one row a point."""
+        """The columns of a table, one row per point."""
         found = {}
         for name, column in super().columns().items():
             if name == "agree":

@@ -49,18 +49,18 @@ class Audit:
         What epsilon is at least, from many runs, whatever the mechanism is.
     gaussian_bound, sampled_bound, spread_bound
         The same for Gaussian noise, for Gaussian noise on a Poisson sample, and from the spread of
-        the noise. None where they do not apply.
+        the noise. None if they do not apply.
     area_bound, one_run_bound
         The same from the area under the ROC curve, and from one run with many canaries.
     auroc, auroc_error, auroc_ceiling
         How well runs with and without the canary can be told apart, the standard error of that,
         and the highest that the claim allows.
     certifiable
-        The largest epsilon that so many runs could prove without assumptions.
+        The largest epsilon that this many runs could prove without assumptions.
     replays
         How many runs repeated an earlier one.
     leaks
-        What is wrong apart from all bounds.
+        Problems that were found directly, not through a bound.
     assumptions
         What the bounds take for granted.
 

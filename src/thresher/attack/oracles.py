@@ -54,7 +54,7 @@ class Oracle(Protocol):
 class NearTables:
     """What each point adds to the counts of each validation point: 0 or 1."""
 
-    same: Floats  # one row a point, one column a validation point
+    same: Floats  # one row per point, one column per validation point
     other: Floats
     classes: int
 
@@ -74,7 +74,7 @@ class NearTables:
 class TargetTables:
     """Who is near each validation point, and the targets in steps of the grid of prices."""
 
-    near: Floats  # one row a point, one column a validation point
+    near: Floats  # one row per point, one column per validation point
     targets: Floats
 
     @classmethod
@@ -93,7 +93,7 @@ class TargetTables:
 class RingTables:
     """Which ring of each validation point a point is in, and whether it has the label."""
 
-    place: NDArray[np.uint8]  # one row a point, one column a validation point
+    place: NDArray[np.uint8]  # one row per point, one column per validation point
     match: NDArray[np.bool_]
     rings: int
 
@@ -219,7 +219,7 @@ class RankOracle:
         )
 
     def values(self, held: Rowset, candidates: Rowset, *, twin: bool = False) -> Floats:
-        """One row a candidate, one column a validation point."""
+        """One row per candidate, one column per validation point."""
         codes = self.points.codes[candidates]
         return self._values(held, codes, self.upto[candidates], 1 + twin)
 

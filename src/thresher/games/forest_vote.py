@@ -42,8 +42,8 @@ class ForestVote:
     classes
         How many classes there are.
     judges
-        The weight of the judges of each class in each leaf of some cells, one row a class; from the
-        cells and the points in them.
+        The weight of the judges of each class in each leaf of some cells, one row per class; from
+        the cells and the points in them.
     weights
         The weights of a semivalue, by the number of points in a leaf.
     own

@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LabelShares:
-    """One entry a point.
+    """One entry per point.
 
     Parameters
     ----------

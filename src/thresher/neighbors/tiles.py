@@ -50,7 +50,7 @@ class Tiles(Judge, Protocol):
     """Distances of the points to the validation points start..stop, a tile at a time."""
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
-        """Numbers that sort as the distances of points first..end do, one row a validation point.
+        """Numbers that sort as the distances of points first..end do, one row per validation point.
 
         `out` has the dtype of the precision; any number of threads may fill tiles at once.
         """

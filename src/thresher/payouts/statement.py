@@ -51,13 +51,13 @@ class Payout:
     Parameters
     ----------
     owners, values
-        The owners, and the value of each that it is paid by.
+        The owners, and the value that each is paid by.
     terms
         Pot, floor, minimum and cap.
     about
         Where the values come from: the rule, and the method and settings that made them.
     shared
-        Rows that several owners have, for the operator; none unless they were looked for.
+        Rows that several owners have, for the operator; empty unless `rows` was passed to `payout`.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Payout:
 
     @property
     def unpaid(self) -> int:
-        """The cents of the pot that caps keep from everybody."""
+        """The cents of the pot that nobody gets because of caps."""
         return self.terms.pot - self.paid
 
     @property
@@ -109,7 +109,7 @@ class Payout:
     __hash__ = None  # type: ignore[assignment]
 
     def status(self) -> tuple[str, ...]:
-        """Why an owner is not paid by its value alone: in a word or two, or nothing."""
+        """Why an owner is not paid by value alone, in a word or two, or an empty string."""
         terms, found = self.terms, []
         for value, cents in zip(self.values, self.cents.values(), strict=True):
             if terms.floor and cents == terms.floor:
@@ -123,7 +123,7 @@ class Payout:
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
-        """Everything that is needed to compute it again, as JSON holds it."""
+        """Everything that is needed to compute the statement again, ready for JSON."""
         return {
             "format": FORMAT,
             "thresher": __version__,
@@ -143,11 +143,11 @@ class Payout:
         return found.to_pandas() if library == "pandas" else _polars(found)
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
-        """Write the statement, whole or not at all; the files that were written.
+        """Write the statement, whole or not at all; returns the files that were written.
 
         A .json or .parquet file holds all of it. A .csv file has owner, value, cents and status,
-        and its record is a .json file beside it. Both are complete before either has its name, and
-        the record has a digest of the table: `load` refuses one without the other.
+        and its record is a .json file next to it. Both are complete before either gets its name.
+        The record has a digest of the table, so `load` refuses one without the other.
         """
         target = Path(path)
         kind = target.suffix.lower()
@@ -176,7 +176,7 @@ class Payout:
 
     @classmethod
     def load(cls, path: str | Path) -> Payout:
-        """The statement that `save` wrote, computed again: what differs is refused."""
+        """The statement that `save` wrote, computed again and refused if anything differs."""
         with reading(path, "payout") as file:
             if file.suffix.lower() == ".parquet":
                 _, about = read_table(file)
@@ -234,7 +234,7 @@ class Payout:
         )
 
     def cautions(self) -> tuple[str, ...]:
-        """What the operator should know before it pays."""
+        """What the operator should know before paying."""
         found = []
         lost = sum(value < 0 for value in self.values)
         if lost and self.about.get("flooring") == "owner":

@@ -100,7 +100,7 @@ class _NoisyValues:
 
 
 class KNNRelease(_NoisyValues, Release):
-    """Private KNN-Shapley values; `price_list` is None, for there are no prices.
+    """Private KNN-Shapley values; `price_list` is None, because there are no prices.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class KNNRelease(_NoisyValues, Release):
 
 
 class SeededKNNRelease(_NoisyValues, SeededRelease):
-    """What a seed repeats, for tests and experiments.
+    """A release from a seed, for tests and experiments: it protects nobody.
 
     Examples
     --------
@@ -133,8 +133,8 @@ def dp_knn_shapley(
 ) -> KNNRelease | SeededKNNRelease:  # fmt: skip
     """The paper's baseline: KNN-Shapley values, each with noise of its own.
 
-    It protects one released value at a time and has no protection against collusion; use
-    `dp_tknn_shapley` for anything but a comparison.
+    It protects one released value at a time and does not protect against collusion. Use it only for
+    comparison, and `dp_tknn_shapley` for everything else.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def dp_knn_shapley(
     k
         As in `knn_shapley`, at most 100,000.
     subsample
-        The rate of a fresh Poisson sample for each validation point, beside which every point is
-        valued; None for all points.
+        The rate of a fresh Poisson sample for each validation point; every point is valued next to
+        that sample. None uses all points.
 
     Returns
     -------

@@ -56,8 +56,7 @@ class Plan:
     is_noise
         Whether the released table would be no larger than noise alone.
     mu_squared
-        What a ledger with the Gaussian filter is charged; None for a mechanism that it does not
-        take.
+        What a ledger with the Gaussian filter is charged; None if it does not accept the mechanism.
 
     Examples
     --------
@@ -90,14 +89,14 @@ def plan_release(
     bounds: tuple[float, float] | None = None, empty: float | None = None, kernel: Any = BOX,
     rings: int = RINGS,
 ) -> list[Plan]:  # fmt: skip
-    """What each mechanism is expected to give for that many points, the best first.
+    """What each mechanism is expected to give for this many points, the best first.
 
     Parameters
     ----------
     X_val, y_val, epsilon, delta, radius, metric, classes, adjacency, task, bounds, empty
         As in `dp_tknn_shapley`.
     kernel, rings
-        As in `dp_tknn_shapley`, too.
+        As in `dp_tknn_shapley`.
     points
         About how many points there will be: a number that is public, or a guess.
     mechanisms
@@ -109,9 +108,9 @@ def plan_release(
     Returns
     -------
     list of Plan
-        In the order of their expected relative error; NaN where nothing can be told, since no
-        validation point is near another, or all have one label. Real data differs from the
-        validation set, so real errors are larger if the validation set is a poor likeness.
+        In the order of their expected relative error. The error is NaN if it cannot be estimated,
+        because no validation point is near another or all have one label. Real errors are larger if
+        the validation set does not resemble the points.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class Newton(Refit):
     objective in other words, in which no column is large and none is far from zero.
     """
 
-    table: NDArray[np.float64]  # one column a point, with a row of ones if there is an intercept
+    table: NDArray[np.float64]  # one column per point, with a row of ones if there is an intercept
     validation: NDArray[np.float64]
     penalties: NDArray[np.float64]  # of the features' weights
 

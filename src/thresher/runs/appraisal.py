@@ -42,7 +42,7 @@ class Appraisal:
         return write_columns(path, self.columns(), record, force=force)
 
     def columns(self) -> dict[str, Any]:
-        """Row, id, label and value, one entry a point."""
+        """Row, id, label and value, one entry per point."""
         columns: dict[str, Any] = {"row": self.points.rows.tolist()}
         if self.points.ids is not None:
             columns["id"] = list(self.points.ids)

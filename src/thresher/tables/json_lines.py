@@ -1,4 +1,4 @@
-"""Tables in files of JSON lines: one object a line, whose keys are the columns."""
+"""Tables in files of JSON lines: one object per line, whose keys are the columns."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NONE = "\x1f"  # the delimiter of a .txt file: a character that no label has
 class LabelFile:
     """The labels of a file, and what is needed to write it again."""
 
-    path: Path  # .npy, or text with one label a line
+    path: Path  # .npy, or text with one label per line
     entries: list[Any]
     array: NDArray[Any] | None = None  # of an .npy file
     text: Delimited | None = None  # the bytes of a file of text
@@ -47,7 +47,7 @@ class LabelFile:
 def read_label_file(label: str, table: str, rows: int) -> LabelFile:
     """The labels of the `rows` rows of a table, from the file that `label` names.
 
-    A .csv or .txt file has one label a line; where it has one line more than there are rows, the
+    A .csv or .txt file has one label per line; where it has one line more than there are rows, the
     first is a header. Empty lines are passed over.
     """
     path = Path(label)

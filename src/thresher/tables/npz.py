@@ -46,7 +46,7 @@ def write(
 ) -> None:
     """Write the arrays of .npz files as one, packed as the first is.
 
-    Arrays with one entry a row are joined and changed, all others kept.
+    Arrays with one entry per row are joined and changed, all others kept.
     """
     parts = [arrays_of(path) for path in files]
     with zipfile.ZipFile(files[0]) as old:
@@ -72,7 +72,7 @@ def arrays_of(path: Path) -> Arrays:
 
 
 def table_of(path: Path, arrays: Arrays) -> pa.Table:
-    """A table of the columns of X, named x0, x1 and so on, and of arrays with one entry a row."""
+    """A table of the columns of X, named x0, x1 and so on, and of arrays with one entry per row."""
     if "X" not in arrays:
         listed = ", ".join(arrays)
         raise InputError(f"{path} has no array 'X' of features: it has {listed or 'no arrays'}")

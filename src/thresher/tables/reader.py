@@ -85,8 +85,9 @@ def read_table(
     -------
     Table
         Cells of text stay text; those that are empty and not in quotes are missing. Of an .npz, the
-        columns of the array X are x0, x1 and so on, and arrays with one entry a row are columns of
-        their own, but for "classes" and those whose name ends in "_val". An .npy file is X alone.
+        columns of the array X are x0, x1 and so on, and arrays with one entry per row are columns
+        of their own, but for "classes" and those whose name ends in "_val". An .npy file is X
+        alone.
 
     Raises
     ------
