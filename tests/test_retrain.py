@@ -342,7 +342,7 @@ def test_results_are_kept_with_their_errors(tmp_path):
         ({"checkpoint": "x", "model": make_pipeline(FunctionTransformer(lambda X: X), GaussianNB())},
          "checkpoint needs a model whose settings can be stored: use functions of a module instead of lambdas"),
         ({"model": Wide()}, "model cannot be fitted.*predict returned shape"),
-        ({"model": Wordy()}, "model cannot be fitted.*predict returned '0', labels are like 0"),
+        ({"model": Wordy()}, "model cannot be fitted.*predict returned '0', but labels are like 0"),
         ({"accelerate": True, "model": LogisticRegression(C=None)}, "accelerate=True.*C=None"),
         ({"accelerate": True, "model": Moody()}, "accelerate=True needs a LogisticRegression.*Moody"),
         (
