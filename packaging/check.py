@@ -94,9 +94,15 @@ def found_pythons():
     return [versions[version] for version in sorted({min(versions), max(versions)})]
 
 
-def run(*command, **options):
-    """Run a command; uv must not see the overrides that pyproject.toml has for tests."""
+def run(*command, kernels=None, **options):
+    """Run a command; uv must not see the overrides that pyproject.toml has for tests.
+
+    `kernels` is a folder for compiled kernels. All environments are made in the same place, so one
+    with the same Python and the same Numba finds there what an earlier one compiled.
+    """
     settings = {**os.environ, "UV_NO_CONFIG": "1"}
+    if kernels is not None:
+        settings["NUMBA_CACHE_DIR"] = str(kernels)
     subprocess.run([str(word) for word in command], check=True, env=settings, **options)
 
 
@@ -133,7 +139,8 @@ def try_out(uv, python, package, extra, dependencies, folder):
     try:
         run(uv, "venv", "--quiet", "--python", python, folder)
         install(uv, own, package, extra, dependencies)
-        run(own, "-c", DATA + SMOKE[extra], cwd=folder, stderr=quiet)
+        kernels = folder.with_name("kernels")
+        run(own, "-c", DATA + SMOKE[extra], kernels=kernels, cwd=folder, stderr=quiet)
     except subprocess.CalledProcessError:
         return False
     finally:

@@ -227,7 +227,9 @@ def test_the_effect_of_a_neighbor_by_radius(rng):
     X, y, V, y_val = experiment(rng, n=50, m=20)
     effect = neighbor_effect(X, list(y), V, list(y_val), point=49, over="radius", grid=[0.2, 0.7])
     assert effect.beside[1] == th.tknn_shapley(X, y, V, y_val, radius=0.7).values[49]
-    with pytest.raises(th.InputError, match="point must be a row of X, which has 50, got 50"):
+    with pytest.raises(
+        th.InputError, match="point must be a row number of X, which has 50 rows, got 50"
+    ):
         neighbor_effect(X, y, V, y_val, point=50)
     with pytest.raises(th.InputError, match="k must be an integer >= 1, got 1.5"):
         neighbor_effect(X, y, V, y_val, point=1, grid=[1.5])
@@ -264,7 +266,10 @@ def test_figures(rng, tmp_path):
         ({"against": TKNN(-1)}, "radius must be a number >= 0"),
         ({"against": KNN(0)}, "k must be an integer >= 1"),
         ({"against": KNN(utility="best")}, "utility must be one of"),
-        ({"against": Recomputed(th.tknn_shapley), "classes": [0, 1]}, "classes go to the function"),
+        (
+            {"against": Recomputed(th.tknn_shapley), "classes": [0, 1]},
+            "classes cannot be used with Recomputed",
+        ),
         ({"against": DPTKNN(0, 1e-4)}, "epsilon must be"),
         ({"against": DPTKNN(1, 1e-4, "tables")}, "mechanism must be one of"),
     ],
@@ -298,7 +303,7 @@ def test_the_command(rng, tmp_path, run_command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plot", "x.xyz"], "a figure is a file that ends in .svg, .png or .pdf, got x.xyz"),
+        (["--plot", "x.xyz"], "the file of a figure must end in .svg, .png or .pdf, got x.xyz"),
         (
             ["--plot", "/nowhere/x.svg"],
             "cannot write /nowhere/x.svg: the folder /nowhere does not exist",

@@ -239,7 +239,7 @@ def test_an_older_copy_is_refused_until_the_newest_is_back(path):
     shutil.copy(path, new)
     shutil.copy(old, path)
     with pytest.raises(
-        InputError, match="older than its witness ledger.db.witness.*put back the newest"
+        InputError, match="older than its witness ledger.db.witness.*restore the newest"
     ):
         Ledger.open(path)
     for use in (ledger.verify, ledger.spent, lambda: ledger.charge("c", Cost(), {})):

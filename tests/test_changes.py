@@ -110,7 +110,7 @@ def test_the_log_is_csv_or_json():
     assert json.loads(Path("c.json").read_text()) == {"about": {"drop": "rows:1"}, "changes": log}
     write_change_log("d.csv", [], {})
     assert Path("d.csv").read_text() == "row,action,old_label,new_label\n"
-    check_refused(lambda: write_change_log("c.csv", log, {}), "c.csv is there already", "--force")
+    check_refused(lambda: write_change_log("c.csv", log, {}), "c.csv already exists", "--force")
     write_change_log("c.csv", log[:1], {}, force=True)
     assert len(Path("c.csv").read_text().splitlines()) == 2
     check_refused(

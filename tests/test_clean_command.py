@@ -149,8 +149,16 @@ V = ("--values", "v.parquet")
         ({}, (*V, "--drop", "relabel", "--relabel", "relabel"), ["row 2 cannot be dropped and"]),
         ({}, (*V, "--drop", "drop", "--id", "y"), ["column 'y' has ids that are not distinct"]),
         ({}, ("--values", "w.parquet", "--drop", "drop"), ["there is no file w.parquet"]),
-        ({}, (*V, "--drop", "drop", "--log", "b.csv"), ["b.csv cannot be written, it is in use"]),
-        ({}, (*V, "--drop", "drop", "--log", "a.csv", "--force"), ["in use itself"]),
+        (
+            {},
+            (*V, "--drop", "drop", "--log", "b.csv"),
+            ["cannot write b.csv: this run already uses that file"],
+        ),
+        (
+            {},
+            (*V, "--drop", "drop", "--log", "a.csv", "--force"),
+            ["this run already uses that file"],
+        ),
         ({}, (*V, "--drop", "drop", "--log", "b.txt"), ["must be a .csv or .json file, got b.txt"]),
         ({}, (*V, "--drop", "drop", "--delimiter", ";;"), ["--delimiter must be one character"]),
         ({"suggestion": None}, (*V, "--drop", "drop"), ["v.parquet has no column 'suggestion'"]),
@@ -181,7 +189,7 @@ def test_findings_of_other_data_are_refused(points):
     put("a.csv", Path("a.csv").read_bytes().replace(b"0.10", b"0.11"))
     drop = ("--drop", "drop", "--out", "b.csv")
     done = run("a.csv", *V, *drop)
-    assert "v.parquet was not made from a.csv as it is now" in done.stderr
+    assert "v.parquet was not made from the current a.csv" in done.stderr
     pq.write_table(findings().slice(0, 4), "v.parquet")
     done = run("a.csv", *V, *drop)
     assert "v.parquet has 4 rows but a.csv has 5: match them with --id" in done.stderr
@@ -194,7 +202,7 @@ def test_files_that_are_there_need_force(points):
     put("b.csv", "mine")
     drop = ("--drop", "rows:0", "--out", "b.csv")
     done = run("a.csv", *drop)
-    assert "b.csv is there already: name another file, or replace it with --force" in done.stderr
+    assert "b.csv already exists: name another file, or replace it with --force" in done.stderr
     assert Path("b.csv").read_text() == "mine"
     assert run("a.csv", *drop, "--force").returncode == 0
     done = run("a.csv", "--values", "v.parquet", "--drop", "drop", "--out", "v.parquet", "--force")

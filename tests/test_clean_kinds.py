@@ -238,7 +238,7 @@ def test_labels_in_a_file_of_their_own_are_cleaned_beside(name, content, after):
     again = {"relabel": {0: "x"}, "label": name}
     Path("b.npy").unlink()
     check_refused(
-        lambda: cleaned("X.npy", "b.npy", **again), "b-labels", "is there already", "--force"
+        lambda: cleaned("X.npy", "b.npy", **again), "b-labels", "already exists", "--force"
     )
     if name == "y.txt":
         lines = {"relabel": {0: "a\nb"}, "label": name, "force": True}
@@ -264,7 +264,7 @@ def test_labels_in_an_array_of_their_own_are_cleaned_beside():
 def test_files_that_are_there_are_replaced_by_force_only():
     put("a.csv", "x,y\n1,a\n2,b\n")
     put("b.csv", "mine")
-    check_refused(lambda: cleaned("a.csv", "b.csv", drop=[0]), "b.csv is there already", "--force")
+    check_refused(lambda: cleaned("a.csv", "b.csv", drop=[0]), "b.csv already exists", "--force")
     check_refused(
         lambda: cleaned("a.csv", "./a.csv", drop=[0]), "a.csv is the input itself", "--force"
     )
@@ -273,7 +273,7 @@ def test_files_that_are_there_are_replaced_by_force_only():
     put("p/a.csv", "x,y\n1,a\n")
     put("p/b.csv", "x,y\n1,a\n")
     part = {"drop": [0], "force": True}
-    check_refused(lambda: cleaned("p", "p/b.csv", **part), "cannot be written, it is in use itself")
+    check_refused(lambda: cleaned("p", "p/b.csv", **part), "this run already uses that file")
 
 
 def test_a_file_is_written_whole_or_not_at_all(monkeypatch):

@@ -214,7 +214,7 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
     assert th.Ledger.open(folder / "l.db").remaining() == 1  # nothing was charged
     assert not {"-", "p.json"} & {path.name for path in folder.iterdir()}
     again = thresher("ledger", "create", "l.db", "--epsilon", "1", "--delta", "0", cwd=folder)
-    assert "fixed forever: use it with --ledger, or another path for other data" in again.stderr
+    assert "can never change: use it with --ledger, or another path for other data" in again.stderr
 
 
 def test_the_command_says_what_was_charged_where_more_was(folder):
@@ -245,7 +245,7 @@ def test_a_disk_that_fills_up_after_the_charge_loses_no_budget(folder):
     command = [sys.executable, "-c", FULL, *words]
     full = waits.run(command, cwd=folder)
     assert (full.returncode, full.stdout, full.stderr.count("\n")) == (1, "", 1)
-    assert "No space left on device; the ledger keeps the answer: the same command" in full.stderr
+    assert "No space left on device; the ledger keeps the answer: to write it" in full.stderr
     again = thresher(*words, cwd=folder)
     assert (again.returncode, (folder / "p.json").exists()) == (0, True)
     assert "nothing was charged" in again.stderr

@@ -158,7 +158,7 @@ def test_workers_write_the_values(client, tmp_path):
     table = pq.read_table(tmp_path / "values").sort_by("row")
     assert table.column("row").to_pylist() == list(range(5000))
     assert table.column("value").to_pylist() == wanted.values.tolist()
-    with pytest.raises(th.InputError, match="is there already"):
+    with pytest.raises(th.InputError, match="already exists"):
         found.to_parquet(tmp_path / "values")
 
 
@@ -205,7 +205,7 @@ def test_the_command_values_files_on_a_cluster(client, files, kind):
     assert json.loads(Path("values/_record.json").read_text())["engine"] == "dask"
     again = thresher(*common, "--engine", "dask", "--scheduler", address, "--out", "values")
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_hints_of_a_cluster_are_those_of_one_machine(client, tmp_path, monkeypatch):

@@ -146,7 +146,7 @@ def test_only_counts_over_the_same_public_side_are_merged(rng):
     ]
     for other in different:
         with pytest.raises(
-            th.InputError, match="only counts over the same public side merge; different: "
+            th.InputError, match="other cannot be merged: its public side is different, by "
         ):
             counts.merge(other)
     with pytest.raises(th.InputError, match="with themselves"):

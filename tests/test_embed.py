@@ -145,7 +145,7 @@ def test_what_is_written_is_a_table_of_points_and_the_same_bytes_again(tmp_path)
 def test_a_file_that_is_there_is_replaced_by_force_only(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(b"dear")
-    with pytest.raises(th.InputError, match="a.npz is there already.*force=True"):
+    with pytest.raises(th.InputError, match="a.npz already exists.*force=True"):
         embed.write_embedded(path, np.eye(2), [0, 1], np.eye(2), [0, 1], ABOUT)
     assert path.read_bytes() == b"dear"
     embed.write_embedded(path, np.eye(2), [0, 1], np.eye(2), [0, 1], ABOUT, force=True)

@@ -393,7 +393,7 @@ def test_texts_are_read_from_every_kind_of_table(folder, stub, kind):
             1,
             "model 'absent' cannot be loaded",
         ),
-        (("texts.csv", "--out", "old.npz"), 1, "old.npz is there already"),
+        (("texts.csv", "--out", "old.npz"), 1, "old.npz already exists"),
         (("texts.csv",), 2, "Usage"),
     ],
 )

@@ -131,7 +131,7 @@ def test_whole_floats_are_categories_and_broken_ones_are_not():
 def test_there_are_at_most_a_thousand_categories():
     many = [str(i) for i in range(MOST_CATEGORIES + 1)]
     assert len(Encoder.fit(columns(categorical=("c",), c=many[:-1])).names) == MOST_CATEGORIES
-    words = ("has 1001 categories, at most 1000", "--ignore c")
+    words = ("has 1001 categories, but at most 1000", "--ignore c")
     check_refused(lambda: Encoder.fit(columns(categorical=("c",), c=many)), *words)
 
 

@@ -97,7 +97,7 @@ def test_weights_that_are_no_exponent_are_refused(weights):
 
 
 def test_a_certified_bound_has_no_weights():
-    with pytest.raises(InputError, match="weights goes without bound='certified'"):
+    with pytest.raises(InputError, match="weights cannot be used with bound='certified'"):
         Table(bound="certified", weights=0.5)
     assert EntryWeights.alike(3).record()["weights"] == "none"
     assert release(mechanism=Table(bound="certified")).record["weights"] == "none"

@@ -210,7 +210,7 @@ def test_what_is_no_task_is_refused():
         coordinator, b"{nothing", host="127.0.0.1", port=0, wait=1.0, first_wait=1.0
     )
     try:
-        with pytest.raises(ProtocolError, match="is no task"):
+        with pytest.raises(ProtocolError, match="did not answer with a task"):
             fetch_task(Link(server.url, 1.0))
     finally:
         server.close()

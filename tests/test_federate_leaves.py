@@ -172,7 +172,7 @@ def test_another_forest_is_another_task(task):
 def test_what_leaves_cannot_do_is_refused(task):
     with pytest.raises(InputError, match="near means in the same leaf"):
         make_task(radius=1.0)
-    with pytest.raises(InputError, match="private points judge nobody"):
+    with pytest.raises(InputError, match="private points cannot judge each other"):
         federate.Task.create(None, None, **TERMS, forest=FOREST)
     with pytest.raises(InputError, match="leaves have no prior"):
         task.plan(300)

@@ -272,7 +272,7 @@ def test_a_task_that_states_less_noise_than_its_budget_needs_is_refused(task):
     from thresher.federate.round_terms import terms_digest
 
     signature = primitives.sign(OWN.secret, b"task" + terms_digest(terms))
-    with pytest.raises(InputError, match="another noise than its budget asks for"):
+    with pytest.raises(InputError, match="does not have the noise that its budget needs"):
         federate.Task(terms, task.side, signature).check()
 
 

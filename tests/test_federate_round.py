@@ -95,7 +95,7 @@ def test_a_late_upload_stays_masked():
     play.run()
     assert play.coordinator.survivors == [0, 1, 3, 4]
     np.testing.assert_array_equal(play.coordinator.result, TABLES[[0, 1, 3, 4]].sum(axis=0))
-    with pytest.raises(ProtocolError, match="went on without this silo"):
+    with pytest.raises(ProtocolError, match="the round went on without it"):
         play.coordinator.outgoing(play.stage - 1, 2)
     # with all pairwise masks of silo 2 known, its upload is still table + self mask
     silo = Play(TERMS, TABLES, seed="play")  # the same entropy: the same masks
@@ -138,10 +138,10 @@ def test_a_coordinator_that_shows_two_lists_opens_neither():
     signed = {i: play.silos[i].receive(first if i in {0, 1, 4} else other) for i in range(5)}
     assert messages.HEAD.unpack_from(signed[0])[4] == transcript
     mixed = sign_as_coordinator(play, Kind.AGREEMENTS, b"".join(signed.values()), transcript)
-    with pytest.raises(ProtocolError, match="has signed another list"):
+    with pytest.raises(ProtocolError, match="signed a different list"):
         play.silos[0].receive(mixed)
     few = sign_as_coordinator(play, Kind.AGREEMENTS, signed[0] + signed[1] + signed[4], transcript)
-    with pytest.raises(ProtocolError, match="3 survivors signed the list, 4 are needed"):
+    with pytest.raises(ProtocolError, match="3 survivors signed the list, but 4 are needed"):
         play.silos[1].receive(few)
     repeated = sign_as_coordinator(play, Kind.AGREEMENTS, 4 * signed[4], transcript)
     with pytest.raises(ProtocolError, match="1 survivors signed"):
@@ -235,12 +235,12 @@ def test_two_rosters_end_in_shares_that_cannot_be_read():
     for i in (1, 2, 3, 4):
         play.silos[i].receive(play.coordinator.outgoing(1, i))
     answers = {i: play.silos[i]._answers[Kind.ROSTER][1] for i in range(5)}
-    with pytest.raises(ProtocolError, match="has another history"):
+    with pytest.raises(ProtocolError, match="a different history"):
         play.coordinator.receive(answers[0])
     parcels = [messages.pieces(answers[i][messages.HEAD.size : -64], 82, 4) for i in range(1, 5)]
     for_silo_0 = messages.write_list(range(4)) + b"".join(each[0] for each in parcels[:3])
     forged = sign_as_coordinator(play, Kind.PARCELS, for_silo_0, play.silos[0]._transcript)
-    with pytest.raises(ProtocolError, match="changed, or is of another round"):
+    with pytest.raises(ProtocolError, match="changed, or belongs to another round"):
         play.silos[0].receive(forged)
     assert play.contributed == []
 
@@ -248,12 +248,12 @@ def test_two_rosters_end_in_shares_that_cannot_be_read():
 def test_a_changed_task_is_refused_before_anything_is_sent():
     other = make_terms(task=b"u" * 32)
     opening = CoordinatorRound(other, COORDINATOR_SECRET).opening
-    with pytest.raises(ProtocolError, match="another task than this silo has approved"):
+    with pytest.raises(ProtocolError, match="a task that this silo has not approved"):
         SiloRound(TERMS, SECRETS[0], opening, lambda _: TABLES[0])
     good = CoordinatorRound(TERMS, COORDINATOR_SECRET).opening
     with pytest.raises(ProtocolError, match="not signed"):
         SiloRound(TERMS, SECRETS[0], good[:-1] + bytes([good[-1] ^ 1]), lambda _: TABLES[0])
-    with pytest.raises(InputError, match="not among those of the task's silos"):
+    with pytest.raises(InputError, match="does not belong to any silo"):
         SiloRound(TERMS, SECRETS[9], good, lambda _: TABLES[0])
     with pytest.raises(ProtocolError, match="not that of the task's coordinator"):
         CoordinatorRound(TERMS, SECRETS[0])

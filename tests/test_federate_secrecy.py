@@ -126,7 +126,7 @@ def test_fewer_shares_fit_every_secret_equally():
         assert secret_shares.join(known | {2: third.to_bytes(33, "big")}, 3) == secret
         found.add(third)
     assert len(found) == len(SECRETS) - 1
-    with pytest.raises(ProtocolError, match="2 shares are there, 3 are needed"):
+    with pytest.raises(ProtocolError, match="only 2 shares arrived, but 3 are needed"):
         secret_shares.join(known, 3)
 
 

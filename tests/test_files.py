@@ -392,7 +392,7 @@ def test_an_interruption_while_importing_is_one_line(number, code):
         _, said = process.communicate()
     assert (process.returncode, said) == (
         code,
-        "thresher: interrupted; files are whole or not there\n",
+        "thresher: interrupted; no file was left half written\n",
     )
 
 
@@ -412,7 +412,7 @@ def test_an_interruption_that_python_ignores_comes_again():
     )
     assert (done.returncode, done.stderr) == (
         130,
-        "thresher: interrupted; files are whole or not there\n",
+        "thresher: interrupted; no file was left half written\n",
     )
 
 
@@ -442,5 +442,5 @@ def test_what_is_no_file_is_refused_before_the_work(tmp_path):
     for path in ("/dev/null", "fifo"):
         if path == "fifo":
             os.mkfifo(path)
-        with pytest.raises(th.InputError, match="is there already, and is not a file"):
+        with pytest.raises(th.InputError, match="already exists, and is not a file"):
             check_writable(path)

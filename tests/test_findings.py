@@ -148,11 +148,11 @@ def test_labels_that_no_file_can_hold_are_explained_too():
 def test_data_of_another_valuation_are_refused():
     X, y, X_val, y_val = problem(3)
     valuation = th.tknn_shapley(X, y, X_val, y_val, radius=0.8, metric="euclidean")
-    with pytest.raises(th.InputError, match="not of these points in this order: rows"):
+    with pytest.raises(th.InputError, match="not computed from these points in this order: rows"):
         explain(valuation, X[::-1], y[::-1], X_val, y_val)
     with pytest.raises(th.InputError, match="other labels than the valuation"):
         explain(valuation, X, ["x"] * 40, X_val, y_val)
-    with pytest.raises(th.InputError, match="the valuation is of 40 points"):
+    with pytest.raises(th.InputError, match="the valuation has 40 points"):
         explain(valuation, X[:9], y[:9], X_val, y_val)
     score = th.zero_budget_score(X, y, X_val, y_val, radius=0.8)
     with pytest.raises(th.InputError, match="needs a valuation by tknn_shapley"):

@@ -172,7 +172,7 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
         "radius": th.NeighborCounts(np.ones((20, 1)), Y_VAL),
     }
     for name, other in others.items():
-        with pytest.raises(th.InputError, match=f"same public side merge; different: {name}"):
+        with pytest.raises(th.InputError, match=f"public side is different, by {name}"):
             counts.merge(other)
 
 

@@ -307,10 +307,14 @@ def test_explain_cannot_tell_what_no_other_point_carries():
 
 def test_explain_wants_the_judges_that_the_valuation_had():
     by_others = th.tknn_shapley(X, Y, radius=1, metric="euclidean")
-    with pytest.raises(th.InputError, match="0 validation points, but y has 3 and y_val 3 labels"):
+    with pytest.raises(
+        th.InputError, match="0 validation points, but y has 3 labels and y_val has 3"
+    ):
         th.explain(by_others, X, Y, [[0.5], [1.5], [2.5]], Y)
     by_rows = th.tknn_shapley(X, Y, [[0.5]], ["a"], radius=1, metric="euclidean")
-    with pytest.raises(th.InputError, match="1 validation points, but y has 3 and y_val 0 labels"):
+    with pytest.raises(
+        th.InputError, match="1 validation points, but y has 3 labels and y_val has 0"
+    ):
         th.explain(by_rows, X, Y)
 
 

@@ -100,7 +100,7 @@ def test_files_of_other_kinds_are_refused_and_left_alone(log, tmp_path):
     path.unlink()
     keeper(path, kind="cells/2", log=log).close()
     content = path.read_bytes()
-    with pytest.raises(th.InputError, match="of another version: move it away, or choose"):
+    with pytest.raises(th.InputError, match="was made by another version: move it away, or choose"):
         keeper(path, log=log)
     assert path.read_bytes() == content
     for bad, words in ((tmp_path, "cannot be used"), (tmp_path / "no" / "f", "cannot be used")):

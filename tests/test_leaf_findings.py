@@ -116,7 +116,7 @@ def test_wrong_labels_have_low_scores_and_their_right_label_is_named():
 def test_another_valuation_or_other_data_are_refused():
     X, y, _ = table(60)
     valuation = th.forest_shapley(X, y, trees=8)
-    with pytest.raises(InputError, match="not of these points"):
+    with pytest.raises(InputError, match="not computed from these points"):
         th.explain(valuation, X[::-1], y)
     with pytest.raises(InputError, match="60 points and 0 validation points"):
         th.explain(valuation, X, y, X[:5], y[:5])

@@ -79,7 +79,7 @@ def test_a_path_that_is_none_is_refused(wrong):
 def test_a_ledger_is_created_once(path):
     make(path).charge("a", Cost(epsilon=0.5), {})
     with pytest.raises(
-        InputError, match=r"exists already, and a cap is fixed forever: use Ledger\.open"
+        InputError, match=r"already exists, and its cap can never change: use Ledger\.open"
     ):
         make(path, epsilon=9)
     assert Ledger.open(path).spent() == Cost(epsilon=0.5)
@@ -222,7 +222,7 @@ def test_a_basic_filter_takes_no_gaussian_costs_and_adds_up_pairs(path):
 def test_the_filter_is_fixed_at_creation(path):
     assert make(path).filter == "basic"  # its delta is 0
     assert make(path.with_name("other.db"), delta=1e-6).filter == "gaussian"
-    with pytest.raises(InputError, match="filter must be 'basic' where delta is 0"):
+    with pytest.raises(InputError, match="filter must be 'basic' if delta is 0"):
         make(path.with_name("third.db"), filter="gaussian")
     with pytest.raises(InputError, match="filter must be one of"):
         make(path.with_name("third.db"), filter="odometer")
@@ -254,7 +254,7 @@ def test_a_release_is_stored_for_its_own_charge_only(path):
     ledger, cost = make(path), Cost(epsilon=0.1)
     mine, other = ledger.charge("a", cost, {}), ledger.charge("b", cost, {})
     for receipt in (other, Receipt(mine.seq, other.head), Receipt(0, mine.head), Receipt(9, "")):
-        with pytest.raises(InputError, match="is not one of request 'a'"):
+        with pytest.raises(InputError, match="does not belong to request 'a'"):
             ledger.complete("a", receipt, {})
     assert ledger.complete("a", mine, {"n": 1}) == {"n": 1}
     assert ledger.complete("a", mine, {"n": 2}) == {"n": 1}

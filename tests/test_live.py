@@ -141,7 +141,7 @@ def test_what_is_refused_changes_nothing(public, tmp_path):
                 with pytest.raises(th.InputError, match=message):
                     live.add("new", np.array(rows[0]), labels[0])
         for call, message in [
-            (lambda: live.add("p0", [1, 2, 3], 1), "'p0' is there already"),
+            (lambda: live.add("p0", [1, 2, 3], 1), "'p0' already exists"),
             (lambda: live.remove("p1"), "no point with the id 'p1'"),
             (lambda: live.relabel("p1", 1), "no point with the id 'p1'"),
             (lambda: live.relabel("p0", 7), "label must be a class of this store, one of"),

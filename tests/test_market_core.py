@@ -75,8 +75,8 @@ def test_rows_are_kept_with_a_receipt_and_can_be_taken_back(market):  # noqa: F8
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"f0,f1,f2,diagnosis\n1,2,x,sick\n", "line 2: a feature is missing, no number"),
-        (b"f0,f1,f2,diagnosis\n1,2,3,dead\n", "its label is no class"),
+        (b"f0,f1,f2,diagnosis\n1,2,x,sick\n", "line 2: a feature is missing, not a number"),
+        (b"f0,f1,f2,diagnosis\n1,2,3,dead\n", "its label is not a class"),
         (b"f0,f1,diagnosis\n1,2,sick\n", "does not have the columns 'f2'"),
         (b"f0,f1,f2,f3,diagnosis\n1,2,3,4,sick\n", "must not have the columns 'f3'"),
         (b"f0,f1,f2,diagnosis\n", "no rows"),

@@ -72,7 +72,7 @@ def test_rows_with_gaps_and_new_categories_are_taken_and_others_refused(question
     assert rows.X[0].tolist() == rows.X[1].tolist(), "wards that nobody knows are all alike"
     assert len({tuple(row) for row in rows.X[1:, 1:].tolist()}) == 3
     assert np.isfinite(rows.X).all()
-    with pytest.raises(Refusal, match="line 2: a feature is missing, no number"):
+    with pytest.raises(Refusal, match="line 2: a feature is missing, not a number"):
         question.rows(b"sugar,ward,diagnosis\nmuch,north,sick\n", "csv")
 
 

@@ -320,7 +320,7 @@ def test_nearly_orthogonal_rows_keep_their_order_in_float32():
 
 def test_numbers_too_small_to_square_are_refused():
     for size in (1e-100, 1e-170):
-        with pytest.raises(th.InputError, match="X and X_val have no value beyond 1e-72"):
+        with pytest.raises(th.InputError, match="X and X_val have only values below 1e-72"):
             th.knn_shapley([[size], [2 * size]], [0, 1], [[size]], [0], metric="euclidean")
 
 

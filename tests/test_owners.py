@@ -298,7 +298,7 @@ def test_the_page_shows_every_owner(tmp_path):
     page = (tmp_path / "owners.html").read_text()
     assert all(f"&lt;clinic {o}&gt;" in page for o in range(7))
     assert "http" not in page.replace("http-equiv", "")
-    with pytest.raises(th.InputError, match="is there already"):
+    with pytest.raises(th.InputError, match="already exists"):
         found.report(tmp_path / "owners.html")
 
 
@@ -336,7 +336,7 @@ def test_nobody_near_is_a_warning():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"owners": None}, "owners is None: say whose each point is"),
+        ({"owners": None}, "owners is None: pass the owner of each point"),
         ({"owners": ["a"] * 299}, "owners has 299 entries but there are 300 points"),
         ({"owners": [None, *["a"] * 299]}, "owners has missing"),
         ({"kernel": "cubic"}, "kernel must be"),

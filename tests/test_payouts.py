@@ -149,7 +149,7 @@ def test_a_statement_is_stored_and_computed_again(tmp_path):
     for kind in (".json", ".parquet", ".csv"):
         wrote = found.save(tmp_path / f"payout{kind}")
         assert th.Payout.load(wrote[0]) == found
-        with pytest.raises(th.InputError, match="is there already"):
+        with pytest.raises(th.InputError, match="already exists"):
             found.save(tmp_path / f"payout{kind}")
         found.save(tmp_path / f"payout{kind}", force=True)
     lines = (tmp_path / "payout.csv").read_text().splitlines()
@@ -192,7 +192,7 @@ def test_a_table_and_the_record_of_another_statement_are_refused(tmp_path, crash
     assert th.Payout.load(path) == found
     kept = path if crash == "record" else tmp_path / "payout.csv.record.json"
     kept.write_bytes(old[kept])
-    with pytest.raises(th.InputError, match=r"it is not the table of payout\.csv\.record\.json"):
+    with pytest.raises(th.InputError, match=r"it does not match payout\.csv\.record\.json"):
         th.Payout.load(path)
 
 
@@ -235,7 +235,7 @@ def test_shared_rows_equal_all_pairs():
         ([1.0, 2.0], {}, "values must be an OwnerValuation, a Valuation with owners, or a mapping"),
         ({"a": 1.0, "b": 1.0}, {"floor": 51}, "floor=51 for 2 owners is 102 cents"),
         ({"a": 1.0}, {"floor": 5, "minimum": 6}, "floor cannot be used with minimum"),
-        ({"a": 1.0}, {"minimum": 101}, "minimum=101 is more than pot=100"),
+        ({"a": 1.0}, {"minimum": 101}, "minimum=101 is more than any owner can get with pot=100"),
         ({"a": 1.0}, {"cap": 0}, "cap must be at least 1 cent"),
         ({"a": 1.0}, {"flooring": "point"}, "flooring='point' needs a Valuation of points"),
         ({"a": 1.0}, {"flooring": "row"}, "flooring must be"),

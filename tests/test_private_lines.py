@@ -275,7 +275,7 @@ def test_the_command_lists_what_is_unusable_for_the_holder_alone(folder):
             if name == "plain"
             else [
                 '4,"it has an open quote, or other than 5 cells"',
-                "5,its label is no class",
+                "5,its label is not a class",
                 "6,it is not UTF-8",
             ]
         )
@@ -283,7 +283,7 @@ def test_the_command_lists_what_is_unusable_for_the_holder_alone(folder):
     assert told[0][0] == 0
     missing = thresher("release", "plain.csv", *OPTIONS, "--unusable", "val.csv", cwd=folder)
     assert missing.returncode == 1
-    assert "val.csv cannot be written, it is in use itself" in missing.stderr
+    assert "cannot write val.csv: this run already uses that file" in missing.stderr
 
 
 @settings(max_examples=20)

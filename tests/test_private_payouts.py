@@ -193,7 +193,7 @@ def test_an_owner_gets_a_file_of_its_own(release, tmp_path):
     assert (tmp_path / "three.json").stat().st_mode & 0o077 == 0
     text = json.dumps(document)
     assert str(found.cents[4]) not in text
-    with pytest.raises(th.InputError, match="is there already"):
+    with pytest.raises(th.InputError, match="already exists"):
         found.save_line(3, tmp_path / "three.json")
 
 

@@ -241,7 +241,7 @@ def test_the_kind_of_labels_is_told_by_their_type_and_not_by_a_missing_one(odd):
         arrow.array([0, 1, odd]),
     ):
         with pytest.raises(
-            InputError, match="y holds numbers by its type, but classes are like 'd"
+            InputError, match="y holds numbers, to judge by its type, but classes are like 'd"
         ):
             read_points(FEW[:3], labels, validation)
     wanted = check_validation(X_VAL, [1] * 100, metric="cosine", classes=None)
@@ -249,7 +249,7 @@ def test_the_kind_of_labels_is_told_by_their_type_and_not_by_a_missing_one(odd):
         np.array(["up", "down", "a much longer one"]),
         arrow.array(["up", odd and "x", None]),
     ):
-        with pytest.raises(InputError, match="y holds text by its type") as told:
+        with pytest.raises(InputError, match="y holds text, to judge by its type") as told:
             read_points(FEW[:3], text, wanted)
         assert "17" not in str(told.value)  # the length of the longest
 
@@ -286,5 +286,5 @@ def test_a_row_of_zeros_is_told_from_one_that_cannot_be_read(metric, why):
     rows = np.array([X_VAL[0], np.zeros_like(X_VAL[0]), np.full_like(X_VAL[0], np.nan)])
     validation = check_validation(X_VAL, Y_VAL, metric=metric, classes=None)
     found = read_points(rows, [Y_VAL[0]] * 3, validation).unusable()
-    assert found.pop(2) == "a feature is missing, no number or out of range"
+    assert found.pop(2) == "a feature is missing, not a number or out of range"
     assert [reason.split(":")[0] for reason in found.values()] == why

@@ -65,7 +65,7 @@ def test_a_raw_table_becomes_prices_and_values_without_scaling_by_hand(
     encoded = encoding(val).private(points, read_private(points, "y").X)
     y = [line.rsplit(",", 1)[1] for line in points.read_text().splitlines()[1:]]
     np.testing.assert_array_equal(found.values, prices.values(encoded, y))
-    with pytest.raises(th.InputError, match="says what stands for missing cells"):
+    with pytest.raises(th.InputError, match="says what replaces missing cells"):
         appraise_files(str(points), tmp_path / "a.json", fill="zero")
 
 

@@ -92,7 +92,7 @@ def test_a_seeded_release_repeats_itself_and_is_another_type(tmp_path):
     assert type(first) is th.SeededRelease
     assert not isinstance(first, th.Release)
     th.Ledger.create(tmp_path / "l.db", epsilon=5, delta=1e-3)
-    with pytest.raises(InputError, match="seed and ledger exclude each other"):
+    with pytest.raises(InputError, match="seed cannot be used with ledger"):
         release(seed=4, ledger=tmp_path / "l.db")
 
 
@@ -187,7 +187,7 @@ def test_values_of_owners_have_the_right_size_if_theirs_is_public(size, mechanis
     known = release(points_per_owner=size, **options)
     assert relative(known.values, truth) < 0.5
     assert known.error.relative < 1
-    with pytest.warns(th.ScaleWarning, match="pass about how many points an owner has"):
+    with pytest.warns(th.ScaleWarning, match="pass roughly how many points each owner has"):
         unknown = release(**options)
     taken_for_one = relative(unknown.values, truth)
     assert taken_for_one > 2 * relative(known.values, truth)
@@ -290,7 +290,7 @@ def test_owners_are_protected_as_a_whole_and_told_their_own():
         found.values_of("nobody")
     with pytest.raises(InputError, match="pass owners="):
         release().values_of("owner 3")
-    with pytest.raises(InputError, match="owners are protected as a whole by"):
+    with pytest.raises(InputError, match="can protect all points of an owner together"):
         release(owners=owners, mechanism=FAST)
 
 

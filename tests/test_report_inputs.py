@@ -222,7 +222,7 @@ def test_the_same_call_gives_the_same_page():
         ((None,), "valuation must be a Valuation, got NoneType"),
         ((VALUATION, DATA[0]), "together, or y and y_val, or y, or none of them, got X"),
         ((VALUATION, DATA[0], DATA[1]), "got X and y"),
-        ((VALUATION, None, DATA[1][:9]), "the valuation has 300 points but y 9 labels"),
+        ((VALUATION, None, DATA[1][:9]), "the valuation has 300 points but y has 9 labels"),
         (
             (VALUATION, *DATA[:2], DATA[2][:9], DATA[3][:9]),
             "made with 120 validation points but y_val has 9",
@@ -253,7 +253,7 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path, monkeypatch)
     path = tmp_path / "report.html"
     report_valuation(VALUATION, path)
     before = path.read_text()
-    with pytest.raises(InputError, match="is there already: name another file, or use force"):
+    with pytest.raises(InputError, match="already exists: name another file, or use force"):
         report_valuation(VALUATION, path)
     with pytest.raises(InputError, match="does not exist"):
         report_valuation(VALUATION, tmp_path / "no" / "report.html")

@@ -166,11 +166,11 @@ def test_nothing_is_computed_twice_and_settings_are_not_mixed_up(tmp_path):
         (["mislabel", "--sets", "iris"], "sets must be"),
         (["mislabel", "--protocol", "mine"], "protocols must be"),
         (["mislabel", "--data", "nowhere"], "nowhere does not exist"),
-        (["mislabel", "--out", "file"], "out file cannot be made a folder"),
+        (["mislabel", "--out", "file"], "cannot create the folder file"),
         (["all", "bogus"], "name must be"),
         (
             ["radius-ablation", "--sets", "mnist, dbpedia"],
-            "radius-ablation is not about mnist, dbpedia",
+            "radius-ablation does not use mnist, dbpedia",
         ),
     ],
 )

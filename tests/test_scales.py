@@ -156,7 +156,9 @@ def test_a_list_of_owners_of_unknown_size_says_so_for_good(tmp_path):
     X, V = RANDOM.normal(size=(300, 3)), RANDOM.normal(size=(60, 3))
     y, y_val = (np.where(rows[:, 0] > 0, "a", "b") for rows in (X, V))
     options = {"epsilon": 5.0, "delta": 1e-3, "owners": np.arange(300) // 28, "seed": 0}
-    with pytest.warns(th.ScaleWarning, match="pass about how many points an owner has") as caught:
+    with pytest.warns(
+        th.ScaleWarning, match="pass roughly how many points each owner has"
+    ) as caught:
         unknown = th.dp_tknn_shapley(X, y, V, y_val, **options)
     assert caught[0].filename == __file__
     assert "too large" in unknown.record["caveat"]
@@ -212,4 +214,4 @@ def test_the_command_warns_of_a_list_that_is_noise(tmp_path, monkeypatch):
             assert th.PriceList.load(name).noise is noise
             done = thresher("appraise", "mine.csv", "--prices", name)
             assert done.returncode == 0
-            assert ("warning: this price list is of a private release" in done.stderr) is noise
+            assert ("warning: this price list comes from a private release" in done.stderr) is noise

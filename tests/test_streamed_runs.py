@@ -195,7 +195,7 @@ def test_a_run_that_is_ended_leaves_nothing_behind():
     before = sorted(Path.cwd().iterdir())
     done = broken("values", 2, int(signal.SIGTERM), *COMMAND, "--out", "v.parquet")
     assert done.returncode == 143, done.stderr
-    assert "interrupted; files are whole or not there" in done.stderr
+    assert "interrupted; no file was left half written" in done.stderr
     assert sorted(Path.cwd().iterdir()) == before
 
 

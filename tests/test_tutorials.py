@@ -28,7 +28,7 @@ def run_python(source, names):
 def run_console(source):
     """Run the commands of a block, and say which did not print what the page shows."""
     failures = ""
-    for step in ("\n" + source).split("\n$ ")[1:]:
+    for step in ("\n" + source.replace("\\\n", "")).split("\n$ ")[1:]:
         command, _, wanted = step.partition("\n")
         done = thresher(*shlex.split(command)[1:])
         printed = done.stdout + done.stderr

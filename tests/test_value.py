@@ -304,9 +304,9 @@ def test_a_file_of_labels_is_an_input_like_others(data):
     for option in ("--out", "--report"):
         done = thresher(*command, option, "lab.csv", "--force")
         assert done.returncode == 1
-        assert "in use itself" in done.stderr
+        assert "this run already uses that file" in done.stderr
     done = thresher(*command, "--out", "o.csv", "--report", "o.csv.record.json", "--force")
-    assert "in use itself" in done.stderr
+    assert "this run already uses that file" in done.stderr
     assert thresher(*command, "--out", "o.parquet").returncode == 0
     about = json.loads(pq.read_schema("o.parquet").metadata[b"thresher"])
     digest = hashlib.sha256(Path("lab.csv").read_bytes()).hexdigest()

@@ -140,7 +140,7 @@ def test_an_array_is_valued_by_a_radius_and_the_command_says_why():
     np.savez("points.npz", X=X, y=(X[:, 0] > 0).astype(int))
     done = thresher("value", "points.npz", "--out", "v.csv")
     assert done.returncode == 0, done.stderr
-    why = "an array is taken for embeddings, whose columns mean nothing one by one"
+    why = "an array is treated as embeddings, whose single columns mean nothing"
     assert f"method tknn: {why}" in done.stderr.splitlines()
     record = json.loads(Path("v.csv.record.json").read_text())
     weighed = (
@@ -163,8 +163,8 @@ def test_options_that_a_forest_would_pass_over_are_refused():
     check_run("--standardize needs --method tknn or", method="forest", standardize=True)
     check_run("--radius needs --method tknn or", method="forest", radius=0.5)
     check_run("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
-    check_run("--trees needs --method forest, and the method is knn", method="knn", trees=10)
-    check_run("--radius needs", "and the method is forest", trees=10, radius=1.0)
+    check_run("--trees needs --method forest, but the method is knn", method="knn", trees=10)
+    check_run("--radius needs", "but the method is forest", trees=10, radius=1.0)
 
 
 def test_texts_that_all_differ_are_no_categories_unless_that_is_said():

@@ -60,8 +60,8 @@ def data(tmp_path, monkeypatch):
         (["--out", "v.xlsx"], "--out must be a .parquet"),
         (["--out", "none/v.csv"], "does not exist"),
         (["--report", "r.txt"], "a report must be an .html file"),
-        (["--out", "points.csv", "--force"], "it is in use itself"),
-        (["--out", "v.csv", "--report", "v.csv"], "it is in use itself"),
+        (["--out", "points.csv", "--force"], "this run already uses that file"),
+        (["--out", "v.csv", "--report", "v.csv"], "this run already uses that file"),
         (["--validation", "vol.csv"], "did you mean val.csv"),
     ],
 )
@@ -86,7 +86,7 @@ def test_files_that_are_there_are_replaced_by_force_only(data, name):
     options = ("--radius", 0.5, "--out", "v.csv", "--report", "r.html")
     done = thresher(*VALUE, *options)
     assert done.returncode == 1
-    assert f"{name} is there already" in done.stderr
+    assert f"{name} already exists" in done.stderr
     assert Path(name).read_text() == "precious"
     assert thresher(*VALUE, *options, "--force").returncode == 0
     assert Path(name).read_text() != "precious"
@@ -149,12 +149,13 @@ def test_of_two_that_write_one_file_the_second_is_refused(data):
     write_results(Path("v.csv"), valued)
     before = Path("v.csv").read_bytes()
     check_refused(
-        lambda: write_results(Path("v.csv"), valued), "was created while this one was being written"
+        lambda: write_results(Path("v.csv"), valued),
+        "was created while this file was being written",
     )
     assert Path("v.csv").read_bytes() == before
     write_results(Path("v.csv"), valued, force=True)
     valued.report("r.html")
-    check_refused(lambda: valued.report("r.html"), "is there already")
+    check_refused(lambda: valued.report("r.html"), "already exists")
 
 
 def test_what_to_do_next_can_be_pasted(data):

@@ -57,7 +57,7 @@ def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
 
 def _leave(number: int, *_: object) -> None:
     """End at once: nothing was begun, or nothing is left to do."""
-    os.write(2, b"thresher: interrupted; files are whole or not there\n")
+    os.write(2, b"thresher: interrupted; no file was left half written\n")
     os._exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)
 
 

@@ -67,7 +67,7 @@ def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, size: int) 
     known = deflated or member.compress_type == zipfile.ZIP_STORED
     if known and member.file_size > most:
         raise ValueError(
-            f"{member.filename!r} claims {member.file_size} bytes, where {most} at most can be"
+            f"{member.filename!r} claims {member.file_size} bytes, but at most {most} are possible"
         )
     with archive.open(member) as stream:
         _check_claim(repr(member.filename), stream, member.file_size)
@@ -80,7 +80,9 @@ def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
     shape, _, dtype = HEADERS[version](stream)
     wanted, there = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if wanted > there and not dtype.hasobject:
-        raise ValueError(f"{name} claims shape {shape}, {wanted} bytes, but only {there} are there")
+        raise ValueError(
+            f"{name} claims shape {shape}, which is {wanted} bytes, but the file has only {there}"
+        )
 
 
 def pack_array(array: Array, *, deflate: bool = False) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def unpack_array(packed: Mapping[str, Any]) -> Array:
     if "zlib" in packed:
         size = math.prod(packed["shape"]) * dtype.itemsize
         if size > PACKED * len(content):
-            raise ValueError(f"an array claims {size} bytes, but only {len(content)} are there")
+            raise ValueError(f"an array claims {size} bytes, but the file has only {len(content)}")
         content = zlib.decompress(content, bufsize=max(size, 1))
     raw = np.frombuffer(content, dtype)
     return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))

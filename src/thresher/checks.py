@@ -128,8 +128,8 @@ def check_no_limits(memory: object, checkpoint: object) -> None:
     """Raise if a run on Dask is given what only runs in this process have."""
     if not (memory is None and checkpoint is None):
         raise InputError(
-            "memory and checkpoint cannot be used with Dask: workers have memory of their own, and "
-            "a worker that is lost takes nothing with it"
+            "memory and checkpoint cannot be used with Dask: workers manage their own memory, "
+            "and when one is lost, Dask repeats its work"
         )
 
 
@@ -233,8 +233,8 @@ def _filled(name: str, table: Any) -> NDArray[Any]:
     size = math.prod(table.shape) * table.dtype.itemsize
     if size > MOST_FILLED:
         raise InputError(
-            f"{name} is a sparse matrix that takes {size / 1e9:.0f} GB with its zeros, at most "
-            f"{MOST_FILLED / 1e9:.0f} are possible: use fewer columns, such as the 256 of "
+            f"{name} is a sparse matrix that takes {size / 1e9:.0f} GB when it is filled in, and "
+            f"{MOST_FILLED / 1e9:.0f} GB is the limit: use fewer columns, for example with "
             f"sklearn.decomposition.TruncatedSVD(256).fit_transform({name})"
         )
     return np.asarray(table.toarray())

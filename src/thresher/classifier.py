@@ -21,19 +21,20 @@ from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels within `radius`; uniform if nobody is near.
+    """Predict by the shares of labels within `radius`; all classes alike if no point is near.
 
-    The classifier whose soft accuracy is the utility of `tknn_shapley`.
+    Its soft accuracy is the utility of `tknn_shapley`.
 
     Parameters
     ----------
     radius
         As in `tknn_shapley`.
     metric
-        "cosine" or "euclidean". As elsewhere in scikit-learn, and unlike in `tknn_shapley`, a row
-        of zeros is no error under cosine: its similarity to every row is 0, its distance 1.
+        "cosine" or "euclidean". Unlike in `tknn_shapley`, a row of zeros is not an error under
+        cosine. As elsewhere in scikit-learn, its similarity to every row is 0, and its distance is
+        1.
     kernel, rings
-        As in `tknn_shapley`: how near points weigh.
+        How much near points count, as in `tknn_shapley`.
 
     Notes
     -----
@@ -71,7 +72,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """One row a query, one column a class, in the order of `classes_`."""
+        """Shares of classes: one row per query, one column per class, ordered as `classes_`."""
         check_is_fitted(self)
         found = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         _check_rounded(X, found)
@@ -89,7 +90,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.ascontiguousarray(shares.T)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most frequent label within the radius; the first of `classes_` among equals."""
+        """The most frequent label within the radius; the first of `classes_` if some are tied."""
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
 

@@ -13,7 +13,7 @@ from thresher.labels import check_labels, class_list, label_array
 
 
 def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> tuple[Array, Flags]:
-    """Labels with a share of them replaced by another class, and the mask of the replaced ones.
+    """The labels with a share of them replaced by other classes, and the mask of those rows.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> t
     seed
         The same seed flips the same labels to the same classes.
     classes
-        All classes; without it, those that occur. The new label is drawn evenly from the others.
+        All classes. The default is those that occur. The new label is drawn evenly from the others.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> t
 def add_feature_noise(
     X: Any, *, fraction: float, seed: int, scale: float = 1.0
 ) -> tuple[Array, Flags]:
-    """Rows with normal noise on a share of them, and the mask of the noised ones.
+    """The rows with normal noise added to a share of them, and the mask of those rows.
 
     The standard deviation of the noise in a column is `scale` times the column's L2 norm over all
     rows. With `scale` 1 this is the noise behind the published tables of noisy-feature detection.

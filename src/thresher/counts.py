@@ -43,35 +43,35 @@ NOTHING: Any = object()  # where no labels are meant; None would be a caller's m
 class NeighborCounts:
     """For each validation point, the near points that carry its label and those that do not.
 
-    With a forest it is for each leaf of each tree, the points of each class. Counts add up: parts
-    of the data may be counted in any order, at any time, on any machine, and merged. Adding and
-    removing the same points leaves no trace.
+    With a forest, it counts the points of each class in each leaf of each tree. Counts add up: you
+    can count parts of the data in any order, at any time and on any machine, and merge the counts.
+    Adding and removing the same points leaves no trace.
 
     Parameters
     ----------
     X_val, y_val, radius, metric
         The validation set and what near means, as in `tknn_shapley`.
     classes
-        All classes; without it, those of `y_val`, and those that the forest was grown from.
+        All classes. The default is the classes of `y_val` and those that the forest was grown from.
     forest
-        The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
-        `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
-        judge each other.
+        The structure of trees that `grow_forest` makes. Near then means in the same leaf, as in
+        `forest_shapley`, and radius and metric are not used. Without `X_val` and `y_val`, the
+        points judge each other.
     kernel, rings
-        As in `tknn_shapley`: then there are counts for each ring.
+        As in `tknn_shapley`; there are then counts for each ring.
     task, empty
-        As in `tknn_shapley`: for regression the table has four rows, the number of near points,
-        the sum of their targets in steps of a grid, and that of their squares in two parts of 31
-        bits.
+        As in `tknn_shapley`. For regression, the table has four rows: the number of near points,
+        the sum of their targets in steps of a grid, and the sum of the squared targets in two parts
+        of 31 bits.
     bounds
-        As in `tknn_shapley`, but by default the range of `y_val`, and as much again on either side.
+        As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
+        sides.
 
     Notes
     -----
-    Besides the counts a fingerprint of every point is kept (8 bytes each), so that removing what
-    was never added is an error and not a wrong number. A saved file therefore says as much about
-    the points as the points themselves would to someone who can guess them: keep it as you keep the
-    data.
+    Besides the counts, a fingerprint of every point is kept (8 bytes each). So removing
+    a point that was never added is an error and not a wrong number. Someone who can guess a point
+    can check the guess against a saved file: protect the file as you protect the data.
 
     Examples
     --------
@@ -143,21 +143,21 @@ class NeighborCounts:
 
     @property
     def table(self) -> Integers:
-        """All counts up to now, one column for each cell.
+        """The current counts, one column for each cell.
 
-        A validation point has two rows, `same` and `other`, or as many for each ring, the
-        innermost first; a leaf has one row for each class.
+        A validation point has two rows, `same` and `other`, or two for each ring, the innermost
+        ring first. A leaf has one row for each class.
         """
         return _snapshot(self._counts)
 
     @property
     def same(self) -> Integers:
-        """Near points that carry the validation point's label, as counted up to now."""
+        """How many near points carry the validation point's label, for each validation point."""
         return _snapshot(self._halves()[0])
 
     @property
     def other(self) -> Integers:
-        """Near points that carry another label, as counted up to now."""
+        """How many near points carry another label, for each validation point."""
         return _snapshot(self._halves()[1])
 
     def _halves(self) -> Integers:
@@ -184,7 +184,7 @@ class NeighborCounts:
         return f"NeighborCounts({len(self)} points, {self._side})"
 
     def add(self, X: object, y: object) -> NeighborCounts:
-        """Count these points in (there may be none); returns itself."""
+        """Add these points to the counts (there may be none); returns itself."""
         if self._moved(X, enter=y) or _is_empty(X, y):
             return self
         points = self._side.check_points(X, y)
@@ -192,18 +192,18 @@ class NeighborCounts:
         return self.move(enter=points)
 
     def remove(self, X: object, y: object) -> NeighborCounts:
-        """Count out points that were counted in before; returns itself.
+        """Remove points that were added before; returns itself.
 
-        If one was not, nothing changes and the error names the rows.
+        If a point was not added, nothing changes, and the error names the rows.
         """
         if self._moved(X, leave=y):
             return self
         return self.move(leave=self._side.check_points(X, y))
 
     def relabel(self, X: object, y: object, new: object) -> NeighborCounts:
-        """Count these points, which were counted in under `y`, under the labels `new` instead.
+        """Count these points under the labels `new` instead of `y`; returns itself.
 
-        If one was not, nothing changes and the error names the rows. Returns itself.
+        If a point was not added under `y`, nothing changes, and the error names the rows.
 
         Examples
         --------
@@ -286,15 +286,15 @@ class NeighborCounts:
         if unknown:
             rows = [row for row, key in enumerate(prints.tolist()) if key in unknown]
             raise InputError(
-                f"X has {rows_text(rows)} that cannot be {done}: not counted in under this label, "
-                "or not as often"
+                f"X has {rows_text(rows)} that cannot be {done}: they were not added under this "
+                "label, or not as often"
             )
         present.subtract(leaving)
         for key in [key for key in leaving if not present[key]]:
             del present[key]
 
     def merge(self, other: NeighborCounts) -> NeighborCounts:
-        """Count in what `other` counted on the same validation set; returns itself."""
+        """Add the counts of `other`, made on the same validation set; returns itself."""
         if not isinstance(other, NeighborCounts):
             raise InputError(f"other must be a NeighborCounts, got {type(other).__name__}")
         if other is self:
@@ -309,7 +309,7 @@ class NeighborCounts:
             name = min(different, key=lambda each: each in DIGESTS)
             both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
             shown = DIGESTS.get(name, both)
-            raise InputError(f"only counts over the same public side merge; different: {shown}")
+            raise InputError(f"other cannot be merged: its public side is different, by {shown}")
         self._counts += other._counts
         self._settled().update(other._settled())
         self._points += len(other)

@@ -210,7 +210,7 @@ class ExtraError(ThresherError, ImportError):
 
 
 class ThresherWarning(_OneLine, UserWarning):
-    """The root of every warning: the numbers are right, but maybe not what was meant.
+    """The root of every warning: the numbers are right, but maybe not what you wanted.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class ThresherWarning(_OneLine, UserWarning):
 
 
 class FitWarning(ThresherWarning):
-    """Some of the models that were trained failed, or had something to say.
+    """Some of the trained models failed or gave a warning.
 
     Examples
     --------

@@ -47,11 +47,11 @@ def explain(
 
     Notes
     -----
-    By a radius, the validation points near a point are the evidence; by nearest neighbors, the k
-    validation points nearest to it, and ten at least. By trees, the other rows in its leaves are,
-    over the trees that did not see it: other points, and validation points where there are some.
-    The forest is grown once more for that; `forest_findings` grows it once. A valuation with
-    task="regression" has `TargetFindings`.
+    By a radius, the evidence is the validation points near a point. By nearest neighbors, it is the
+    k nearest validation points, and at least ten. By trees, it is the other rows in the point's
+    leaves, over the trees that did not see the point: other points, and validation points if there
+    are some. The forest is grown again for that, while `forest_findings` grows it only once. For a
+    valuation with task="regression", the result is a `TargetFindings`.
 
     Examples
     --------
@@ -123,13 +123,13 @@ def explain_by_nearest(valuation: Valuation, points: Points, validation: Validat
 
 
 def count_votes(points: Points, validation: Validation, voters: int) -> NDArray[np.int64]:
-    """How many of each point's nearest validation points carry each label: one row a point."""
+    """How many of each point's nearest validation points carry each label: one row per point."""
     classes = len(validation.classes)
     if len(validation) <= voters:
         every = np.bincount(validation.codes, minlength=classes)
         return np.tile(every, (len(points), 1))
     if validation.rows is None or not isinstance(points.rows, Rows):
-        raise InputError("votes of the nearest need features, not distances")
+        raise InputError("findings by the nearest neighbors need features, not distances")
     votes = np.zeros((len(points), classes), np.int64)
     judges = Points(validation.rows, validation.codes)
     asking = dataclasses.replace(validation, rows=points.rows, codes=points.codes)

@@ -53,7 +53,7 @@ def write_whole(
     """
     with writing(path) as target, draft_file(target.parent) as temporary:
         if target.exists() and not target.is_file():
-            raise InputError(f"cannot write {path}: it is there already, and is not a file")
+            raise InputError(f"cannot write {path}: it already exists, and is not a file")
         mode = target.stat().st_mode & 0o777 if target.exists() else usual_mode()
         mode = 0o600 if private else mode
         write(temporary)
@@ -89,7 +89,7 @@ def check_writable(path: str | Path) -> None:
         if target.is_dir():
             raise InputError(f"cannot write {path}: it is a folder")
         if target.exists() and not target.is_file():  # raises where no file can have such a name
-            raise InputError(f"cannot write {path}: it is there already, and is not a file")
+            raise InputError(f"cannot write {path}: it already exists, and is not a file")
         with draft_file(target.parent):
             pass
 
@@ -98,7 +98,7 @@ def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) 
     """Raise where a file cannot be written, or is there already, unless by `force`."""
     if path.exists() and not path.is_dir() and not force:
         same = any(path.samefile(each) for each in inputs)
-        what = "is the input itself" if same else "is there already"
+        what = "is the input itself" if same else "already exists"
         raise InputError(
             f"{path} {what}: name another file, or replace it with {option('force', value=True)}"
         )
@@ -109,7 +109,9 @@ def check_apart(path: Path, others: Iterable[Path]) -> None:
     """Raise where a file to be written is also another one of those in use."""
     for other in others:
         if resolved(path) == resolved(other):
-            raise InputError(f"{path} cannot be written, it is in use itself: name another file")
+            raise InputError(
+                f"cannot write {path}: this run already uses that file; name another one"
+            )
 
 
 @contextlib.contextmanager
@@ -122,7 +124,7 @@ def writing(path: str | Path) -> Iterator[Path]:
         yield target
     except FileExistsError:
         raise InputError(
-            f"{path} is there already: it was created while this one was being written"
+            f"{path} already exists: it was created while this file was being written"
         ) from None
     except OSError as refused:
         raise InputError(f"cannot write {path}: {why(refused)}") from refused
@@ -256,7 +258,8 @@ def arrow_table(columns: Mapping[str, Any]) -> Any:
         return pa.table({name: _arrow_array(entries) for name, entries in columns.items()})
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as unfit:
         raise InputError(
-            f"the columns cannot be saved, their entries differ: {unfit}; use strings"
+            "the columns cannot be saved, because their entries are of different types "
+            f"({unfit}): use strings"
         ) from None
 
 
@@ -334,7 +337,9 @@ def portable_column(what: str, entries: Iterable[Hashable]) -> list[Any]:
         try:
             entry.encode()
         except UnicodeEncodeError:
-            raise InputError(f"the {what} {entry!r} cannot be saved: it is not Unicode") from None
+            raise InputError(
+                f"the {what} {entry!r} cannot be saved: it is not valid Unicode"
+            ) from None
     return found
 
 

@@ -42,7 +42,7 @@ NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """One entry a point, in input order.
+    """One entry per point, in input order.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class Findings:
         percent.
     near, agree
         By a radius: how many validation points are near, and which share of them carries the
-        point's label (NaN where nobody is near). By a forest: how many other rows are in the
-        point's leaf, and which share of them carries its label, both as means over the trees that
-        did not see the point.
+        point's label (NaN if none is near). By a forest: how many other rows are in the point's
+        leaf, and which share of them carries its label, both as means over the trees that did not
+        see the point.
     best_label
         By a radius: the other label under which the point would be worth most. By a forest: the
         other label with the largest share.
     best_value
-        By a radius: what the point would be worth under that label, all else equal.
+        By a radius: what the point would be worth under that label if nothing else changed.
     best_share, score
         By a forest: the share of that label, and `agree / (agree + best_share)`. The lower the
         score, the more probably the label is wrong.
@@ -69,13 +69,13 @@ class Findings:
     best_codes
         The number of `best_label` among the classes.
     stability
-        By a forest: how much of this another draw of folds and trees would find again.
+        By a forest: how much of this another random draw of folds and trees would find again.
     forecast
         By a forest: how many labels are expected to be wrong.
     forest
         By a forest: its structure.
     words
-        All suggestions that there may be.
+        All possible suggestions.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Findings:
         return {name: found.get(name, 0) for name in self.words}
 
     def columns(self) -> dict[str, Any]:
-        """The columns of a table, one row a point."""
+        """The columns of a table, one row per point."""
         found = {
             "row": np.arange(len(self)),
             "label": self.labels,
@@ -223,7 +223,7 @@ def _findings(valuation: Valuation, classes: Classes, codes: Codes, found: Judge
 
 @dataclass(frozen=True)
 class Judged:
-    """What is found about points of which others need not be known, one entry a point.
+    """What is found about points of which others need not be known, one entry per point.
 
     Labels and suggestions are numbers: those of the classes, and places in `SUGGESTIONS`.
     """
@@ -240,7 +240,7 @@ class Judged:
 class Worth:
     """What points are worth under each label, and to how many validation points near them.
 
-    One row a point and one column a class: the value under that label, and how many of the near
+    One row per point and one column per class: the value under that label, and how many of the near
     validation points have it.
     """
 
@@ -320,8 +320,8 @@ def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     mine, there = len(labels[0]), sum(map(len, labels[1:]))
     if (len(valuation), about["validation_points"]) != (mine, there):
         raise InputError(
-            f"the valuation is of {len(valuation)} points and {about['validation_points']} "
-            f"validation points, but y has {mine} and y_val {there} labels"
+            f"the valuation has {len(valuation)} points and {about['validation_points']} "
+            f"validation points, but y has {mine} labels and y_val has {there}"
         )
     found = Classes(tuple(stored))
     if all(found.known_codes(each).min(initial=0) >= 0 for each in labels):
@@ -337,8 +337,8 @@ def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
     if len(apart):
         raise InputError(
-            f"the valuation is not of these points in this order: {rows_text(apart)} would have "
-            "other values"
+            f"the valuation was not computed from these points in this order: {rows_text(apart)} "
+            "would have other values"
         )
 
 

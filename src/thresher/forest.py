@@ -45,33 +45,34 @@ def leaf_shapley(
     ----------
     leaves, y
         The points: a whole number for the leaf of each point (row) in each tree (column), and a
-        label each. Leaves come from `forest.apply(X)`, from the leaf indices of LightGBM or
-        XGBoost, or from any other partition, such as cells of a grid or hashes.
+        label for each point. Leaves come from `forest.apply(X)`, from the leaf indices of LightGBM
+        or XGBoost, or from any other partition, such as cells of a grid or hashes.
     leaves_val, y_val
-        The validation set. Without it, every point is a judge of the others.
+        The validation set. Without it, the points judge each other.
     unseen
-        Where each point may be: True in the trees that did not see it while they were grown, in the
-        shape of `leaves`. Everywhere, if not given.
+        True for the trees that did not see a point while they were grown, in the shape of `leaves`.
+        The default is True everywhere.
     semivalue, classes, owners, progress
         As in `tknn_shapley`.
     mean
-        Divide by the number of judges; without it, values are sums over them.
+        Divide by the number of judges. Otherwise values are sums over them.
     task, empty
-        As in `tknn_shapley`: for regression the utility of a coalition for a judge is the mean over
-        trees of minus the squared error of the mean target in the judge's leaf.
+        As in `tknn_shapley`. For regression, the utility of a coalition for a judge is minus the
+        squared error of the mean target in the judge's leaf, as a mean over trees.
 
     Returns
     -------
     Valuation
-        One value a point, in input order; they add up to the utility of all points less that of
+        One value per point, in input order. They add up to the utility of all points minus that of
         none.
 
     Notes
     -----
-    The utility of a coalition for a judge is the mean over trees of the share of its members in the
-    judge's leaf that carry the judge's label, 1/C where there is none: what `predict_proba` of a
-    forest averages. Validation points use all trees, points that judge each other those in which
-    they are `unseen`. Cost O(N T), and O(leaves x classes) for each tree.
+    A judge is a validation point, or a point if they judge each other. The utility of a coalition
+    for a judge is a mean over trees: the share of its members in the judge's leaf that carry the
+    judge's label, or 1/C if it has no member there. That is what `predict_proba` of a forest
+    averages. Validation points use all trees, points that judge each other those in which they are
+    `unseen`. Cost O(N T), and O(leaves x classes) for each tree.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def check_no_empty(empty: Any) -> None:
     """Refuse a prediction for no points, which classes do not need."""
     if empty is not None:
         raise InputError(
-            "empty needs task='regression': for classes it is 1/C where nobody is near"
+            "empty needs task='regression': for classes, the utility is 1/C where no point is near"
         )
 
 
@@ -143,16 +144,16 @@ def forest_shapley(
     Parameters
     ----------
     X, y
-        The points: a table (NumPy, pandas, polars, Arrow, Dask) and a label each; or a `Scan` of
-        files, and None. Cells may be missing, columns of a data frame may be categories or text,
-        and no scaling is needed.
+        The points: a table (NumPy, pandas, polars, Arrow, Dask) and a label for each row, or a
+        `Scan` of files and None. Cells may be missing, columns of a data frame may be categories or
+        text, and no scaling is needed.
     X_val, y_val
-        The validation set. Without it, every point is a judge of the others.
+        The validation set. Without it, the points judge each other.
     forest
-        The structure, as `grow_forest` makes it; then `trees`, `folds` and `seed` are its own. Or a
-        scikit-learn classifier with `apply` and `n_estimators` that grows the trees;
-        `RandomForestClassifier(bootstrap=False)` if not given. A fitted classifier is used as it
-        is: every point then fills all of its trees, whether they saw it or not.
+        The structure that `grow_forest` makes, with its own `trees`, `folds` and `seed`. Or a
+        scikit-learn classifier with `apply` and `n_estimators` that grows the trees; the default is
+        `RandomForestClassifier(bootstrap=False)`. A fitted classifier is used as it is: every point
+        then fills all of its trees, whether they saw it or not.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -160,7 +161,7 @@ def forest_shapley(
         stay together and the order of points does not matter. Each point fills the trees that were
         grown on the other folds, which is `trees / folds` of them.
     seed
-        Of the folds and of the trees.
+        The seed of the folds and of the trees.
     semivalue, classes, owners, mean, progress
         As in `leaf_shapley`.
     memory, checkpoint
@@ -173,15 +174,16 @@ def forest_shapley(
     Returns
     -------
     Valuation
-        One value a point, in input order; of Dask collections a `DaskValuation`.
+        One value per point, in input order; a `DaskValuation` for Dask collections.
 
     Notes
     -----
-    `leaf_shapley` has the utility. The folds are drawn again up to ten times, each with its share
-    of the trees. At most 20,000 points of a fold decide the structure: those with the smallest
-    hashes of their features, so order and partitions do not matter. All points fill it. Growing the
-    trees takes most of the time. Values take O(N trees depth), and memory for one tree at a time;
-    in parts and on Dask, for the class counts of all leaves, or for their sums of targets.
+    `leaf_shapley` defines the utility. The folds are drawn up to ten times, each time with its
+    share of the trees. At most 20,000 points of a fold decide the structure: those with the
+    smallest hashes of their features, so order and partitions do not matter. All points fill it.
+    Growing the trees takes most of the time. Values take O(N trees depth), and memory for one tree
+    at a time; in parts and on Dask, for the class counts of all leaves, or for their sums of
+    targets.
 
     Examples
     --------

@@ -32,17 +32,17 @@ def grow_forest(
     forest, trees, folds, seed
         As in `forest_shapley`.
     classes
-        All classes; without it, those of `y`.
+        All classes. The default is those of `y`.
     progress
         Show a progress bar on standard error.
     task
-        As in `tknn_shapley`: for regression `y` are numbers, and the forest is that of
+        As in `tknn_shapley`. For regression, `y` holds numbers, and the forest is the one of
         `forest_shapley` with this task.
 
     Returns
     -------
     Forest
-        The splits of the trees, in open arrays, without any of the rows.
+        The splits of the trees as plain arrays, without any of the rows.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def grow_forest(
     """
     settings = check_growth(trees, folds, seed)
     if isinstance(forest, Forest):
-        raise InputError("forest is grown already: pass it on as it is")
+        raise InputError("forest is already grown: pass it as it is, without grow_forest")
     if is_regression(task, None, None, classes, None):
         return grow_on_targets(X, check_targets("y", y), forest, settings, progress=progress)
     columns = TreeColumns.of("X", X)

@@ -33,11 +33,11 @@ MARK_BITS = 18
 MOST_POINTS = 1 << 31  # an index and a flag share 32 bits
 NEEDED = (
     "a validation set is needed here, X_val and y_val. Only tknn_shapley, knn_shapley, "
-    "leaf_shapley and forest_shapley let points judge each other, where both are left out"
+    "leaf_shapley and forest_shapley let points judge each other if you leave both out"
 )
 PUBLIC = (
-    "a public validation set is needed here, X_val and y_val. Prices are published with it, so "
-    "points that judge each other would be published themselves"
+    "a public validation set is needed here, X_val and y_val. It is published together with the "
+    "prices, so without it the points themselves would be published"
 )
 
 
@@ -209,7 +209,7 @@ def warn_of_labels(
         said = f"write labels differently, which then are different classes ({shown})"
     if said:
         warnings.warn(
-            f"y and y_val {said}: are they of the same kind? Pass classes= if this is meant",
+            f"y and y_val {said}: are they of the same kind? If this is intended, pass classes=",
             LabelWarning,
             stacklevel=stacklevel,
         )
@@ -234,8 +234,9 @@ def tell_of_twins(twins: int, rows: int, *, stacklevel: int) -> None:
     """Warn that so many of the validation rows are exact copies of training rows, if any is."""
     if twins:
         warnings.warn(
-            f"{twins} of {rows} validation rows are exact copies of training rows: a "
-            "leak, which flatters the copies. Split before you oversample, or drop the copies",
+            f"{twins} of {rows} validation rows are exact copies of training rows. This leak "
+            "makes the copies look better than they are. Split before you oversample, or drop "
+            "the copies",
             TwinWarning,
             stacklevel=stacklevel,
         )

@@ -180,8 +180,8 @@ class Keeper:
             self.do(f"PRAGMA application_id = {APPLICATION}")
         elif mark != APPLICATION or self.row("SELECT name FROM kind") != (self.kind,):
             raise InputError(
-                f"{self.what} {self.path} is another kind of file, or of another version: move it "
-                "away, or choose a new name"
+                f"{self.what} {self.path} is another kind of file, or was made by another "
+                "version: move it away, or choose a new name"
             )
         self.do("COMMIT")
 

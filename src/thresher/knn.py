@@ -53,8 +53,8 @@ def _check_for_classes(empty: Any, semivalue: Any) -> None:
         raise InputError("empty needs task='regression'")
     if not isinstance(semivalue, str) or semivalue != "shapley":
         raise InputError(
-            "semivalue needs task='regression': for classes knn_shapley is Shapley's, and "
-            "tknn_shapley has all of them"
+            "semivalue needs task='regression': for classes, knn_shapley computes only Shapley "
+            "values; use tknn_shapley for the others"
         )
 
 
@@ -71,32 +71,33 @@ def knn_shapley(
     X, y, X_val, y_val, metric, classes, owners, mean, progress
         As in `tknn_shapley`.
     k
-        Neighbors consulted; may exceed the number of points.
+        How many neighbors are consulted; it may exceed the number of points.
     utility
-        "soft-label" (Wang and Jia 2023): the share of the label among the `min(k, |S|)` nearest of
-        the coalition S, 1/C for the empty one. "jia2019" (Jia et al. 2019): their number over k, 0
-        for the empty one.
+        "soft-label" (Wang and Jia 2023): the share of the label among the `min(k, |S|)` nearest
+        points of the coalition S, and 1/C for the empty coalition. "jia2019" (Jia et al. 2019): the
+        number of such points divided by k, and 0 for the empty coalition.
     precision
-        Of the order of the points. "float64" is exact: equal distances, and only those, are ordered
-        by position in the input. "float32" is faster on many features and lets rounding order
-        points whose distances are nearly equal, as float32 products see them: center the data.
+        The precision with which points are ordered by distance. "float64" is exact: only equal
+        distances are ordered by position in the input. "float32" is faster on many features, but
+        rounding may swap points whose distances are nearly equal in float32: center the data first.
     error
-        What a value may be wrong by for each validation point, hence for their mean. Above 0, each
-        validation point tells only its nearest points apart, at most max(k, 1/error) of them, and
-        gives all others of a label their mean. Where those are more than one point in 32, all are
-        sorted, which is as fast, and values are exact.
+        How far a value may be off for each validation point, and so for their mean. If it is above
+        0, each validation point orders only its nearest points, at most max(k, 1/error) of them.
+        All other points of a label get their mean. If that is more than one point in 32, all points
+        are sorted, which is as fast, and values are exact.
     task, empty
-        As in `tknn_shapley`. For regression `utility` is "mean", the default: minus the squared
-        error of the mean of the `min(k, |S|)` nearest; or "jia2019": of their sum over k, and 0 for
-        the empty coalition, which is the largest utility there is.
+        As in `tknn_shapley`. For regression, `utility` is "mean" (the default): minus the squared
+        error of the mean of the `min(k, |S|)` nearest targets. With "jia2019" it is minus the
+        squared error of their sum divided by k, and 0 for the empty coalition, which is the largest
+        utility possible.
     semivalue
         For regression, as in `tknn_shapley`; for classes "shapley".
 
     Returns
     -------
     Valuation
-        One value a point, in input order. Its `params` say how many neighbors were kept, and the
-        bound that is proven for the error of every value, in the order that `precision` sees.
+        One value per point, in input order. Its `params` say how many neighbors were kept, and give
+        the proven bound on the error of every value, for the order that `precision` gives.
 
     Raises
     ------
@@ -105,10 +106,10 @@ def knn_shapley(
 
     Notes
     -----
-    Cost O(M N (d + log N)) in time, O(M N d) with an error. Memory is O(N) beyond the input and a
-    bounded table; features in float16, float32 or float64 are read in place, from disk too if X is
-    a memmap. With K neighbors kept the error for a validation point is at most
-    max((1/sqrt K - 1/sqrt N)^2, 1/(K+1) - 1/N) (proof in `truncation`). Values still add up.
+    The cost is O(M N (d + log N)) time, or O(M N d) with an error. Memory is O(N) beyond the input
+    and a bounded table. Features in float16, float32 or float64 are read in place, also from disk
+    if X is a memmap. With K neighbors kept, the error for a validation point is at most max((1/sqrt
+    K - 1/sqrt N)^2, 1/(K+1) - 1/N) (proof in `truncation`). Values still add up.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def forest_findings(
     owners: Any = None, mean: bool = False, progress: bool = False, task: str = CLASSES,
     empty: float | None = None,
 ) -> tuple[Valuation, Findings]:  # fmt: skip
-    """What `forest_shapley` and `explain` find, from one forest and in one walk.
+    """The values of `forest_shapley` and the findings of `explain`, from one forest in one pass.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def forest_findings(
     Returns
     -------
     Valuation
-        That of `forest_shapley`.
+        The one that `forest_shapley` returns.
     Findings
         What the others in each point's leaves say about its label.
 

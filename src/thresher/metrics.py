@@ -178,7 +178,7 @@ class Score:
     radius: float  # or one that takes in as much
 
     def at_edges(self, validation: Rows, metric: Metric, edges: Floats) -> tuple[Single, Single]:
-        """Levels and numbers for each of some smaller radii: one row an edge.
+        """Levels and numbers for each of some smaller radii: one row per edge.
 
         All but b and t(v) is that of the radius, which allows for more than a smaller one asks.
         """

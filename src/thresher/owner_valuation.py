@@ -1,4 +1,4 @@
-"""The result where owners are the players: one value an owner."""
+"""The result where owners are the players: one value per owner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from thresher.valuation import Valuation
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnerValuation(Valuation):
-    """What each owner is worth, where coalitions are made of owners and not of points.
+    """What each owner is worth in a game whose players are owners, not points.
 
     It is a `Valuation` with owners in place of points: `owners` has their names in order of first
-    appearance, and `values` one number for each. Files, frames and `efficiency_gap` are the same.
+    appearance, and `values` has one number for each. Files, frames and `efficiency_gap` are the
+    same.
 
     Examples
     --------
@@ -52,6 +53,6 @@ class OwnerValuation(Valuation):
         path
             Where to write it.
         force
-            Replace a file that is there.
+            Replace an existing file.
         """
         write_page(self, path, force=force)

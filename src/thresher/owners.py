@@ -34,10 +34,10 @@ def owner_shapley(
     neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
     checkpoint: str | PathLike[str] | None = None,
 ) -> OwnerValuation:  # fmt: skip
-    """The exact value of each owner, where the players of the game are the owners.
+    """The exact value of each owner in the game whose players are the owners.
 
-    A coalition is some owners with all of their points. `Valuation.by_owner` adds up the values of
-    points instead; docs/payouts.md says which rule to choose.
+    A coalition is a set of owners with all of their points. `Valuation.by_owner` adds up the values
+    of points instead. docs/payouts.md says which rule to choose.
 
     Parameters
     ----------
@@ -47,39 +47,38 @@ def owner_shapley(
         The owner of each point. Owners that differ only by case or spaces are different owners, and
         a warning names them.
     kernel, rings
-        As in `tknn_shapley`: how near points weigh by their distance.
+        How much near points count by their distance, as in `tknn_shapley`.
     task, empty, bounds
-        As in `tknn_shapley`: "regression" takes numbers in place of labels, without a kernel. With
-        a forest `bounds` plays no part, and points are held in memory.
+        As in `tknn_shapley`. "regression" takes numbers in place of labels, without a kernel. With
+        a forest, `bounds` is not used, and points are held in memory.
     forest
-        The structure of trees, as `grow_forest` makes it: then near means in the same leaf, as in
-        `forest_shapley`, radius and metric play no part, and without `X_val` and `y_val` the points
-        judge each other.
+        The structure of trees that `grow_forest` makes. Near then means in the same leaf, as in
+        `forest_shapley`, and radius and metric are not used. Without `X_val` and `y_val`, the
+        points judge each other.
     mean
         As in `tknn_shapley`.
     memory
-        As in `tknn_shapley`: points are read in parts, once for their labels and once for the sums,
-        or more often where the sums of all owners do not fit.
+        As in `tknn_shapley`. Points are read in parts, once for their labels and once for the sums,
+        or more often if the sums of all owners do not fit.
     checkpoint
-        As in `tknn_shapley`; the memory may be another one then.
+        As in `tknn_shapley`; `memory` may change from one run to the next.
 
     Returns
     -------
     OwnerValuation
-        One value an owner, in order of first appearance.
+        One value per owner, in order of first appearance.
 
     Notes
     -----
-    For a validation point the utility of some owners is the share of their near points that carry
-    the label, weighted with a kernel, 1/C where there is none; for regression it is minus the
-    squared error of the mean of their near targets. It is added up over validation points. Values
-    come
-    from one double integral for each validation point, exact to rounding: see
-    `games/owner_values.py`. It costs O(different numbers of near points that owners have) for each
-    validation point, whatever the number of points; owners with no near point cost nothing there.
-    The integral is over the chance with which each other owner is present, of which the semivalue
-    is a mixture. So Beta(a, b) takes a and b from 0.01 to 64, and `Calibrated`, which is no
-    mixture, is refused.
+    For a validation point, the utility of a set of owners is the share of their near points that
+    carry the label, weighted by the kernel, or 1/C if they have no near point. For regression it is
+    minus the squared error of the mean of their near targets. Utility is added up over validation
+    points. Values come from one double integral for each validation point, exact to rounding: see
+    `games/owner_values.py`. The cost for a validation point is O(different numbers of near points
+    that owners have), whatever the number of points. Owners without a near point cost nothing
+    there. The integral runs over the chance that each other owner is present, and the semivalue
+    must be a mixture over that chance. So Beta(a, b) takes a and b from 0.01 to 64, and
+    `Calibrated` is refused.
 
     Examples
     --------
@@ -97,7 +96,9 @@ def owner_shapley(
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
     if owners is None:
-        raise InputError("owners is None: say whose each point is, with one entry a point")
+        raise InputError(
+            "owners is None: pass the owner of each point, one entry for each row of X"
+        )
     if forest is not None and (asked != (USUAL_RADIUS, "cosine", BOX) or bounds is not None):
         raise InputError(
             "radius, metric, kernel and bounds cannot be used with forest: "
@@ -178,9 +179,9 @@ def _check_mixture(semivalue: Any) -> Semivalue:
     """A semivalue that is a mixture over the chance that others are present."""
     if isinstance(semivalue, Calibrated):
         raise InputError(
-            "semivalue=Calibrated is for points: it is no mixture over the chance with which the "
-            "others are present, which values of owners are integrated from. Take 'shapley', "
-            "'banzhaf', 'leave-one-out' or Beta(a, b), or add up points by Valuation.by_owner"
+            "semivalue=Calibrated values points, not owners. Use 'shapley', 'banzhaf', "
+            "'leave-one-out' or Beta(a, b), or value the points and add them up with "
+            "Valuation.by_owner"
         )
     return check_semivalue(semivalue)
 

@@ -207,7 +207,7 @@ def _rows(valuation: Valuation, X: Any) -> Rows:
         raise InputError("plot_map takes evidence that has a map, or a valuation and its X")
     array = check_features("X", X)
     if len(array) != len(valuation):
-        raise InputError(f"X has {len(array)} rows but the valuation {len(valuation)} points")
+        raise InputError(f"X has {len(array)} rows but the valuation has {len(valuation)} points")
     return measure("X", array, cosine=valuation.params.get("metric") == "cosine")
 
 
@@ -268,6 +268,6 @@ def check_kind(path: str | Path) -> str:
     """The kind of figure that a file's name asks for, if there is one and its folder exists."""
     kind = Path(path).suffix[1:].lower()
     if kind not in {"svg", "png", "pdf"}:
-        raise InputError(f"a figure is a file that ends in .svg, .png or .pdf, got {path}")
+        raise InputError(f"the file of a figure must end in .svg, .png or .pdf, got {path}")
     check_writable(path)
     return kind

@@ -34,13 +34,13 @@ FORMATS = {
     "targets": "thresher.target-prices/1",
 }
 UNSCALED = (
-    "values by this price list have the right order but are too large: it is of a private release "
-    f"that did not know how many points an owner has ({option('points_per_owner')}), or that "
-    "counted a sample"
+    "values by this price list have the right order but are too large: it comes from a private "
+    f"release that did not know how many points an owner has ({option('points_per_owner')}), or "
+    "that counted a sample"
 )
 NOISE = (
-    "this price list is of a private release that cannot be told from noise: it says nothing of "
-    "what points are worth, so nobody should be paid by it"
+    "this price list comes from a private release that cannot be told from noise: it says "
+    "nothing about what points are worth, so do not pay anyone by it"
 )
 
 
@@ -48,14 +48,14 @@ NOISE = (
 class PriceList:
     """The prices that each validation point pays for a point near it.
 
-    A point's value is the sum, over the validation points it is near, of `gain` where it carries
-    their label and `loss` where it does not. The list holds the public validation set and prices,
-    no training point.
+    A point's value is a sum over the validation points that it is near: `gain` if it carries their
+    label, and `loss` if it does not. The list holds the public validation set and prices, and no
+    training point.
 
     The list of a forest holds its structure and, for each leaf, how many points of each class are
-    in it. With a validation set those are the leaves of validation points. Where the points judge
-    each other they are all leaves: such a list reveals nearly as much as the points themselves, and
-    says so by `holds_points`. Keep it as you keep the data.
+    in it. With a validation set, it has only the leaves of validation points. If the points judge
+    each other, it has all leaves. Such a list reveals nearly as much as the points themselves, and
+    `holds_points` is True. Protect it as you protect the data.
 
     Parameters
     ----------
@@ -64,20 +64,21 @@ class PriceList:
     semivalue
         The semivalue in words, as in `tknn_shapley`.
     table
-        Prices, shape (3, 2, M): for a member that carries the validation point's label, a member
-        that lacks it, a newcomer; each under that label and under another one. With a kernel it
-        is (3, 2, rings, M), the innermost ring first. For a forest it holds the
-        class counts of leaves, from which prices follow: one row a class, one column a leaf.
+        Prices, shape (3, 2, M): for a member that carries the validation point's label, for a
+        member that lacks it, and for a newcomer; each under that label and under another one. With
+        a kernel the shape is (3, 2, rings, M), the innermost ring first. For a forest, the table
+        holds the class counts of leaves, from which prices follow: one row per class, one column
+        per leaf.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
         `ScaleWarning`.
     noise
         True for prices of a private release whose table is no larger than noise alone would be:
-        `thresher appraise` warns of them.
+        `thresher appraise` warns about them.
     encoding
-        How a table becomes the numbers that are priced, if the list says so: the record of an
-        encoder that was fitted on public rows. `thresher appraise` follows it.
+        How a table becomes the numbers that are priced: the record of an encoder that was fitted on
+        public rows, if there is one. `thresher appraise` follows it.
 
     Examples
     --------
@@ -172,20 +173,22 @@ class PriceList:
         X, y
             The points and the labels under which they were counted.
         label
-            If given, the values the same points would have under this label, all else equal.
+            If given, the values that the points would have under this label if nothing else
+            changed.
         """
         points = self.side.check_points(X, _spread(y, X))
         code = None if label is None else self.side.classes.code("label", label)
         return self._values(points, "members", code)
 
     def newcomer_values(self, X: object, y: object) -> Floats:
-        """What each point would be worth if it alone were added; `y` may be one label for all."""
+        """What each point would be worth if only it were added; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
     def best_targets(self, X: object) -> tuple[Floats, Floats]:
         """For regression: the target under which each newcomer would be worth most, and its value.
 
-        A value is a quadratic in the target. It is NaN for points that are near nobody.
+        The value is a quadratic function of the target. Both are NaN for points that are near no
+        validation point.
 
         Examples
         --------
@@ -198,7 +201,7 @@ class PriceList:
         """
         low, high = getattr(self.side.classes, "bounds", (None, None))
         if low is None:
-            raise InputError("best_targets is for price lists of task='regression'")
+            raise InputError("best_targets needs a price list of task='regression'")
         at = np.array([low, (low + high) / 2, high])
         values = np.array([self.newcomer_values(X, np.full(_count(X), each)) for each in at])
         half = at[2] - at[1]
@@ -209,9 +212,10 @@ class PriceList:
         return at[1] + move, values[1] + slope * move / 2
 
     def label_values(self, X: object, y: object = None) -> Floats:
-        """The value of each point under each class: one row a point, one column for each class.
+        """The value of each point under each class: one row per point, one column per class.
 
-        With `y` the points are members that were counted under these labels, without it newcomers.
+        With `y`, the points are members that were counted under these labels; without it,
+        newcomers.
         """
         labels = [self.classes[0]] * _count(X) if y is None else _spread(y, X)
         points = self.side.check_points(X, labels)
@@ -275,12 +279,12 @@ class PriceList:
         return sealed(about | marks)
 
     def save(self, path: str | Path) -> None:
-        """Write one JSON file that anyone can value points with; an existing file is replaced."""
+        """Write one JSON file with which anyone can value points; an existing file is replaced."""
         write_text(path, json.dumps(self.document()))
 
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
-        """The price list that `save` wrote, equal to the last bit; also that of a saved release."""
+        """The price list that `save` wrote, equal to the last bit. Reads a saved release, too."""
         from thresher.sides.stored import stored_kind, stored_side
 
         with reading(path, "price list") as found:
@@ -298,7 +302,7 @@ class PriceList:
             }
             encoding = document.get("encoding")
             if encoding is not None and not isinstance(encoding, dict):
-                raise InputError("its encoding is no record")
+                raise InputError("its encoding is not a record")
             side = stored_side(kind, document, arrays)
             return cls(side, semivalue, table, **marks, encoding=encoding)
 

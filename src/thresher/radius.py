@@ -23,19 +23,19 @@ MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
 
 
 class RadiusSuggestion(float):
-    """A radius that knows the curves it was read off: a float, to be used like one.
+    """A radius with the curves that it was chosen from. It is a float, and can be used as one.
 
     Attributes
     ----------
     radii
         The radii that were tried, ascending.
     accuracy
-        Leave-one-out accuracy of the threshold classifier at each: the expected one, if it guesses
-        evenly among the labels that lead. Of numbers it is R^2.
+        Leave-one-out accuracy of the threshold classifier at each radius, in expectation if it
+        guesses evenly among labels that are tied. For regression it is R^2.
     coverage
-        The share of validation points that have another one within each radius.
+        The share of validation points that have another validation point within each radius.
     detection
-        How well wrong labels of validation points would be found at each, as AUROC. None in
+        How well wrong labels of validation points would be found at each radius, as AUROC. None in
         suggestions that earlier versions pickled.
 
     Examples
@@ -92,30 +92,30 @@ def suggest_radius(
     X_val, y_val, metric, classes
         As in `tknn_shapley`; the metric is "cosine" or "euclidean".
     candidates
-        How many radii to try: even quantiles of the distances between validation points, and of
-        those to the nearest other one; under cosine none so small that rounding would keep parallel
-        rows apart.
+        How many radii to try. They are even quantiles of the distances between validation points,
+        and of the distances to the nearest other one. Under cosine, none is so small that rounding
+        would keep parallel rows apart.
     most_points
-        Larger validation sets are thinned to this many rows, evenly; with a kernel to 1000.
+        Larger validation sets are thinned evenly to this many rows, or to 1000 with a kernel.
     kernel, rings
         A named kernel, as in `tknn_shapley`: near points then weigh by it.
     task
-        "classification", or "regression": then `y_val` are numbers, and each validation point is
-        judged by the mean of the others within the radius.
+        "classification" or "regression". For regression, `y_val` holds numbers, and each validation
+        point is judged by the mean of the others within the radius.
 
     Notes
     -----
     With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
     how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
-    near. At most `MOST_OTHERS` other labels of each point are tried. With a kernel n and m are
-    weights, and n + 1 is the sum of their squares, and 1.
+    near. At most `MOST_OTHERS` other labels of each point are tried. With a kernel, n and m are
+    sums of weights, and n + 1 becomes the sum of their squares plus 1.
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
     candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
     at most the median candidate, times exp((AUROC - best) sqrt(M) / `LENIENCE`).
 
-    A radius tuned on the training points would be more exact, and would have to be paid for in a
-    private release. Cost O(M^2 (d + C)) in time, O(M) memory.
+    A radius tuned on the training points would be more exact, but a private release would have to
+    pay for it. Cost O(M^2 (d + C)) in time, O(M) memory.
 
     Examples
     --------

@@ -43,8 +43,8 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
     if check_task(task) != REGRESSION:
         if empty is not None or bounds is not None:
             raise InputError(
-                "empty needs task='regression', and so do bounds: classes have 1/C where "
-                "nobody is near"
+                "empty and bounds need task='regression': for classes, the utility is 1/C where "
+                "no point is near"
             )
         return False
     if classes is not None:
@@ -63,7 +63,9 @@ def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     if found.ndim != 1 or found.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be one number a row for task='regression', got {_kind(y)}")
+        raise InputError(
+            f"{name} must have one number per row with task='regression', got {_kind(y)}"
+        )
     if not len(found):
         raise InputError(f"{name} is empty: at least one target is needed")
     if found.dtype.kind in "iu" and (np.abs(found.astype(np.float64)) > MAX_INTEGER).any():
@@ -95,8 +97,8 @@ def check_empty(empty: Any, judges: Floats | None) -> float:
     """The prediction where nobody is near: the mean of the validation targets, if not given."""
     if empty is None and judges is None:
         raise InputError(
-            "empty is needed where there is no validation set: pass the prediction where nobody is "
-            "near, a public number such as 0"
+            "empty is needed if there is no validation set: pass the prediction for when no "
+            "point is near, a public number such as 0"
         )
     number = np.asarray(judges.mean() if empty is None and judges is not None else empty)
     plain = number.shape == () and number.dtype.kind in "fiu" and not isinstance(empty, bool)
@@ -294,7 +296,8 @@ def leaf_regression(
     trees, mutual = len(votes.near.starts) - 1, votes.rows_val is None
     if mutual and votes.trees.min() != votes.trees.max():
         raise InputError(
-            "points are in unequal numbers of trees: regression then needs a validation set"
+            "some points are in more trees than others: regression then needs a validation set, "
+            "X_val and y_val"
         )
     share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / trees
     judges = grid.steps(targets.judges)

@@ -50,21 +50,22 @@ VOTERS = 10  # validation points that are asked by nearest neighbors, or k if th
 
 @dataclass(frozen=True, eq=False)
 class TargetFindings(Findings):
-    """One entry a point, in input order: `Findings` about numbers.
+    """One entry per point, in input order: `Findings` about numbers.
 
     Parameters
     ----------
     labels, best_label
-        The targets as they are, and those that the others expect: their mean.
+        The targets as they are, and the targets that the other points expect: their mean.
     near
-        How many others were asked: validation points by a radius and by nearest neighbors; by trees
-        other rows in the point's leaf, as a mean over trees.
+        How many others were asked. By a radius and by nearest neighbors, these are validation
+        points. By trees, they are other rows in the point's leaf, as a mean over trees.
     usual
         How far targets usually are from what is expected.
     score
         `usual / (usual + |target - expected|)`: the lower, the more probably the target is wrong.
     best_value
-        What the point would be worth with the expected target, all else equal, where that is known.
+        What the point would be worth with the expected target if nothing else changed, where that
+        is known.
     suggestion
         What to do: one of `TARGET_SUGGESTIONS`.
 
@@ -104,7 +105,7 @@ class TargetFindings(Findings):
         )  # fmt: skip
 
     def columns(self) -> dict[str, Any]:
-        """The columns of a table, one row a point."""
+        """The columns of a table, one row per point."""
         found = {}
         for name, column in super().columns().items():
             if name == "agree":
@@ -144,7 +145,9 @@ def nearest_target_findings(
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `knn_shapley` and `explain` find about numbers: the nearest validation points judge."""
     if y_val is None:
-        raise InputError("what the nearest say needs a validation set: pass X_val and y_val")
+        raise InputError(
+            "findings by the nearest neighbors need a validation set: pass X_val and y_val"
+        )
     if valuation is None:
         valuation = knn_shapley(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, task=REGRESSION, **about
@@ -152,7 +155,7 @@ def nearest_target_findings(
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=0.0)
     voters = max(k, VOTERS)
     if not isinstance(points.rows, Rows) or validation.rows is None:
-        raise InputError("what the nearest say needs features, not distances")
+        raise InputError("findings by the nearest neighbors need features, not distances")
     asked = np.tile(targets.judges, (len(points), 1))
     if len(validation) > voters:
         judges = Points(validation.rows, validation.codes)
@@ -193,7 +196,7 @@ def explain_targets(
             valuation=valuation,
         )[1]  # fmt: skip
     if valuation.method not in {"tknn-shapley", FOREST, LEAVES}:
-        raise InputError(f"explain cannot say what {valuation.method} says about numbers")
+        raise InputError(f"explain does not support {valuation.method} with task='regression'")
     semivalue = check_semivalue(about["semivalue"])
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(

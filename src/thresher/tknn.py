@@ -59,26 +59,26 @@ def tknn_shapley(
     Parameters
     ----------
     X, y
-        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label each; or a
-        `Scan` of files, and None.
+        The points: a table of numbers (NumPy, memmap, pandas, polars, Arrow) and a label for each
+        row, or a `Scan` of files and None.
     X_val, y_val
-        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` do not
-        need one: without it, every point is a judge of the others, and is left out of its own game.
+        The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` work
+        without one: each point then judges all other points, and is left out of its own game.
         Precomputed distances are then those between the points.
     radius
         Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
     metric
-        "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed": then X holds the
-        distances, one row a point and one column a validation point (or yields blocks of such
-        columns), and X_val is None.
+        "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed". For
+        "precomputed", X_val is None, and X holds the distances, one row per point and one column
+        per validation point (or yields blocks of such columns).
     semivalue
-        "shapley", "banzhaf", "leave-one-out", `Beta(a, b)`, or without a kernel `Calibrated(t)`.
+        "shapley", "banzhaf", "leave-one-out", `Beta(a, b)`, or (without a kernel) `Calibrated(t)`.
     classes
-        All classes; without it, those that occur in `y` and `y_val`.
+        All classes. The default is those that occur in `y` and `y_val`.
     owners
         The owner of each point, for `Valuation.by_owner`.
     mean
-        Divide by the number of validation points, or of points that judge each other; without it,
+        Divide by the number of validation points, or of points that judge each other. Otherwise
         values are sums over them.
     neighbors
         How near pairs are found. "all" looks at every pair, "tree" only at those that boxes around
@@ -103,19 +103,20 @@ def tknn_shapley(
     rings
         Into how many rings a named kernel is divided.
     task
-        "classification", or "regression": then `y` and `y_val` are numbers, and utility is minus
-        the squared error of the mean of the near targets. Without a kernel.
+        "classification" or "regression". For regression, `y` and `y_val` hold numbers, and utility
+        is minus the squared error of the mean of the near targets. It works without a kernel only.
     empty
-        For regression: the prediction if nobody is near, a public number. The default is the mean
+        For regression: the prediction if no point is near, a public number. The default is the mean
         of the validation targets. Without validation targets it is required.
     bounds
-        For regression: the public range of targets, of which the grid is a part in 2^32. By default
-        that of all targets, which in parts and on Dask takes a pass of its own.
+        For regression: the public range of targets. Sums of targets are kept in steps of this range
+        divided by 2^32. The default is the range of all targets; finding it in parts and on Dask
+        takes an extra pass.
 
     Returns
     -------
     Valuation
-        One value a point, in input order.
+        One value per point, in input order.
 
     Raises
     ------
@@ -125,12 +126,12 @@ def tknn_shapley(
     Notes
     -----
     The utility of a coalition for a validation point is the share of its near members that carry
-    the label, weighted by the kernel, or 1/C if there is none. The utility for all judges is the
-    sum. The box has closed forms. With another kernel, values are converged integrals, exact to
-    rounding. The cost is at most O(N M d) time and O(N + M) memory; with a tree it is O(N log N +
-    (N + M log N) d) for few features and a small radius. Whether a pair is near is decided as in
-    float64, for any dtype. From "Threshold KNN-Shapley" (Wang, Zhu, Wang, Jia, Mittal, NeurIPS
-    2023).
+    the label, weighted by the kernel, or 1/C if it has none. The utilities for all validation
+    points are added up. The box has closed forms. With another kernel, values are converged
+    integrals, exact to rounding. The cost is at most O(N M d) time and O(N + M) memory; with a tree
+    it is O(N log N + (N + M log N) d) for few features and a small radius. Whether a pair is near
+    is decided as in float64, for any dtype. From "Threshold KNN-Shapley" (Wang, Zhu, Wang, Jia,
+    Mittal, NeurIPS 2023).
 
     Examples
     --------
@@ -150,9 +151,9 @@ def tknn_shapley(
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
-            "X_val and y_val are needed with memory, checkpoint, a Scan or Dask: points that judge "
-            "each other are held in memory, all of them. Pass a validation set, such as a sample "
-            "of rows that are left out of X"
+            "X_val and y_val are needed with memory, checkpoint, a Scan or Dask: points that "
+            "judge each other must all be in memory. Pass a validation set, such as a sample of "
+            "rows that you leave out of X"
         )
     if regression and not (in_parts or is_dask(X)):
         return radius_regression(
@@ -198,10 +199,10 @@ def zero_budget_score(
 ) -> Valuation:  # fmt: skip
     """What each point would be worth alone: a score that uses no other person's data.
 
-    The sum, over the validation points within the radius, of 1 - 1/C where the labels agree and
-    -1/C where they do not; for regression, of the squared error of `empty` less that of the point.
-    It costs no privacy budget at all, and is the baseline that every private valuation has to beat.
-    `utility_all` is NaN: it would depend on everybody.
+    It is a sum over the validation points within the radius: 1 - 1/C if the labels agree, and -1/C
+    if they do not. For regression, it is the squared error of `empty` minus that of the point. The
+    score costs no privacy budget at all, and is the baseline that every private valuation has to
+    beat. `utility_all` is NaN, because it would depend on everybody.
 
     Parameters
     ----------
@@ -210,8 +211,8 @@ def zero_budget_score(
     bounds
         As in `NeighborCounts`.
     classes
-        All classes; without it, those of `y_val`: a list read off `y` would depend on everybody. A
-        label that is not among those of `y_val` agrees with none.
+        All classes. The default is those of `y_val`, because a list taken from `y` would depend on
+        everybody. A label that is not among those of `y_val` agrees with none.
 
     Examples
     --------

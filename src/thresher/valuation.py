@@ -1,4 +1,4 @@
-"""The result: one value a point, in input order, with what is needed to explain and repeat it."""
+"""The result: one value per point, in input order, with what is needed to explain and repeat it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Valuation:
     Parameters
     ----------
     values
-        One number a point, in input order. Sums over the validation set, unless `params["mean"]`.
+        One number per point, in input order. Sums over the validation set, unless `params["mean"]`.
     method
         The name of the method, such as "tknn-shapley".
     params
-        The settings that made it; plain numbers, strings and lists, so that they can be stored.
+        The settings that produced it: plain numbers, strings and lists, so that they can be stored.
     utility_all, utility_none
         The utility of all points and of none. Shapley values add up to the difference.
     owners
         The owner of each point, if owners were given.
     standard_errors
-        How far each value may be off because coalitions were sampled; None where none were.
+        The standard error of each value if coalitions were sampled; otherwise None.
     ids
-        The id of each point, where points have ids.
+        The id of each point, if points have ids.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Valuation:
         return float(math.fsum(self.values) - (self.utility_all - self.utility_none))
 
     def suspects(self, n: float | None = None, *, fraction: float | None = None) -> Integers:
-        """Rows with the lowest values, lowest first; equal values by position.
+        """Rows with the lowest values, lowest first; equal values are ordered by position.
 
         Parameters
         ----------
@@ -128,7 +128,9 @@ class Valuation:
             The share of all points, rounded up; instead of `n`.
         """
         if (n is None) == (fraction is None):
-            raise InputError("suspects takes a number n or a fraction, one of the two")
+            raise InputError(
+                f"suspects takes either n or fraction, got {'neither' if n is None else 'both'}"
+            )
         if fraction is None and isinstance(n, float | np.floating):
             n, fraction = None, n
         if fraction is not None:
@@ -141,7 +143,7 @@ class Valuation:
         """The value of each owner, the sum of its points' values, in order of appearance.
 
         This pays for points one by one. It is not the Shapley value of a game whose players are the
-        owners, and an owner who hands in more points, copies among them, may earn more.
+        owners (see `owner_shapley`). An owner who brings more points, even copies, may earn more.
         """
         if self.owners is None:
             raise InputError("this valuation has no owners: value the points with owners=")
@@ -153,7 +155,7 @@ class Valuation:
     def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
         """A data frame: row, id, value, rank (1 is the lowest value), standard_error and owner.
 
-        Without `library` it is a pandas frame, or a polars frame where pandas is not installed.
+        Without `library` it is a pandas frame, or a polars frame if pandas is not installed.
         """
         if library is None:
             try:
@@ -174,19 +176,19 @@ class Valuation:
     ) -> None:  # fmt: skip
         """Write one Parquet file, the parameters in its metadata; an existing file is replaced.
 
-        Owners and ids must be strings or numbers, all of one type: what is written loads equal.
+        Owners and ids must be strings or numbers, all of one type, so that they load unchanged.
 
         Parameters
         ----------
         path
             Where to write it.
         columns
-            More columns for those who read the file as a table, one entry a point.
+            More columns for readers of the file, with one entry per point.
         record
-            More about how it was made, as JSON can hold it, kept beside the parameters.
+            More about how it was made, as JSON data, stored next to the parameters.
         """
         if str(path).lower().endswith(OTHER_KINDS):
-            raise InputError(f"path must end in .parquet, which is what is written, got {path}")
+            raise InputError(f"path must end in .parquet, got {path}")
         write_table(path, *self.stored(columns or {}, record or {}))
 
     def stored(
@@ -202,7 +204,9 @@ class Valuation:
             if entries is not None:
                 found[name] = entries
             elif name in columns:
-                raise InputError(f"columns has {name!r}, a name that is taken: use another one")
+                raise InputError(
+                    f"columns must not include {name!r}, a name that is reserved: use another one"
+                )
         if ids is not None:  # told apart from an `id` among the caller's columns
             found["id"] = ids
             about["ids"] = True
@@ -236,7 +240,7 @@ class Valuation:
             return found
 
     def ranks(self) -> Integers:
-        """The place of each point: 1 is the lowest value; equal values by position."""
+        """The rank of each point: 1 is the lowest value; equal values are ordered by position."""
         rank = np.empty(len(self), np.int64)
         rank[self._order] = np.arange(1, len(self) + 1)
         return rank
@@ -266,13 +270,15 @@ class Valuation:
         path
             Where to write it.
         X, y, X_val, y_val
-            What was valued; without them the page shows the values alone.
+            What was valued; without them, the page shows only the values.
         ids
-            A name for each point, shown beside its row number; without them, the valuation's own.
+            A name for each point, shown next to its row number. The default is the valuation's own
+            ids.
         held_out
-            The validation rows were split off the same table, and nobody checked their labels.
+            True if the validation rows were split off the same table, and nobody checked their
+            labels.
         force
-            Replace a file that is there.
+            Replace an existing file.
         """
         data = X, y, X_val, y_val
         ids = self.ids if ids is None else ids

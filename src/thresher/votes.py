@@ -152,7 +152,9 @@ def _check_leaves(name: str, leaves: Any) -> Array:
         hint = f": for one tree use {name}.reshape(-1, 1)" if table.ndim == 1 else ""
         raise InputError(f"{name} must have two dimensions (points, trees), got {table.ndim}{hint}")
     if not table.size:
-        raise InputError(f"{name} is empty, with shape {table.shape}: a row and a tree are needed")
+        raise InputError(
+            f"{name} is empty, with shape {table.shape}: at least one row and one tree are needed"
+        )
     if table.dtype.kind == "f":
         if not (np.isfinite(table) & (table == np.floor(table)) & (abs(table) < 2**53)).all():
             raise InputError(f"{name} must hold whole numbers, got other floats")

@@ -170,7 +170,9 @@ class Recomputed:
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
         """The function and the points."""
         if data.classes is not None:
-            raise InputError("classes go to the function itself with Recomputed(function)")
+            raise InputError(
+                "classes cannot be used with Recomputed(function): pass them to the function itself"
+            )
         X, y = np.asarray(data.X), np.asarray(data.y)
         return CallOracle(self.function, X, y, (data.X_val, data.y_val))
 

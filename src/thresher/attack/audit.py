@@ -40,7 +40,7 @@ def audit_mechanism(
     subsample: float | None = None, seed: int | None = None, progress: bool = False,
     task: str = CLASSES, kernel: Any = BOX,
 ) -> Audit:  # fmt: skip
-    """What many releases of this library's own mechanisms prove about their epsilon.
+    """What many releases prove about the epsilon of this library's own mechanisms.
 
     Parameters
     ----------
@@ -50,20 +50,21 @@ def audit_mechanism(
     epsilon, delta, adjacency
         The claim, as in `dp_tknn_shapley`. The claim of "cells" is about delta = 0.
     runs
-        Releases with the first canary, and as many without it. In half of them other canaries are
-        in, too, each by a coin of its own, on validation points of their own. A quarter as many
-        replays compare all that leaves: prices, values of others, record.
+        How many releases to make with the first canary, and as many without it. Half of them also
+        contain other canaries, each by its own coin flip and on its own validation points. A
+        quarter as many replays compare everything that leaves: prices, values of others, and the
+        record.
     canaries
-        In the single release of the one-run audit; 0 leaves it out.
+        How many canaries the single release of the one-run audit has; 0 leaves that audit out.
     confidence
         If the claim is true, the audit says otherwise with probability at most 1 - confidence.
     near
-        Validation points near a canary; without it as many as `Table(bound=...)` says, else 2 (8
-        for "paper" and "knn", which have one canary).
+        How many validation points are near a canary. The default is what `Table(bound=...)` says,
+        otherwise 2 (8 for "paper" and "knn", which have one canary).
     k, subsample
         For "knn", as in `dp_knn_shapley`.
     seed
-        For tests: as in `dp_tknn_shapley`, without it noise comes from the operating system.
+        For tests, as in `dp_tknn_shapley`. Without it, noise comes from the operating system.
     progress
         Show a progress bar on standard error.
     task
@@ -80,7 +81,7 @@ def audit_mechanism(
     -----
     Every run goes through the mechanism's own code for noise and counts. `thresher.attack.bounds`
     and `thresher.attack.area` have the formulas. The cost is mostly that of the noise: about 15
-    microseconds for each number from the operating system, some 30 numbers a run.
+    microseconds for each number from the operating system, and about 30 numbers per run.
 
     Examples
     --------
@@ -121,13 +122,13 @@ def audit_runs(
     inside: ArrayLike, outside: ArrayLike, *, epsilon: float, delta: float,
     confidence: float = 0.999, gaussian: bool = False,
 ) -> Audit:  # fmt: skip
-    """What the scores of anybody's runs prove about a claimed epsilon.
+    """What the scores of your own runs prove about a claimed epsilon.
 
     Parameters
     ----------
     inside, outside
-        A score of each run with and without the canary, whatever it is made of: the higher, the
-        more likely the canary was in. Runs are independent.
+        One score for each run with and without the canary. The higher the score, the more likely
+        the canary was in. Runs must be independent.
     epsilon, delta, confidence
         As in `audit_mechanism`.
     gaussian

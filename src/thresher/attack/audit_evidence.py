@@ -129,8 +129,8 @@ def _noise(shape: Shape, noise: Integers, alpha: float) -> tuple[float, tuple[st
         found.append(f"noise comes in steps of {step}: what is measured in between shows through")
     quiet, expected = shape.quiet(energy, numbers)
     if too_quiet(quiet, expected, alpha):
-        rare = f"{expected:.2g} are to be expected"
-        found.append(f"{quiet} of {len(energy)} runs had next to no noise, {rare}")
+        rare = f"{expected:.2g} are expected"
+        found.append(f"{quiet} of {len(energy)} runs had almost no noise, {rare}")
     return spread, tuple(found)
 
 

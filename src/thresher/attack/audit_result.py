@@ -11,16 +11,18 @@ SAMPLED = (
     "the sampled bound assumes Poisson-sampled releases with Gaussian noise, as accounted for; how "
     "much noise is in question"
 )
-AREA = "the bound from the area under the ROC curve assumes nothing but that many runs average out"
+AREA = "the bound from the area under the ROC curve assumes only that many runs average out"
 SPREAD = (
-    "the bound from the spread of the noise assumes that noise of the right shape is added to what "
-    "is measured; so does the search for runs with next to no noise"
+    "the bound from the spread of the noise assumes that noise of the right shape is added to "
+    "what is measured; so does the search for runs with almost no noise"
 )
 REPLAY = (
     "replays assume nothing: with the same table in its place, what leaves is compared bit by bit"
 )
 ONE_RUN = "the bound from one run assumes that each canary was in by a fair coin of its own"
-NO_ONE_RUN = "no bound from one run: the claim is about one released value, not about all of them"
+NO_ONE_RUN = (
+    "there is no bound from one run, because the claim covers one released value, not all of them"
+)
 CANARY = (
     "the canary is the worst we know for this mechanism, alone among made-up validation points, so "
     "real points are hidden better"
@@ -47,18 +49,18 @@ class Audit:
         What epsilon is at least, from many runs, whatever the mechanism is.
     gaussian_bound, sampled_bound, spread_bound
         The same for Gaussian noise, for Gaussian noise on a Poisson sample, and from the spread of
-        the noise. None where they do not apply.
+        the noise. None if they do not apply.
     area_bound, one_run_bound
         The same from the area under the ROC curve, and from one run with many canaries.
     auroc, auroc_error, auroc_ceiling
         How well runs with and without the canary can be told apart, the standard error of that,
         and the highest that the claim allows.
     certifiable
-        The largest epsilon that so many runs could prove without assumptions.
+        The largest epsilon that this many runs could prove without assumptions.
     replays
         How many runs repeated an earlier one.
     leaks
-        What is wrong apart from all bounds.
+        Problems that were found directly, not through a bound.
     assumptions
         What the bounds take for granted.
 
@@ -111,7 +113,7 @@ class Audit:
             return f"violated: {'; '.join(self.leaks)}; epsilon {claimed}"
         if not self.passed:
             return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
-        most = f"so many runs can prove {self.certifiable:.3g} at most where nothing is assumed"
+        most = f"this many runs can prove {self.certifiable:.3g} at most if nothing is assumed"
         return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
 
     def to_json(self) -> str:

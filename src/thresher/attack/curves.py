@@ -69,7 +69,9 @@ def neighbor_effect(
     labels = check_labels("y", y)
     point = check_count("point", point, least=0)
     if point >= len(labels) or len(labels) < 2:
-        raise InputError(f"point must be a row of X, which has {len(labels)}, got {point}")
+        raise InputError(
+            f"point must be a row number of X, which has {len(labels)} rows, got {point}"
+        )
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
     rows = check_points(X, y, validation, labels).rows
     if not isinstance(rows, Rows):

@@ -29,14 +29,14 @@ FLOOR = 1e-9  # of variances, as a part of their mean: equal values say nothing
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What attacks found out.
+    """The result of a membership attack: scores and ROC curves.
 
     Parameters
     ----------
     scores
-        By attack, one number a candidate: the logarithm of the likelihood ratio, high for members.
-        "paper" sees the value of a copy of each candidate; "strong" crafts points, and sees what
-        they are worth to each validation point (see `membership_attack`).
+        For each attack, one number per candidate: the logarithm of the likelihood ratio, high for
+        members. "paper" sees the value of a copy of each candidate; "strong" crafts points, and
+        sees what they are worth to each validation point (see `membership_attack`).
     is_member
         The truth, in the order of `candidates`.
     candidates
@@ -75,7 +75,7 @@ class Attack:
         return f"Attack({found}, {members} members, {others} non-members)"
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """By attack: area, its standard error, and the true-positive rate at 1 % false ones."""
+        """For each attack: AUROC, its standard error, and the hits at 1 % false alarms."""
         return {
             name: {
                 "auroc": roc.auroc,
@@ -96,8 +96,8 @@ def membership_attack(
     Parameters
     ----------
     X, y
-        Points like those a server holds; members, non-members and the attacker's own points for
-        shadow sets are drawn from them without replacement.
+        Points like those that a server holds. Members, non-members and the attacker's own points
+        for shadow sets are drawn from them without replacement.
     X_val, y_val, classes
         The public validation set, as in `tknn_shapley`.
     against
@@ -109,7 +109,7 @@ def membership_attack(
     shadow_sets
         How often the attacker draws a set as large as the server's from the shadow points.
     seed
-        Of the split, the shadow sets and the noise of private targets.
+        The seed of the split, the shadow sets and the noise of private targets.
     progress
         Show a progress bar on standard error.
 
@@ -120,19 +120,20 @@ def membership_attack(
 
     Notes
     -----
-    "paper": for each candidate the values of a copy beside each shadow set with (IN) and without
-    (OUT) the candidate are fitted by two normal distributions, and the value told by the server is
-    scored by the logarithm of their ratio. (The paper's listing adds OUT values to the IN set; that
-    slip is corrected here.) A private target is released once for each of 4 `shadow_sets` sets,
-    half shadow points and half candidates, so that IN and OUT values come from whole releases.
+    "paper": for each candidate, a copy is valued next to each shadow set with (IN) and without
+    (OUT) the candidate. Two normal distributions are fitted to these values, and the value that the
+    server returns is scored by the logarithm of their ratio. (The paper's listing adds OUT values
+    to the IN set; that error is corrected here.) A private target is released once for each of 4
+    `shadow_sets` sets, half shadow points and half candidates, so that IN and OUT values come from
+    whole releases.
 
     "strong" knows what a point is worth to each validation point, from crafted points or a
-    published price list. For threshold values that is the table of counts, or the noisy one: linear
-    equations in who is a member, which an attacker with a list of all who might be solves for the
-    most likely answer, knowing the noise (`oracles.list_scores`). For nearest-neighbor values two
-    points of another label, a hair to either side of the candidate, differ in value only if
-    somebody stands between them, and do if that is beyond rank k for some validation point of one
-    of the two labels.
+    published price list. For threshold values, that is the table of counts, exact or noisy. The
+    table gives linear equations in who is a member. An attacker with a list of all possible members
+    solves them for the most likely answer, knowing the noise (`oracles.list_scores`). For
+    nearest-neighbor values, the attacker places two points of another label just to either side of
+    the candidate. Their values differ only if some point lies between them. They do differ if that
+    point is beyond rank k for some validation point of one of the two labels.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Oracle(Protocol):
 class NearTables:
     """What each point adds to the counts of each validation point: 0 or 1."""
 
-    same: Floats  # one row a point, one column a validation point
+    same: Floats  # one row per point, one column per validation point
     other: Floats
     classes: int
 
@@ -72,7 +72,7 @@ class NearTables:
 class TargetTables:
     """Who is near each validation point, and the targets in steps of the grid of prices."""
 
-    near: Floats  # one row a point, one column a validation point
+    near: Floats  # one row per point, one column per validation point
     targets: Floats
 
     @classmethod
@@ -91,7 +91,7 @@ class TargetTables:
 class RingTables:
     """Which ring of each validation point a point is in, and whether it has the label."""
 
-    place: Bytes  # one row a point, one column a validation point
+    place: Bytes  # one row per point, one column per validation point
     match: Flags
     rings: int
 
@@ -217,7 +217,7 @@ class RankOracle:
         )
 
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
-        """One row a candidate, one column a validation point."""
+        """One row per candidate, one column per validation point."""
         codes = self.points.codes[candidates]
         return self._values(held, codes, self.upto[candidates], 1 + twin)
 

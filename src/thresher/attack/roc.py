@@ -36,7 +36,7 @@ class Roc:
         """From the scores of members and of non-members; a high one says "member"."""
         inside, outside = np.sort(members), np.sort(nonmembers)
         if not len(inside) or not len(outside) or not np.isfinite([*inside, *outside]).all():
-            raise InputError("scores must be finite numbers, of members and of non-members")
+            raise InputError("scores must be finite numbers, both for members and for non-members")
         levels = np.unique(np.concatenate([inside, outside]))[::-1]
         tpr, fpr = ((len(s) - np.searchsorted(s, levels)) / len(s) for s in (inside, outside))
         above, below = (wins(one, other) for one, other in ((inside, outside), (outside, inside)))

@@ -98,9 +98,9 @@ def main() -> None:
             app()
     except SystemExit as stopped:
         if stopped.code in {INTERRUPTED, TERMINATED}:
-            beside = "; the same command goes on from its --checkpoint"
+            beside = "; run the same command again to continue from its --checkpoint"
             going_on = beside if "--checkpoint" in " ".join(sys.argv) else ""
-            say(f"thresher: interrupted; files are whole or not there{going_on}")
+            say(f"thresher: interrupted; no file was left half written{going_on}")
         raise
     except BudgetError as refused:
         say(f"thresher: {in_words(refused)}")

@@ -28,7 +28,7 @@ def key(path: Annotated[Path, argument("Where the new key goes.", show_default=F
 
     made = Key.create()
     made.save(path)
-    say(f"wrote {path}: keep it to yourself; its public part is")
+    say(f"wrote {path}: keep it secret; its public part is")
     with printing() as out:
         out.write(f"{made.public}\n")
 
@@ -192,7 +192,7 @@ def join(
     private = read_private(points, label, owner, delimiter=delimiter)
     X = _like(private.X, known.columns, ignore, owner)
     if ledger is None and known.is_private:
-        say("no ledger was given: nothing adds up what is released about these points")
+        say("no ledger was given: nothing keeps track of what is released about these points")
     silo = Silo(
         X, private.y, key=Key.load(key), approve=digest, owners=private.owners, ledger=ledger,
         reveal_exact_counts=reveal_exact_counts,

@@ -29,8 +29,7 @@ class PrivatePay:
             return
         if owner is None or mechanism != "table":
             raise InputError(
-                "--statements needs --owner and --mechanism table: they pay owners by a table; "
-                "nothing was charged"
+                "--statements needs --owner and --mechanism table; nothing was charged"
             )
         if self.pot is not None and self.pot < 0:
             raise InputError(
@@ -39,8 +38,8 @@ class PrivatePay:
             )
         if self.statements.exists():
             raise InputError(
-                f"{self.statements} is there already: choose a new folder for --statements; "
-                "nothing was charged"
+                f"{self.statements} already exists: choose a new folder for --statements; nothing "
+                "was charged"
             )
 
     def write(self, release: Any) -> None:
@@ -63,7 +62,7 @@ class PrivatePay:
         shared = () if self.within is None else rows_in_common(release, self.within)
         folder = write_statements(paid, self.statements, shared)
         say(
-            f"{paid.rate:.6g} cents a unit of value; expected overshoot {paid.overshoot:.0f} "
+            f"{paid.rate:.6g} cents per unit of value; expected overshoot {paid.overshoot:.0f} "
             f"cents, ceiling {paid.ceiling:.0f} of a pot of {paid.pot}"
         )
         say(f"wrote {folder}: public.json for everybody, owners/*.json for one owner each")

@@ -177,12 +177,15 @@ def release(
             found.report(report, force=force)
     except InputError as refused:
         raise InputError(
-            f"{message_of(refused)}; the ledger keeps the answer: the same command, with --force "
-            "where files are there, writes it and charges nothing more"
+            f"{message_of(refused)}; the ledger keeps the answer: to write it at no further "
+            "charge, run the same command again, with --force if the files already exist"
         ) from None
     if found.stored:
-        say("the ledger had answered this before: nothing was charged, the points were not used")
-        say("if the points have changed, give them another --version")
+        say(
+            "the ledger had already answered this request: nothing was charged, and the points "
+            "were not used"
+        )
+        say("if the points have changed, pass another --version")
     else:
         _say_charge(ledger, found.record)
     if not found.price_list.scaled:

@@ -75,7 +75,7 @@ class CoordinatorRound:
             raw, keys=self.terms.keys, coordinator=self.terms.coordinator, most=self.terms.longest
         )
         if message.round != self.round:
-            raise ProtocolError("a message is of another round")
+            raise ProtocolError("a message belongs to another round")
         sender, seen = message.sender, (message.kind, message.sender)
         mark = primitives.digest("seen", raw)
         if seen in self._seen:
@@ -99,10 +99,10 @@ class CoordinatorRound:
             if self.failure:
                 raise ProtocolError(f"the round failed: {self.failure}")
             if silo not in self.expected:
-                raise ProtocolError("the round went on without this silo, which was late")
+                raise ProtocolError("this silo was late, and the round went on without it")
             return None
         if silo not in self._out[stage]:
-            raise ProtocolError("the round went on without this silo, which was late")
+            raise ProtocolError("this silo was late, and the round went on without it")
         return self._out[stage][silo]
 
     def _check(self, message: Message) -> None:
@@ -111,10 +111,12 @@ class CoordinatorRound:
         if message.kind != STEPS[self.step] or message.sender not in self.expected:
             raise ProtocolError(f"a message of kind {message.kind.name} is out of order or late")
         if message.transcript != self._transcript:
-            raise ProtocolError(f"a message of kind {message.kind.name} has another history")
+            raise ProtocolError(
+                f"a message of kind {message.kind.name} follows a different history of this round"
+            )
         if len(message.body) != self._length():
             raise ProtocolError(
-                f"a body has {len(message.body)} bytes, {self._length()} were expected"
+                f"a body has {len(message.body)} bytes, but {self._length()} were expected"
             )
 
     def _length(self) -> int:
@@ -207,11 +209,15 @@ class CoordinatorRound:
             seed = join({who: each[place] for who, each in parts.items()}, self.terms.fewest)
             if silo in alive:
                 if commitment(self.round, silo, seed) != self._keys[silo][2]:
-                    raise ProtocolError(f"the shares of silo {silo}'s self seed do not fit")
+                    raise ProtocolError(
+                        f"the shares of silo {silo}'s self seed do not fit together"
+                    )
                 self._sum -= self_mask(seed, silo, size, salt=self._salt, stream=self._stream)
             else:
                 if primitives.public_exchange_key(seed) != self._keys[silo][0]:
-                    raise ProtocolError(f"the shares of silo {silo}'s pair seed do not fit")
+                    raise ProtocolError(
+                        f"the shares of silo {silo}'s pair seed do not fit together"
+                    )
                 others = [(each, self._keys[each][0]) for each in self.survivors]
                 self._sum += pair_masks(
                     seed, silo, others, size, salt=self._salt, stream=self._stream

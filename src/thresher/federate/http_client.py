@@ -81,7 +81,7 @@ def fetch_task(link: Link) -> Any:
     try:
         return json.loads(found or b"null")
     except (ValueError, RecursionError):
-        raise ProtocolError("what the coordinator shows is no task") from None
+        raise ProtocolError("the coordinator did not answer with a task") from None
 
 
 def play(
@@ -109,7 +109,7 @@ def _stage(link: Link, stage: int, number: int, longest: int, wait: float) -> by
         if found is not None:
             return found
         if time.monotonic() > end:
-            raise ProtocolError(f"the coordinator had nothing for {wait:g} seconds")
+            raise ProtocolError(f"the coordinator sent nothing for {wait:g} seconds")
 
 
 def _reason(status: int, body: bytes) -> str:

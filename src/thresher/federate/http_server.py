@@ -97,7 +97,7 @@ class RoundServer:
     def outgoing(self, stage: int, silo: int) -> bytes | None:
         """The message of a stage for a silo; waits a while for it."""
         if silo >= self.round.terms.silos or stage > DONE:
-            raise ProtocolError(f"there is no stage {stage} of silo {silo}")
+            raise ProtocolError(f"silo {silo} or stage {stage} does not exist")
         end = time.monotonic() + POLL_SECONDS
         with self.change:
             found = self.round.outgoing(stage, silo)

@@ -69,12 +69,12 @@ def write(
 def read(raw: bytes, *, keys: Sequence[bytes], coordinator: bytes, most: int) -> Message:
     """The message in these bytes, of at most so many; refuses what no party of the task signed."""
     if not SMALLEST <= len(raw) <= most:
-        raise ProtocolError(f"a message has {len(raw)} bytes, at most {most} are possible")
+        raise ProtocolError(f"a message has {len(raw)} bytes, but at most {most} are allowed")
     magic, version, number, round_, transcript, sender, length = HEAD.unpack_from(raw)
     if magic != MAGIC or version != VERSION:
-        raise ProtocolError(f"a message is not of version {VERSION} of this protocol")
+        raise ProtocolError(f"a message does not use version {VERSION} of this protocol")
     if number not in set(Kind) or len(raw) != SMALLEST + length:
-        raise ProtocolError("a message has an unknown kind, or another length than it says")
+        raise ProtocolError("a message has an unknown kind, or not the length that it states")
     kind = Kind(number)
     if (sender == COORDINATOR) != (kind % 2 == 0) or (
         sender != COORDINATOR and sender >= len(keys)
@@ -120,7 +120,7 @@ def read_list(body: bytes) -> tuple[list[int], bytes]:
 def pieces(body: bytes, size: int, count: int) -> list[bytes]:
     """The body cut into so many pieces of one size; refused unless it is that long."""
     if len(body) != size * count:
-        raise ProtocolError(f"a body has {len(body)} bytes, {size * count} were expected")
+        raise ProtocolError(f"a body has {len(body)} bytes, but {size * count} were expected")
     return [body[at : at + size] for at in range(0, len(body), size)]
 
 

@@ -20,8 +20,8 @@ def share_sigma(sigma: float, fewest: int, colluding: int) -> float:
     variance = sigma**2 / (fewest - colluding)
     if variance < LEAST_VARIANCE:
         raise InputError(
-            f"a share of the noise would have variance {variance:.3g} in whole numbers, at least "
-            f"{LEAST_VARIANCE:g} is needed: use a smaller {option('epsilon')}"
+            f"a share of the noise would have variance {variance:.3g} in whole numbers, but at "
+            f"least {LEAST_VARIANCE:g} is needed: use a smaller {option('epsilon')}"
         )
     return math.sqrt(variance)
 

@@ -88,7 +88,9 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     design: Any = release._design
     mass = design.setting.mass
     if release.record["mechanism"] != "table" or (design.public is None and mass is None):
-        raise InputError("release must be one of the table mechanism, with features")
+        raise InputError(
+            "release must use mechanism='table' and have a validation set with features"
+        )
     number = check_count("points", points)
     table, scale = release.table / design.scale, design.drawn_sigma / design.scale
     counts = table.sum(axis=0)

@@ -79,7 +79,9 @@ def agree(secret: bytes, public: bytes) -> bytes:
     try:
         shared = _exchanger(secret).exchange(x25519.X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise ProtocolError("a key of X25519 gives the same secret with every other one") from None
+        raise ProtocolError(
+            "an X25519 key is unsafe: it gives the same secret with every other key"
+        ) from None
     return bytes(shared)
 
 
@@ -110,7 +112,7 @@ def unseal(key: bytes, sealed: bytes, about: bytes) -> bytes:
     try:
         return bytes(_aead(key).decrypt(bytes(12), sealed, about))
     except _part("exceptions").InvalidTag:
-        raise ProtocolError("a sealed share was changed, or is of another round") from None
+        raise ProtocolError("a sealed share was changed, or belongs to another round") from None
 
 
 def digest(label: str, *parts: bytes) -> bytes:

@@ -57,7 +57,7 @@ class Terms:
     def number_of(self, key: bytes) -> int:
         """The number of the silo with this public key."""
         if key not in self.keys:
-            raise InputError(f"the key {key.hex()} is not among those of the task's silos")
+            raise InputError(f"the key {key.hex()} does not belong to any silo of the task")
         return self.keys.index(key)
 
 
@@ -69,8 +69,8 @@ def check_numbers(silos: int, fewest: object, colluding: object) -> tuple[int, i
     least = least_survivors(silos, t)
     if not least <= k <= silos:
         raise InputError(
-            f"{option('fewest')} must be from {least} to {silos} for {silos} silos of which {t} "
-            f"may collude (2 x fewest > silos + colluding), got {k}"
+            f"{option('fewest')} must be between {least} and {silos} if {t} of {silos} silos may "
+            f"collude (2 x fewest > silos + colluding), got {k}"
         )
     return k, t
 

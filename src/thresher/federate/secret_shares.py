@@ -28,7 +28,9 @@ def split(
     b'7'
     """
     if len(secret) != KEY_BYTES or not 1 <= threshold <= len(holders):
-        raise ValueError("a secret has 32 bytes and no fewer holders than its threshold")
+        raise ValueError(
+            "a secret must have 32 bytes, and at least as many holders as its threshold"
+        )
     more = (int.from_bytes(entropy(WIDE_BYTES), "big") % PRIME for _ in range(threshold - 1))
     polynomial = [int.from_bytes(secret, "big"), *more]
     return {holder: _encoded(_value(polynomial, holder + 1)) for holder in holders}
@@ -38,7 +40,7 @@ def join(parts: Mapping[int, bytes], threshold: int) -> bytes:
     """The secret that these shares, by holder, are parts of; the first `threshold` are used."""
     chosen = sorted(parts)[:threshold]
     if len(chosen) < threshold:
-        raise ProtocolError(f"{len(chosen)} shares are there, {threshold} are needed")
+        raise ProtocolError(f"only {len(chosen)} shares arrived, but {threshold} are needed")
     weights = lagrange_weights(chosen)
     secret = sum(weights[holder] * read_share(parts[holder]) for holder in chosen) % PRIME
     if secret >> (8 * KEY_BYTES):
@@ -50,7 +52,7 @@ def read_share(share: bytes) -> int:
     """The field element that a share says; only one encoding of it is allowed."""
     number = int.from_bytes(share, "big")
     if len(share) != SHARE_BYTES or number >= PRIME:
-        raise ProtocolError("a share is no element of the field")
+        raise ProtocolError("a share is not an element of the field")
     return number
 
 

@@ -242,14 +242,17 @@ class Task:
         """What to expect of so many points in all; the noise is that of all silos."""
         public = self.design.setting.public() if self.is_private else None
         if public is None:
-            raise InputError("a plan needs noise, and a radius or a kernel: leaves have no prior")
+            raise InputError(
+                "a plan needs a task with noise, and with a radius or a kernel: leaves have no "
+                "prior"
+            )
         return plan_design(self.design, public, check_count("points", points))
 
     def check(self) -> None:
         """Raise unless the terms are safe, fit the validation set and are signed."""
         terms, protocol = self.terms, self.protocol
         if terms.get("format") != FORMAT or terms["reveals"] not in {NOISY, EXACT}:
-            raise InputError(f"the task is not of the format {FORMAT}")
+            raise InputError(f"the task does not have the format {FORMAT}")
         if side_digest(self.side) != terms["public_digest"]:
             raise InputError("the validation set is not the one that the task names")
         content = b"task" + protocol.task
@@ -262,7 +265,7 @@ class Task:
         design, terms = self.design, self.terms
         same = math.isclose(design.sigma, terms["sigma"], rel_tol=1e-9)
         if not same or design.scale != terms["scale"]:
-            raise InputError("the task states another noise than its budget asks for")
+            raise InputError("the task does not have the noise that its budget needs")
         check_total(design.sigma, design.excess)
         self.share_sigma  # noqa: B018 - refuses shares that are too small
 
@@ -280,7 +283,7 @@ class Task:
             task = cls(terms, side, bytes.fromhex(document["signature"]))
             task.check()
         except (KeyError, TypeError, ValueError, AttributeError) as broken:
-            raise InputError(f"this is no task of the format {FORMAT}: {broken}") from None
+            raise InputError(f"this is not a task in the format {FORMAT}: {broken}") from None
         return task
 
     def save(self, path: str | Path) -> None:

@@ -96,8 +96,8 @@ class Silo:
         """The task, if it is the one that this silo approves of."""
         if task.digest != self._approved:
             raise InputError(
-                f"the coordinator's task has the digest {task.digest}, this silo approves of "
-                f"{self._approved}: ask the other silos which one is theirs"
+                f"the coordinator's task has the digest {task.digest}, but this silo approved "
+                f"{self._approved}: ask the other silos which digest they have"
             )
         if not task.is_private and not self._reveal:
             raise InputError(
@@ -106,8 +106,8 @@ class Silo:
             )
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
             raise InputError(
-                f"the task protects each {task.terms['unit']}: owners must be given for owners "
-                "and for nothing else"
+                f"the task protects each {task.terms['unit']}: pass owners if the task protects "
+                "owners, and leave them out if it protects points"
             )
         return task
 

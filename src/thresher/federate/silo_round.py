@@ -52,10 +52,10 @@ class SiloRound:
         opened = self._read(opening)
         nonce_fits = len(opened.body) == messages.NONCE_BYTES
         if opened.kind != Kind.ROUND or opened.transcript != terms.task or not nonce_fits:
-            raise ProtocolError("the round is one of another task than this silo has approved")
+            raise ProtocolError("the round belongs to a task that this silo has not approved")
         self.round = messages.round_id(terms.task, opened.body)
         if opened.round != self.round:
-            raise ProtocolError("the round has another name than its task and nonce give it")
+            raise ProtocolError("the name of the round does not follow from its task and nonce")
         self._mask_secret, self._seal_secret, self._self_seed = (
             entropy(primitives.KEY_BYTES) for _ in range(3)
         )
@@ -70,7 +70,7 @@ class SiloRound:
         """The answer to a message of the coordinator; of the result, no bytes."""
         message = self._read(raw)
         if message.round != self.round:
-            raise ProtocolError("a message is of another round")
+            raise ProtocolError("a message belongs to another round")
         if self._failure:
             raise ProtocolError(f"this silo has left the round: {self._failure}")
         if message.kind in self._answers:
@@ -90,7 +90,9 @@ class SiloRound:
 
     def _handle(self, message: Message) -> bytes:
         if message.transcript != self._transcript:
-            raise ProtocolError(f"a message of kind {message.kind.name} has another history")
+            raise ProtocolError(
+                f"a message of kind {message.kind.name} follows a different history of this round"
+            )
         handlers = (
             self._share, self._upload, self._agree, self._open, self._finish,
         )  # fmt: skip
@@ -130,7 +132,7 @@ class SiloRound:
         masks += self_mask(self._self_seed, self.number, size, salt=salt, stream=stream)
         words = to_words(self._contribute(self.round))  # charges the ledger, just before it leaves
         if len(words) != size:
-            raise ProtocolError(f"the table has {len(words)} entries, the task says {size}")
+            raise ProtocolError(f"the table has {len(words)} entries, but the task says {size}")
         masks += words
         return self._write(Kind.UPLOAD, masks.astype("<u8", copy=False).tobytes())
 
@@ -139,7 +141,7 @@ class SiloRound:
         survivors, rest = messages.read_list(body)
         self._check_subset(survivors, self._senders, "survivors")
         if rest:
-            raise ProtocolError("a list of survivors is followed by something else")
+            raise ProtocolError("a list of survivors has extra bytes at its end")
         self.survivors = survivors
         self._transcript = messages.next_transcript(self._transcript, "survivors", body)
         return self._write(Kind.AGREEMENT, b"")
@@ -154,11 +156,11 @@ class SiloRound:
                 Kind.AGREEMENT, self.round, self._transcript, b"",
             )  # fmt: skip
             if not same or each.sender not in self.survivors:
-                raise ProtocolError("a survivor has signed another list")
+                raise ProtocolError("a survivor signed a different list")
             signers.add(each.sender)
         if len(signers) < self.terms.fewest:
             raise ProtocolError(
-                f"{len(signers)} survivors signed the list, {self.terms.fewest} are needed"
+                f"{len(signers)} survivors signed the list, but {self.terms.fewest} are needed"
             )
         alive = set(self.survivors)
         opened = [self._held[j][0 if j in alive else 1] for j in self._senders]
@@ -184,7 +186,7 @@ class SiloRound:
             found[each.sender] = mask, seal, commitment
         self._check_subset(found, range(self.terms.silos), "silos with keys")
         if self.first not in raws:
-            raise ProtocolError("the roster holds other keys for this silo than it has sent")
+            raise ProtocolError("the roster does not hold the keys that this silo sent")
         return found
 
     def _check_subset(self, some: Any, known: Any, what: str) -> None:
@@ -194,7 +196,7 @@ class SiloRound:
             raise ProtocolError(f"the {what} do not include this silo")
         if len(some) < self.terms.fewest:
             raise ProtocolError(
-                f"there are {len(some)} {what}, at least {self.terms.fewest} are needed"
+                f"there are {len(some)} {what}, but at least {self.terms.fewest} are needed"
             )
 
     def _public_keys(self) -> bytes:

@@ -127,7 +127,7 @@ class ClassCounts:
 
     @property
     def entries(self) -> int:
-        """One row a class, or a row for each of its rings."""
+        """One row per class, or a row for each of its rings."""
         return self.classes * max(1, self.rings)
 
     def groups(self, codes: Codes) -> Groups:

@@ -36,7 +36,7 @@ class ForestVote:
     """What the judges in each leaf pay."""
 
     classes: int  # how many classes there are
-    # the weight of the judges of each class in each leaf of some cells, one row a class; from
+    # the weight of the judges of each class in each leaf of some cells, one row per class; from
     # the cells and the points in them
     judges: Callable[[slice, Integers], Floats]
     weights: Weights  # the weights of a semivalue, by the number of points in a leaf

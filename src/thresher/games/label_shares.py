@@ -24,7 +24,7 @@ PIECE = 1 << 14  # points of one job
 
 @dataclass(frozen=True)
 class LabelShares:
-    """One entry a point."""
+    """One entry per point."""
 
     # own, other: the share of the point's label, and that of the best other label
     own: Floats

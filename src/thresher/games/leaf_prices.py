@@ -62,7 +62,9 @@ class LabelVote(OtherVote):
     ) -> None:  # fmt: skip
         """Add to values[i, c] what point i is worth under class c, in input order."""
         if counts is not None:
-            raise InputError("a forest has no counts of near judges: ask for values alone")
+            raise InputError(
+                "a forest has no counts of near validation points: ask for values only"
+            )
         own, base, change = label_prices(self, prices.astype(np.int64), block.columns)
         changes = np.ascontiguousarray(change.T)
 

@@ -66,10 +66,10 @@ class Beta:
 class Calibrated:
     """The mean of what a point adds to coalitions of at least `t` near members.
 
-    Small coalitions, whose votes are mostly chance, do not count: a coalition of j >= t other near
-    points has the weight 1 / (c - t), c the near points. Where c <= t values are 0. Values do not
-    add up to the utility of all points, so they rank points rather than pay for them. It is for
-    `tknn_shapley` and its counts without a kernel; t is an integer >= 1.
+    Small coalitions do not count, because their votes are mostly chance. A coalition of j >= t
+    other near points has the weight 1 / (c - t), where c is the number of near points. If c <= t,
+    values are 0. Values do not add up to the utility of all points, so they rank points rather than
+    pay for them. Use it with `tknn_shapley` and its counts, without a kernel; t is an integer >= 1.
 
     Examples
     --------
@@ -99,7 +99,9 @@ def check_semivalue(semivalue: object, *, calibrated: bool = False) -> Semivalue
     if isinstance(semivalue, Calibrated):
         if calibrated:
             return semivalue
-        raise InputError(f"{semivalue} is for tknn_shapley and its counts, without a kernel")
+        raise InputError(
+            f"{semivalue} works only for tknn_shapley and its counts, without a kernel"
+        )
     written = re.fullmatch(rf"beta\({NUMBER}, *{NUMBER}\)", str(semivalue))
     if written:
         return Beta(float(written[1]), float(written[2]))

@@ -107,7 +107,7 @@ class TargetGame:
         return quadratics(sums, self.judges[columns], self.empty, self.semivalue)
 
     def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
-        """Add what the cells of a block pay to each point in `out`, one row a coefficient."""
+        """Add what the cells of a block pay to each point in `out`, one row per coefficient."""
         segments = [(0, len(groups.positions), 0)]
         for row, weights in zip(out, prices, strict=True):
             block.add(segments, weights[None], row)

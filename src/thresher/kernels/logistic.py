@@ -5,12 +5,12 @@ The objective, with x a row (its last entry 1 where there is an intercept), is t
     sum_i loss(x_i, y_i) + sum_a penalties_a / 2 * (sum of squares of the weights of feature a),
 
 intercepts not penalized. One row of weights: the logistic loss log(1 + exp(-s x.w)), s = 1 for the
-second of two classes and -1 for the first. One row a class: the softmax loss -log p_y. Adding the
+second of two classes and -1 for the first. One row per class: the softmax loss -log p_y. Adding the
 same to the weights of all classes changes no probability, so at the minimum they add up to zero (or
 may, for intercepts); half the squares of their sums are added to the objective, which leaves the
 minimum where it is and makes it a sharp one.
 
-Tables are transposed here, one column a row of data, so that loops run along memory.
+Tables are transposed here, one column per row of data, so that loops run along memory.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def dot(A: Table, i: int, B: Table, j: int, n: int) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_scores(A: Table, weights: Table, z: Table) -> None:
-    """Z = weights A: one row a row of weights, one column a row of data."""
+    """Z = weights A: one row per row of weights, one column per row of data."""
     z[:] = 0.0
     for k in range(weights.shape[0]):
         for a in range(weights.shape[1]):
@@ -241,9 +241,9 @@ def train(
 ) -> bool:  # fmt: skip
     """Move `weights` to the minimum for these `members`; False where that did not work.
 
-    `table` has one column a point, whose class is the position of its row of weights (of two, 0 or
-    1). `factor` is a Cholesky factor of the Hessian of a similar coalition if `known`: steps with
-    it are cheap, and it is made anew where they shrink the decrement too little.
+    `table` has one column per point, whose class is the position of its row of weights (of two, 0
+    or 1). `factor` is a Cholesky factor of the Hessian of a similar coalition if `known`: steps
+    with it are cheap, and it is made anew where they shrink the decrement too little.
     """
     n = members.shape[0]
     A, targets = np.empty((table.shape[0], n)), np.empty(n, np.int64)

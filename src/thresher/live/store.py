@@ -44,16 +44,16 @@ class LiveCounts:
     integer. Points keep the order in which they were added; a new label does not change a point's
     place.
 
-    Updates are made in memory first. Those before a `commit` survive whatever happens once it has
-    returned. Those after it are gone after a crash. `snapshot` commits and makes the file as small
-    as it can be. One process at a time may have a store open; its threads may share it.
+    Updates are made in memory first. Once `commit` has returned, all updates before it survive any
+    crash. A crash loses the updates after it. `snapshot` commits and makes the file as small as
+    possible. One process at a time may have a store open; its threads may share it.
 
     Notes
     -----
-    An update costs one pass over the validation set, O(M d), and memory is O((N + M) d). Counts are
-    integers and every pair is decided by the same rule, so after any updates `values` equals
-    `tknn_shapley` on the present points to the last bit. `open` counts all points afresh. The
-    folder holds the points: keep it as you keep the data.
+    An update costs one pass over the validation set, O(M d), and memory is O((N + M)
+    d). Counts are integers and every pair is decided by the same rule, so after any updates
+    `values` equals `tknn_shapley` on the current points to the last bit. `open` counts all points
+    again. The folder holds the points: protect it as you protect the data.
 
     Examples
     --------
@@ -98,15 +98,15 @@ class LiveCounts:
         Parameters
         ----------
         folder
-            A new or empty folder; the one above it is there.
+            A new or empty folder; its parent folder must exist.
         X_val, y_val, radius, metric, classes, forest, kernel, rings
             As in `NeighborCounts`; distances cannot be precomputed.
         dtype
-            "float64" holds the features of every table. "float32" takes half the space, and
-            refuses points that it would have to round. With a forest the store keeps the numbers
-            that trees split, which are float32 anyway, and categories by their numbers.
+            "float64" holds the features of every table. "float32" takes half the space, and refuses
+            points that it would have to round. With a forest, the store keeps the numbers that the
+            trees split, which are float32 in any case, and the numbers of categories.
         task, empty, bounds
-            As in `NeighborCounts`: for regression labels are targets within the bounds, and the
+            As in `NeighborCounts`. For regression, labels are targets within the bounds, and the
             store keeps them in steps of its grid.
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
@@ -127,8 +127,8 @@ class LiveCounts:
     def open(cls, folder: str | Path) -> Self:
         """The store in a folder, as it was after the last commit.
 
-        A damaged store, and one that is open already, are an `InputError`. A store of version 0.1
-        is converted.
+        A damaged store, or one that is already open, is an `InputError`. A store of version 0.1 is
+        converted.
         """
         place = check_folder(folder)
         convert(place)
@@ -156,7 +156,7 @@ class LiveCounts:
 
     @property
     def counts(self) -> NeighborCounts:
-        """The counts as they are now: a copy, which stays as it is."""
+        """A copy of the current counts; later updates do not change it."""
         with self._lock:
             self._check_whole()
             return copy(self._counts)
@@ -196,7 +196,7 @@ class LiveCounts:
             self._check_open()
             name = check_id(id)
             if name in self._points:
-                raise InputError(f"the id {id!r} is there already: remove that point first")
+                raise InputError(f"the id {id!r} already exists: remove that point first")
             row, code = self._read(x, label)
             kept = self._fitted(row)
             with _Undivided(self):
@@ -253,7 +253,7 @@ class LiveCounts:
             self._note()
 
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
-        """The prices that follow from the counts as they are now."""
+        """The prices that follow from the current counts."""
         with self._lock:
             self._check_whole()
             return self._counts.price_list(semivalue)
@@ -261,7 +261,7 @@ class LiveCounts:
     def values(self, semivalue: Semivalue = "shapley") -> Valuation:
         """The value of every point, in order, with `.ids`.
 
-        They are those of `tknn_shapley`, or with a forest of `forest_shapley`, to the last bit.
+        They equal `tknn_shapley`, or `forest_shapley` with a forest, to the last bit.
         """
         with self._lock:
             self._check_whole()
@@ -272,16 +272,16 @@ class LiveCounts:
     ) -> OwnerValuation:
         """The value of every owner in the game among owners; `owners` has the owner of each id.
 
-        They are those of `owner_shapley` on the present points, to the last bit. The first call
-        counts all points, later ones those that have changed since, as long as the store is open
-        and the sums of all owners take at most 256 MB.
+        They equal `owner_shapley` on the current points to the last bit. The first call counts all
+        points. Later calls count only points that have changed, as long as the store stays open and
+        the sums of all owners take at most 256 MB.
         """
         with self._lock:
             self._check_whole()
             return present_owner_values(self._points, self._counts, owners, semivalue, self._owners)
 
     def verify(self) -> None:
-        """Count all points afresh, and raise if these are not the counts that were kept."""
+        """Count all points again, and raise an error if the stored counts differ."""
         with self._lock:
             self._check_whole()
             fresh = NeighborCounts.over(self._counts.side).move(enter=self._members())
@@ -297,13 +297,13 @@ class LiveCounts:
                 self._journaled = 0
 
     def snapshot(self) -> None:
-        """Commit, and make the file as small as it can be; a crash at any moment loses nothing."""
+        """Commit, and make the file as small as possible; a crash at any moment loses nothing."""
         with self._lock:
             self.commit()
             self._file.compact()
 
     def close(self) -> None:
-        """Commit, and let others have the store; again is no harm."""
+        """Commit, and let others open the store. Closing it twice does no harm."""
         with self._lock:
             try:
                 if self._process == os.getpid() and not self._closed:

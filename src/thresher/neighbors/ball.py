@@ -62,8 +62,8 @@ class Ball:
         if isinstance(points, Distances) or self.rows is None:
             if self.neighbors not in {"auto", "all"}:
                 raise InputError(
-                    f"neighbors={self.neighbors!r} needs features: with metric='precomputed' the "
-                    "distances are there already, use neighbors='all'"
+                    f"neighbors={self.neighbors!r} needs features: with metric='precomputed', use "
+                    "neighbors='all'"
                 )
             return None
         sides = points, self.rows, self.metric, self.radius

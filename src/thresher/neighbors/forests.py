@@ -29,8 +29,8 @@ SIZES = ("nodes", "split", "fold")  # of each tree
 class Forest:
     """The structure of a forest: splits and leaves, without what is in them.
 
-    `grow_forest` makes one. The same structure serves `forest_shapley`, `NeighborCounts` and
-    `LiveCounts`, so that their values agree, and goes into price lists.
+    `grow_forest` makes one. Pass the same structure to `forest_shapley`, `NeighborCounts` and
+    `LiveCounts`, and their values agree. Price lists contain it, too.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class Forest:
     trees
         The trees.
     folds, seed
-        How rows are divided into folds. Without folds all rows fill all trees.
+        How rows are divided into folds. Without folds, all rows fill all trees.
     columns
         How tables become numbers.
     classes
         The labels that it was grown from.
     total
-        How many trees the whole forest has, where this is a part of it.
+        How many trees the whole forest has, if this is only a part of it.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Forest:
 
     @classmethod
     def as_fitted(cls, forest: Any, columns: TreeColumns | None = None) -> Forest:
-        """The trees of a fitted forest of scikit-learn's; all rows fill all of them."""
+        """The trees of a fitted scikit-learn forest; all rows fill all of them."""
         found = [each.tree_ for each in np.ravel(getattr(forest, "estimators_", []))]
         if not found:
             raise InputError(
@@ -134,7 +134,7 @@ class Forest:
         return ForestRows(features, self.trees, None if everywhere else self.folds_of(features))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """The leaf of each row (of this table) in each tree (columns), for `leaf_shapley`."""
+        """The leaf of each row in each tree (one column per tree), for `leaf_shapley`."""
         rows = self.rows(self.encode("X", X), everywhere=True)
         return np.stack([rows.leaves(tree) for tree in range(len(self.trees))], axis=1)
 

@@ -128,8 +128,7 @@ def _pairs(kernel: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
         raise InputError(f"kernel must have positive, finite weights, got {weights.tolist()}")
     if not (np.diff(edges, prepend=0.0) > 0).all() or not np.isfinite(edges).all():
         raise InputError(
-            f"kernel must have rings with a width, radii that are finite and increase from above "
-            f"0, got {edges.tolist()}"
+            f"kernel must have finite radii that are above 0 and increase, got {edges.tolist()}"
         )
     if weights.min() < weights.max() * 1e-12:
         raise InputError("kernel must have weights within a factor of 1e12 of each other")

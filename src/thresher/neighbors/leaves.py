@@ -31,7 +31,7 @@ class LeafRows(Protocol):
 
 @dataclass(frozen=True)
 class LeafTable:
-    """Leaves that are known: one row a point, one column a tree."""
+    """Leaves that are known: one row per point, one column per tree."""
 
     table: Places
     allowed: Flags | None = None  # where each row may be; everywhere if None

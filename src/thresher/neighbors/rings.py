@@ -289,7 +289,7 @@ class RingVisitTask(VisitTask):
 
 @dataclass(frozen=True)
 class RingTreeBlock(TreeBlock):
-    """The codes of the visits of one block of validation points: one row a visit."""
+    """The codes of the visits of one block of validation points: one row per visit."""
 
     rings: int = 1
 

@@ -50,7 +50,7 @@ class Tiles(Judge, Protocol):
     """Distances of the points to the validation points start..stop, a tile at a time."""
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
-        """Numbers that sort as the distances of points first..end do, one row a validation point.
+        """Numbers that sort as the distances of points first..end do, one row per validation point.
 
         `out` has the dtype of the precision; any number of threads may fill tiles at once.
         """
@@ -93,7 +93,7 @@ def range_factor(points: Rows, validation: Rows, precision: str, *, cosine: bool
     longest = points.largest_norm() + validation.largest_norm()
     tiny = points.center is None and longest**2 < SMALLEST_SQUARE  # from a center it may be 0
     if tiny and (points.array.any() or validation.array.any()):
-        raise InputError("X and X_val have no value beyond 1e-72: rescale the features")
+        raise InputError("X and X_val have only values below 1e-72: rescale the features")
     usual = usual_norm(points) + usual_norm(validation) if precision == "float64" else 0.0
     return power_of_two(usual or longest) ** 2
 

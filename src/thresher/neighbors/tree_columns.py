@@ -81,7 +81,7 @@ class TreeColumns:
 
         frame = nw.from_native(table, eager_only=True)
         if not self.width or not len(frame):
-            raise InputError(f"{name} is empty: a row and a column are needed")
+            raise InputError(f"{name} is empty: at least one row and one column are needed")
         check_width(name, np.empty((0, len(frame.columns))), wanted, self.width)
         check_long_integers(name, frame)
         columns = [

@@ -39,7 +39,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class TreeBlock:
-    """The bits of the visits of one block of validation points: one row a visit."""
+    """The bits of the visits of one block of validation points: one row per visit."""
 
     columns: slice
     words: Array

@@ -177,7 +177,7 @@ def _check(data: DataSet) -> None:
     if classes != list(range(len(classes))) or len(classes) < 2:
         raise InputError(f"labels must be 0, 1, ..., got {classes[:5]}")
     if data.name in TABULAR and (len(classes) != 2 or np.bincount(y).min() < LEAST_ROWS):
-        raise InputError(f"it needs two classes of {LEAST_ROWS} rows, it has {np.bincount(y)}")
+        raise InputError(f"it needs two classes of {LEAST_ROWS} rows, but it has {np.bincount(y)}")
     if data.replay is not None and (
         max(data.replay.train.max(), data.replay.validation.max()) >= len(X)
         or data.replay.noise.shape[1:] != X.shape[1:]
@@ -196,7 +196,9 @@ def fetch_set(name: str) -> DataSet:
     X = found.data.select_dtypes("number").fillna(UNKNOWN).to_numpy(np.float64)
     classes, y = np.unique(found.target.astype(str).to_numpy(), return_inverse=True)
     if len(classes) != 2:
-        raise MissingSetError(f"OpenML's set {number} has {len(classes)} classes, 2 were expected")
+        raise MissingSetError(
+            f"OpenML's set {number} has {len(classes)} classes, but 2 were expected"
+        )
     rng = np.random.default_rng(0)
     rare, common = sorted((rng.permutation(np.flatnonzero(y == c)) for c in (0, 1)), key=len)
     rare = rare[: MOST_ROWS // 2]

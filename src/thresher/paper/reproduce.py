@@ -102,7 +102,7 @@ def reproduce(
     jobs = {each: each.cells(scope) for each in chosen}
     for experiment, cells in jobs.items():
         if not cells:
-            raise InputError(f"{experiment.name} is not about {', '.join(scope.sets)}")
+            raise InputError(f"{experiment.name} does not use {', '.join(scope.sets)}")
     total, found = sum(len(cells) for cells in jobs.values()), []
     with (
         Store(folder / "cells.db") as store,
@@ -225,5 +225,5 @@ def _folder(out: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as refused:
-        raise InputError(f"out {out} cannot be made a folder: {refused.strerror}") from None
+        raise InputError(f"cannot create the folder {out}: {refused.strerror}") from None
     return folder

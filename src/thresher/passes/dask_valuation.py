@@ -20,14 +20,14 @@ PARTS = "part-*.parquet"
 
 @dataclass(frozen=True, eq=False)
 class DaskValuation:
-    """What each point is worth, as a Dask array with one chunk a partition.
+    """What each point is worth, as a Dask array with one chunk per partition.
 
     Parameters
     ----------
     values
-        One number a point, in input order, not computed yet.
+        One number per point, in input order, not computed yet.
     method, params, utility_all, utility_none, owners
-        As in `Valuation`, and known already.
+        As in `Valuation`; these are already known.
 
     Examples
     --------
@@ -62,29 +62,29 @@ class DaskValuation:
         return Valuation(self.values.compute(), self.method, self.params, *ends, self.owners)
 
     def efficiency_gap(self) -> float:
-        """As of a `Valuation`; all values come to this process for it."""
+        """As in `Valuation`; all values come to this process."""
         return self.compute().efficiency_gap()
 
     def suspects(self, n: float | None = None, *, fraction: float | None = None) -> Integers:
-        """Rows with the lowest values, as of a `Valuation`; all values come to this process."""
+        """Rows with the lowest values, as in `Valuation`; all values come to this process."""
         return self.compute().suspects(n, fraction=fraction)
 
     def by_owner(self) -> dict[Any, float]:
-        """The value of each owner, as of a `Valuation`; all values come to this process."""
+        """The value of each owner, as in `Valuation`; all values come to this process."""
         return self.compute().by_owner()
 
     def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
-        """A data frame, as of a `Valuation`; all values come to this process."""
+        """A data frame, as in `Valuation`; all values come to this process."""
         return self.compute().to_frame(library)
 
     def save(self, path: str | Path) -> None:
-        """Write one Parquet file, as a `Valuation` does; by `to_parquet` the workers write many."""
+        """Write one Parquet file, as in `Valuation`; with `to_parquet`, the workers write many."""
         self.compute().save(path)
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Write a page of the values alone.
 
-        No process holds all points, so the page has no suggestions. For those take
+        No process holds all points, so the page has no suggestions. To get suggestions, use
         `thresher value --engine dask`, or a report of `compute()` with some of the points.
         """
         self.compute().report(path, force=force)
@@ -92,9 +92,9 @@ class DaskValuation:
     def to_parquet(self, folder: str | Path, *, force: bool = False) -> list[str]:
         """Let the workers write a file for each partition: columns row and value.
 
-        The folder must be one that all workers see. Files are written whole or not at all; those
-        of an earlier time are removed with `force`, and refused without. The names of all files
-        are returned.
+        All workers must see the folder. Files are written whole or not at all. If there are files
+        of an earlier run, `force` removes them; without it, the call is refused. Returns the names
+        of all files.
         """
         import dask
 
@@ -120,7 +120,7 @@ def check_parts(folder: Path, *, force: bool) -> None:
         raise InputError(f"cannot create {folder}: {refused.strerror}") from None
     there = sorted(folder.glob(PARTS))
     if there and not force:
-        raise InputError(f"{there[0]} is there already: name another folder, or use force")
+        raise InputError(f"{there[0]} already exists: name another folder, or use force")
 
 
 def free_parts(folder: Path, count: int) -> list[str]:

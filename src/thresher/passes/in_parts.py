@@ -81,7 +81,7 @@ def source_of(
     """
     if hasattr(X, "source_of_parts"):
         if y is not None:
-            raise InputError("y must be None where X is a Scan, which names its column of labels")
+            raise InputError("y must be None if X is a Scan: the Scan names the column of labels")
         return X.source_of_parts(missing=missing, numbers=numbers)
     return ArrayParts(X, y, precomputed=precomputed)
 

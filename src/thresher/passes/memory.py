@@ -122,8 +122,8 @@ class Account:
         if memory is not None and rows < FEWEST:
             least = used + self.standing + FEWEST * self.row
             raise InputError(
-                f"memory of {said(memory)} is too little: these data need {said(1.1 * least)} "
-                "at least"
+                f"memory of {said(memory)} is too little: these data need at least "
+                f"{said(1.1 * least)}"
             )
         return rows
 

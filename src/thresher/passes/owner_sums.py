@@ -83,8 +83,8 @@ def warn_of_names(owners: Iterable[Hashable], *, stacklevel: int) -> None:
     if alike := look_alikes(owners):
         shown = "; ".join(named(names) for names in alike[:NAMES])
         warnings.warn(
-            f"owners has names that differ only by case, spaces or type ({shown}): they are "
-            "different owners here. Give each owner one name, if that is not meant",
+            f"owners has names that differ only by case, spaces or type ({shown}): they count as "
+            "different owners. If that is not intended, give each owner one name",
             LabelWarning,
             stacklevel=stacklevel,
         )

@@ -35,8 +35,8 @@ def partitions(X: Any, y: Any) -> list[Partition]:
     labels = _label_tasks(X, y, len(features))
     if len(features) != len(labels):
         raise InputError(
-            f"X has {len(features)} partitions but y has {len(labels)}: they must be cut alike, as "
-            "by y.rechunk(X.chunks[0]) or y.repartition(...)"
+            f"X has {len(features)} partitions but y has {len(labels)}: they must be split alike, "
+            "for example with y.rechunk(X.chunks[0]) or y.repartition(...)"
         )
     pairs = zip(features, labels, strict=True)
     return [Partition(number, *pair) for number, pair in enumerate(pairs)]

@@ -80,8 +80,7 @@ class Tally:
             self.labels[label] = min(place, self.labels.get(label, place))
         if len(self.labels) > MOST_CLASSES:
             raise InputError(
-                f"y has more than {MOST_CLASSES} distinct labels: classes are needed, such as "
-                "groups of them"
+                f"y has more than {MOST_CLASSES} distinct labels: group them into fewer classes"
             )
         self.place = max(self.place, other.place)
         return self

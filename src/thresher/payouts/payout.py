@@ -23,29 +23,29 @@ def payout(
 ) -> Payout:  # fmt: skip
     """Whole cents for each owner, in proportion to values; they add up to the pot.
 
-    For exact values only: pay that is scaled to add up to a pot reveals everybody's total to anyone
-    who knows one value. docs/payouts.md has what to pay under noise.
+    Use it for exact values only: pay that is scaled to add up to a pot reveals everybody's total to
+    anyone who knows one value. For private values, use `private_payout`.
 
     Parameters
     ----------
     values
-        An `OwnerValuation`, or a `Valuation` with owners, whose points' values are added up; or a
-        mapping from owners to values.
+        An `OwnerValuation`, a `Valuation` with owners (the values of their points are added up), or
+        a mapping from owners to values.
     pot
-        What there is to pay, a whole number of cents.
+        The money to pay, as a whole number of cents.
     floor
-        Cents that every owner is paid at least.
+        The least that every owner is paid, in cents.
     minimum
         Payments below this many cents are not made. The lowest is left out first, and the others
         share what it leaves.
     cap
-        Cents that an owner is paid at most. What nobody may take is `unpaid`.
+        The most that an owner is paid, in cents. What is left when all are capped is `unpaid`.
     flooring
-        Where negative values end: "owner" pays owners whose sum is negative nothing; "point" lets
-        no point take from its owner's sum, so that splitting good rows from poor ones gains
-        nothing. It needs a `Valuation` of points.
+        How negative values are cut off. "owner" pays nothing to owners whose sum is negative.
+        "point" counts negative points as 0, so that splitting good rows from poor ones gains
+        nothing; it needs a `Valuation` of points.
     rows
-        The rows of a `Valuation`'s points, as numbers of one scale: then the statement tells the
+        The rows of a `Valuation`'s points, as numbers on one scale. The statement then tells the
         operator which owners have rows in common.
     within
         The Euclidean distance up to which such rows count as close.
@@ -57,9 +57,9 @@ def payout(
 
     Notes
     -----
-    An owner is paid min(cap, max(floor, rate x value)), with the one rate at which all pay adds up.
-    Rounding is by largest remainder, in exact arithmetic; equal remainders go by order of the
-    owners.
+    An owner is paid min(cap, max(floor, rate x value)), with the one rate at which all pay adds up
+    to the pot. Rounding is by largest remainder, in exact arithmetic; equal remainders follow the
+    order of the owners.
 
     Examples
     --------

@@ -61,12 +61,12 @@ class PrivatePayout:
     Parameters
     ----------
     pot, rate, total, overshoot
-        Public: what there is to pay in cents, the cents for each unit of value, the total of values
-        that the release predicts, and by how many cents all pay is expected to exceed the pot if
-        owners with negative values are as rare as public rows say; for the basis "gains", at most.
+        Public: the cents to pay, the cents for each unit of value, the total of values that the
+        release predicts, and by how many cents all pay is expected to exceed the pot if owners with
+        negative values are as rare as public rows say (for the basis "gains", at most).
     ceiling
-        Public: what all pay may come to in cents, but for noise, whoever owns the wrong labels. For
-        the basis "gains" it is the pot.
+        Public: the most that all pay may come to in cents, apart from noise, whoever owns the wrong
+        labels. For the basis "gains" it is the pot.
     pay, basis, players
         As in `private_payout`.
     record
@@ -109,9 +109,9 @@ class PrivatePayout:
 
     @property
     def reserve(self) -> int:
-        """What is left of the pot, negative where pay exceeds it: for the operator alone.
+        """What is left of the pot, negative if pay exceeds it: for the operator alone.
 
-        It is exact, so whoever knows it and all pay but one knows that one.
+        It is exact, so anyone who knows it and the pay of all owners but one can compute that one.
         """
         return self.pot - sum(line.cents for line in self.lines)
 
@@ -131,7 +131,7 @@ class PrivatePayout:
         return float(turned.mean())
 
     def public(self) -> dict[str, Any]:
-        """All that may be published: a function of the release."""
+        """Everything that may be published: it follows from the release alone."""
         return {
             "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
             "overshoot": self.overshoot, "ceiling": self.ceiling, "pay": self.pay,
@@ -139,7 +139,7 @@ class PrivatePayout:
         }  # fmt: skip
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
-        """Write what one owner is told, with the public part, as a .json file of its own."""
+        """Write what one owner may see, with the public part, as a .json file."""
         about = self.public() | {"line": line_of(self.line(owner))}
         text = json.dumps(about, indent=1, default=str) + "\n"
         write_text(path, text, replace=False, private=True)
@@ -167,17 +167,17 @@ def private_payout(
         As in `payout`, but a target: all pay together comes close to it, and a reserve takes the
         difference.
     pay
-        "estimate" pays the estimated value, "lower" the lower end of its interval now; the rest may
-        follow after a later release.
+        "estimate" pays the estimated value. "lower" pays the lower end of its interval now; the
+        rest may follow after a later release.
     basis
-        What the rate divides the pot by. "gains" is what the release predicts for right labels
-        alone: whoever owns the wrong ones, pay stays below the pot, but for noise, and the reserve
-        is large. "total" takes off what wrong labels cost: pay comes close to the pot if few owners
-        have negative values, and exceeds it otherwise, since those owners do not pay in. All pay
-        may then come to `ceiling`, so have that at hand.
+        What the rate divides the pot by. "gains" is what the release predicts for correct labels
+        alone. Then pay stays below the pot, apart from noise, whoever owns the wrong labels, and
+        the reserve is large. "total" subtracts what wrong labels cost. Then pay comes close to the
+        pot if few owners have negative values. Otherwise it exceeds the pot, because those owners
+        do not pay in. All pay may come to `ceiling`, so have that much available.
     players
-        "points" pays the sum of an owner's points. "owners" pays by the game among owners, with all
-        others taken to be alike: an approximation, see docs/payouts.md.
+        "points" pays the sum of an owner's points. "owners" pays by the game among owners, and
+        assumes that all other owners are alike. It is an approximation; see docs/payouts.md.
 
     Returns
     -------
@@ -188,8 +188,9 @@ def private_payout(
     -----
     The rate follows from the release alone, and an owner's line from the release and that owner's
     own points. So everything that others see is as private as the release: T11 of docs/privacy.md.
-    What the privacy bound clips is not paid, so an owner of many points gains by splitting under
-    several names: identities have to be verified. Nothing is scaled afterwards.
+    The privacy bound clips large contributions, and the clipped part is not paid. So an owner of
+    many points gains by splitting them among several names: verify identities. Nothing is scaled
+    afterwards.
 
     Examples
     --------
@@ -220,7 +221,7 @@ def private_payout(
     spread = _spreads(draws, values)
     low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
     if pay == "lower" and not design.tells_error:
-        raise InputError("pay='lower' needs a release that tells its error: pass points_per_owner")
+        raise InputError("pay='lower' needs a release that states its error: pass points_per_owner")
     lines = tuple(
         _line(owner, rate, (values[i], low[i], high[i]), float(kept[i]), pay)
         for i, owner in enumerate(names)

@@ -100,10 +100,11 @@ def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> S
     )
     cautions = (
         "This page is for the operator alone: the reserve and the pay of others are exact.",
-        f"Before it paid, the release told an expected overshoot of {_money(paid.overshoot)} and a "
-        f"ceiling of {_money(paid.ceiling)} for all pay.",
-        "What the privacy bound clips is not paid, so splitting under several names gains: pay "
-        "owners whose identities you know.",
+        "Before anyone was paid, the release stated an expected overshoot of "
+        f"{_money(paid.overshoot)} and a ceiling of {_money(paid.ceiling)} for all pay.",
+        "The privacy bound clips large contributions, and the clipped part is not paid. So "
+        "owners gain by splitting their rows among several names: pay only owners whose "
+        "identities you know.",
     )
     return StatementPage("private payout", "Who is paid what", lead, tuple(tables), cautions, about)
 
@@ -120,7 +121,7 @@ def write_statements(
     with writing(folder):
         target = resolved(Path(folder))
         if target.exists():
-            raise InputError(f"{folder} is there already: choose a new folder for the statements")
+            raise InputError(f"{folder} already exists: choose a new folder for the statements")
         with draft_folder(target.parent) as draft:
             draft.chmod(0o700)
             _write(draft / PUBLIC, paid.public())

@@ -82,8 +82,8 @@ def whole_cents(weights: Sequence[int], terms: Terms) -> list[int]:
         ]
         if not kept:
             raise InputError(
-                f"minimum={terms.minimum} is more than pot={terms.pot} or cap={terms.cap} allows "
-                "any owner"
+                f"minimum={terms.minimum} is more than any owner can get with pot={terms.pot} and "
+                f"cap={terms.cap}"
             )
     above, below = _rate([weights[place] for place in kept], terms)
     cents, rests = [0] * len(weights), []

@@ -52,13 +52,13 @@ class Payout:
     Parameters
     ----------
     owners, values
-        The owners, and the value of each that it is paid by.
+        The owners, and the value that each is paid by.
     terms
         Pot, floor, minimum and cap.
     about
         Where the values come from: the rule, and the method and settings that made them.
     shared
-        Rows that several owners have, for the operator; none unless they were looked for.
+        Rows that several owners have, for the operator; empty unless `rows` was passed to `payout`.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Payout:
 
     @property
     def unpaid(self) -> int:
-        """The cents of the pot that caps keep from everybody."""
+        """The cents of the pot that nobody gets because of caps."""
         return self.terms.pot - self.paid
 
     @property
@@ -110,7 +110,7 @@ class Payout:
     __hash__ = None  # type: ignore[assignment]
 
     def status(self) -> tuple[str, ...]:
-        """Why an owner is not paid by its value alone: in a word or two, or nothing."""
+        """Why an owner is not paid by value alone, in a word or two, or an empty string."""
         terms, found = self.terms, []
         for value, cents in zip(self.values, self.cents.values(), strict=True):
             if terms.floor and cents == terms.floor:
@@ -124,7 +124,7 @@ class Payout:
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
-        """Everything that is needed to compute it again, as JSON holds it."""
+        """Everything that is needed to compute the statement again, ready for JSON."""
         return {
             "format": FORMAT,
             "thresher": __version__,
@@ -144,11 +144,11 @@ class Payout:
         return found.to_pandas() if library == "pandas" else _polars(found)
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
-        """Write the statement, whole or not at all; the files that were written.
+        """Write the statement, whole or not at all; returns the files that were written.
 
         A .json or .parquet file holds all of it. A .csv file has owner, value, cents and status,
-        and its record is a .json file beside it. Both are complete before either has its name, and
-        the record has a digest of the table: `load` refuses one without the other.
+        and its record is a .json file next to it. Both are complete before either gets its name.
+        The record has a digest of the table, so `load` refuses one without the other.
         """
         target = Path(path)
         kind = target.suffix.lower()
@@ -177,7 +177,7 @@ class Payout:
 
     @classmethod
     def load(cls, path: str | Path) -> Payout:
-        """The statement that `save` wrote, computed again: what differs is refused."""
+        """The statement that `save` wrote, computed again and refused if anything differs."""
         with reading(path, "payout") as file:
             if file.suffix.lower() == ".parquet":
                 _, about = read_table(file)
@@ -187,8 +187,8 @@ class Payout:
             check_sealed(about, FORMAT)
             if file.suffix.lower() == ".csv" and about.get("table") != _digest(file):
                 raise InputError(
-                    f"it is not the table of {found.name}: a run was broken off, or one of the two "
-                    "was changed. Write the payout again"
+                    f"it does not match {found.name}: a run was interrupted, or one of the two "
+                    "files was changed. Write the payout again"
                 )
             terms = Terms(**about["terms"])
             shared = tuple(SharedRows(**each) for each in about["shared"])
@@ -222,7 +222,9 @@ class Payout:
             ]  # fmt: skip
             columns = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
             tables.append(Table.of("Rows that several owners have", columns, pairs))
-        unpaid = f" {self.unpaid / 100:,.2f} stay unpaid, for all caps are met." * bool(self.unpaid)
+        unpaid = (
+            f" {self.unpaid / 100:,.2f} stay unpaid, because every owner is paid the cap."
+        ) * bool(self.unpaid)
         lead = (
             f"{self.paid / 100:,.2f} of {self.terms.pot / 100:,.2f} go to "
             f"{count_of(sum(map(bool, self.cents.values())), 'owner')} of {len(self.owners)}, in "
@@ -233,19 +235,21 @@ class Payout:
         )
 
     def cautions(self) -> tuple[str, ...]:
-        """What the operator should know before it pays."""
+        """What the operator should know before paying."""
         found = []
         lost = sum(value < 0 for value in self.values)
         if lost and self.about.get("flooring") == "owner":
             found.append(
-                f"{count_of(lost, 'owner')} with a negative value get nothing. Who has good and "
-                "poor rows gains by handing them in under two names, unless names are verified or "
-                "flooring is by point."
+                f"{count_of(lost, 'owner')} with a negative value get nothing. An owner with good "
+                "and poor rows can gain by submitting them under two names, unless names are "
+                "verified or flooring is by point."
             )
         if self.about["rule"] == "owners":
-            found.append("The game among owners rewards who splits under several names.")
+            found.append(
+                "The game among owners rewards owners who split their rows among several names."
+            )
         elif self.about["rule"] == "points":
-            found.append("The sum of points' values rewards who hands in copies.")
+            found.append("The sum of points' values rewards owners who submit copies.")
         if self.shared:
             found.append(f"{count_of(len(self.shared), 'pair')} of owners have rows in common.")
         return tuple(found)

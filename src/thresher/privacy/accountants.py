@@ -84,7 +84,7 @@ def check_filter(filter: object, delta: float) -> Filter:  # noqa: A002 - the wo
         return "gaussian" if delta > 0 else "basic"
     known = check_choice(option("filter"), filter, get_args(Filter))
     if known == "gaussian" and delta == 0:
-        raise InputError(f"{option('filter')} must be 'basic' where delta is 0, got 'gaussian'")
+        raise InputError(f"{option('filter')} must be 'basic' if delta is 0, got 'gaussian'")
     return known  # type: ignore[return-value]
 
 
@@ -153,7 +153,7 @@ def check_sigma(sigma: float) -> float:
     """
     if sigma > LARGEST_SIGMA:
         raise InputError(
-            f"the noise would have sigma={sigma:.3g} in whole numbers, at most "
+            f"the noise would have sigma={sigma:.3g} in whole numbers, but at most "
             f"{LARGEST_SIGMA:.3g} is possible: use a larger epsilon or delta, or a smaller bound "
             "or validation set"
         )
@@ -249,7 +249,10 @@ def last_that_holds(
 ) -> float:
     """The largest number, to the last bits, from lo up to which `holds`; it holds at the answer."""
     if not holds(lo):
-        raise InputError(f"no noise reaches this budget: it would need mu below {lo:g}")
+        raise InputError(
+            f"epsilon and delta are too small for any noise (mu would be below {lo:g}): use "
+            "larger ones"
+        )
     if holds(hi):
         return hi
     while hi - lo > tolerance * max(abs(lo), abs(hi)):

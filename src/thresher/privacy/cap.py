@@ -163,7 +163,7 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
         f"a release without delta, of {option('mechanism', 'cells')}, counts as more in a ledger "
         f"with {option('filter', 'gaussian')}: use one with {option('filter', 'basic')}": gaussian
         and pure,
-        f"that is at delta={delta:g}, and the ledger counts at {terms.delta:g}": gaussian
+        f"that is at delta={delta:g}, but the ledger counts at {terms.delta:g}": gaussian
         and not pure
         and delta != terms.delta,
         "one point can move a release of owners more than one owner can, so a ledger of points is "

@@ -176,7 +176,7 @@ class CellMap:
     centers: Rows
     validation: Validation
     public: Public
-    member: Floats  # one row a public row: a one in the column of its cell
+    member: Floats  # one row per public row: a one in the column of its cell
 
     @classmethod
     def of(cls, validation: Validation, radius: float, cells: int) -> CellMap:

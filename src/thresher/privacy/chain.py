@@ -199,16 +199,16 @@ class Chain:
         if witness is not None and not witness.vouches_for(entries):
             raise BudgetError(
                 f"{self.path} is older than its witness {self.witness.path.name}, or another "
-                "ledger: what was spent since then stays spent; put back the newest copy"
+                "ledger: what was spent since then stays spent; restore the newest copy"
             )
         if connection.execute(OBJECTS).fetchall() != _objects():
             raise BudgetError(
-                f"the tables or triggers of {self.path} were changed: put back the newest copy"
+                f"the tables or triggers of {self.path} were changed: restore the newest copy"
             )
         found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0] if pages else "ok"
         if found != "ok":
             problem = " ".join(str(found).split())
-            raise BudgetError(f"{self.path} is damaged ({problem}): put back the newest copy")
+            raise BudgetError(f"{self.path} is damaged ({problem}): restore the newest copy")
         return entries
 
     @contextlib.contextmanager
@@ -244,8 +244,8 @@ class Chain:
         left = next((file for file in beside if file.exists()), None)
         if self.path.exists():  # asked last: a ledger comes before all that is beside it
             raise InputError(
-                f"{self.path} exists already, and a cap is fixed forever: use {OPENED}, or another "
-                "path for other data"
+                f"{self.path} already exists, and its cap can never change: use {OPENED}, or "
+                "another path for other data"
             )
         if left is not None:
             raise InputError(

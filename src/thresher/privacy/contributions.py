@@ -157,7 +157,7 @@ class Contributions:
         return out[0], out[1], out[2]
 
     def values(self, lists: list[PriceList]) -> Floats:
-        """What each point is worth under each price list: one row a list."""
+        """What each point is worth under each price list: one row per list."""
         prices = [each.member_prices for each in lists]
         return np.array([value(self.points, self.near, self.game, each) for each in prices])
 

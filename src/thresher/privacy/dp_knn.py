@@ -84,7 +84,11 @@ class _NoisyValues:
         """The expected relative error, and an interval for every value."""
         deviation = np.full(len(self.values), self.record["sigma"])
         told = self.relative_error
-        why = "" if told is not None else "values beside a sample are not the exact ones"
+        why = (
+            ""
+            if told is not None
+            else ("values measured next to a sample differ from the exact ones")
+        )
         return Error(told, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:
@@ -93,7 +97,7 @@ class _NoisyValues:
 
 
 class KNNRelease(_NoisyValues, Release):
-    """Private KNN-Shapley values; `price_list` is None, for there are no prices.
+    """Private KNN-Shapley values; `price_list` is None, because there are no prices.
 
     Examples
     --------
@@ -107,7 +111,7 @@ class KNNRelease(_NoisyValues, Release):
 
 
 class SeededKNNRelease(_NoisyValues, SeededRelease):
-    """What a seed repeats, for tests and experiments.
+    """A release from a seed, for tests and experiments: it protects nobody.
 
     Examples
     --------
@@ -126,8 +130,8 @@ def dp_knn_shapley(
 ) -> KNNRelease | SeededKNNRelease:  # fmt: skip
     """The paper's baseline: KNN-Shapley values, each with noise of its own.
 
-    It protects one released value at a time and has no protection against collusion; use
-    `dp_tknn_shapley` for anything but a comparison.
+    It protects one released value at a time and does not protect against collusion. Use it only for
+    comparison, and `dp_tknn_shapley` for everything else.
 
     Parameters
     ----------
@@ -136,8 +140,8 @@ def dp_knn_shapley(
     k
         As in `knn_shapley`, at most 100,000.
     subsample
-        The rate of a fresh Poisson sample for each validation point, beside which every point is
-        valued; None for all points.
+        The rate of a fresh Poisson sample for each validation point; every point is valued next to
+        that sample. None uses all points.
 
     Returns
     -------
@@ -157,7 +161,9 @@ def dp_knn_shapley(
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
     k, budget = check_count("k", k, most=LARGEST_K), Budget(epsilon, delta)
     if budget.delta == 0:
-        raise InputError(f"{option('delta')} must be > 0, got 0: this mechanism has Gaussian noise")
+        raise InputError(
+            f"{option('delta')} must be > 0, got 0: this mechanism adds Gaussian noise"
+        )
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
     design = KNNDesign(
         budget, k, len(validation), None if rate == 1 else rate,
@@ -246,7 +252,7 @@ def _within_range(private: PrivatePoints, validation: Validation) -> PrivatePoin
     if not isinstance(rows, Rows) or validation.rows is None or validation.metric == "cosine":
         return private
     if 0 < validation.rows.largest_norm() ** 2 < SMALLEST_SQUARE:
-        raise InputError("X_val has no value beyond 1e-72: rescale the features")
+        raise InputError("X_val has only values below 1e-72: rescale the features")
     fine = (rows.squares >= SMALLEST_SQUARE) | ~rows.array.any(axis=1)
     if fine.all():
         return private

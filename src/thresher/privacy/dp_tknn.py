@@ -38,7 +38,7 @@ from thresher.version import __version__
 
 Publish = Literal["prices", "values"]
 UNKNOWN_SIZE = (
-    "takes each owner for one point, so that values of owners with many points are too large, "
+    "treats each owner as one point, so the values of owners with many points are too large, "
     "though their order holds"
 )
 
@@ -64,14 +64,14 @@ def dp_tknn_shapley(
     X_val, y_val, radius, metric
         The public side, as in `tknn_shapley`.
     epsilon, delta
-        The budget. delta may be 0 for the mechanism "cells" alone, which has none.
+        The budget. Only the mechanism "cells" accepts delta = 0.
     classes
-        All classes; without it, those of `y_val`.
+        All classes. The default is those of `y_val`.
     mechanism
         "table" (default), "paper", "cells", or one of `thresher.privacy.Table`, `Paper`, `Cells`
         with options.
     owners
-        The owner of each point: then an owner with all its points is what is protected.
+        The owner of each point. All points of an owner are then protected together.
     ledger
         A `Ledger` or its path: it is charged before noise is drawn, and refuses what does not fit.
         The same request again returns the stored release at no cost (`stored` is then True).
@@ -79,34 +79,35 @@ def dp_tknn_shapley(
         For tests and experiments: the result is a `SeededRelease`, which protects nobody. Never
         pass it in production: anyone who knows the seed can remove the noise.
     adjacency
-        What the budget is about: "add-remove" or "replace-one"; the record states both.
+        What the budget refers to: "add-remove" or "replace-one"; the record states both.
     semivalue
         As in `tknn_shapley`.
     publish
         "values" puts all values into `to_json()`; that list is not covered by the guarantee.
     version
-        A public name for the state of the points and owners. To the ledger a request with another
-        version is another request; it never looks at the points to see whether they have changed.
+        A public name for the state of the points and owners. A request with another version is
+        another request to the ledger. The ledger never looks at the points to see whether they
+        changed.
     points_per_owner
-        About how many points an owner has: a number that is public, or a guess. Without it an
-        owner is taken for one point, so that values of owners with many points are too large: a
-        `ScaleWarning` and the record say so, and nobody should be paid by them.
+        About how many points an owner has: a public number, or a guess. Without it, an owner counts
+        as one point, so the values of owners with many points are too large. A `ScaleWarning` and
+        the record say so, and nobody should be paid by such values.
     points
-        About how many points there are: a number that is public, or a guess. The bound of the table
-        then fits it, and a release that would be noise is refused before it is charged; the points
-        themselves are not asked.
+        About how many points there are: a public number, or a guess. The bound of the table then
+        fits this number, and a release that would be noise is refused before it is charged. The
+        points themselves are not used for that.
     anyway
-        Release it even so.
+        Release the table even if it would be noise.
     task
         As in `tknn_shapley`; regression needs the mechanism "table".
     bounds
-        As in `tknn_shapley`, but it is needed here, and private targets outside of it are clipped
-        without a word: choose it without looking at them.
+        As in `tknn_shapley`, but required here. Private targets outside it are clipped without
+        notice, so choose it without looking at them.
     empty
         For regression: as in `tknn_shapley`.
     kernel, rings
-        As in `tknn_shapley`, but with fewer rings, since each has noise of its own. Kernels need
-        classes and the mechanism "table".
+        As in `tknn_shapley`, but with fewer rings by default, because each ring has its own noise.
+        Kernels need classes and the mechanism "table".
 
     Returns
     -------
@@ -115,9 +116,9 @@ def dp_tknn_shapley(
 
     Notes
     -----
-    The released table is (epsilon, delta)-DP under the stated adjacency, as a public object; so
-    whatever any coalition of owners learns beyond its own points is covered. docs/privacy.md has
-    the theorems. The number of points is not released.
+    The released table is (epsilon, delta)-DP under the stated adjacency, as a public object. So the
+    guarantee covers whatever any coalition of owners learns beyond its own points. docs/privacy.md
+    has the theorems. The number of points is not released.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def dp_tknn_shapley(
     """
     budget, source = Budget(epsilon, delta), noise_source(seed)
     if seed is not None and ledger is not None:
-        raise InputError("seed and ledger exclude each other: a seeded release protects nobody")
+        raise InputError("seed cannot be used with ledger: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
     setting = release_setting(
         Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings), budget,
@@ -155,8 +156,8 @@ def dp_tknn_shapley(
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:
         warnings.warn(
-            f"a release of owners without {option('points_per_owner')} {UNKNOWN_SIZE}: pass about "
-            "how many points an owner has (1 if one each) before anyone is paid",
+            f"a release of owners without {option('points_per_owner')} {UNKNOWN_SIZE}: before you "
+            "pay anyone, pass roughly how many points each owner has (1 if each has one)",
             ScaleWarning,
             stacklevel=2,
         )
@@ -182,7 +183,7 @@ def _check_foretold(design: Design, *, anyway: object) -> None:
     anyway, points = check_flag("anyway", anyway), design.setting.points
     if anyway and points is None:
         both = f"{option('anyway')} needs {option('points')}"
-        raise InputError(f"{both}: without it no release is judged")
+        raise InputError(f"{both}: without the number of points, no release is refused as noise")
     if points is not None and not anyway:
         check_more_than_noise(design, points)
 

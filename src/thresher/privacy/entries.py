@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 def check_links(entries: Sequence[Entry], path: Path) -> None:
     """Raise unless every entry is there, as it was written, and follows the one before."""
     if not entries:
-        raise BudgetError(f"entry 0 of {path} is missing: put back the newest copy")
+        raise BudgetError(f"entry 0 of {path} is missing: restore the newest copy")
     previous = START
     for seq, entry in enumerate(entries):
         wrong = {
@@ -70,7 +70,7 @@ def check_links(entries: Sequence[Entry], path: Path) -> None:
         }
         if any(wrong.values()):
             first = next(what for what, found in wrong.items() if found)
-            raise BudgetError(f"entry {seq} of {path} {first}: put back the newest copy")
+            raise BudgetError(f"entry {seq} of {path} {first}: restore the newest copy")
         previous = entry.hash
 
 

@@ -34,7 +34,7 @@ def steps(u: Floats) -> Integers:
 
 
 def basis(k: Integers) -> Integers:
-    """What points add, in units of 1 / (2 G^2): three rows, one column a point.
+    """What points add, in units of 1 / (2 G^2): three rows, one column per point.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class LeafContributions(Contributions):
         return table
 
     def values(self, lists: list[PriceList]) -> Floats:
-        """What each point is worth under each price list: one row a list."""
+        """What each point is worth under each price list: one row per list."""
         return np.array([each.pay(self.inside) for each in lists])
 
     def _trees(self) -> Iterator[tuple[Integers, Integers]]:

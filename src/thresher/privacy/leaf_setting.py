@@ -35,9 +35,11 @@ class LeafSetting(Setting):
     def of(cls, side: ForestSide, **rest: Any) -> LeafSetting:
         """The setting of a forest and a validation set, if both are fit for private points."""
         if side.features is None:
-            raise InputError("forest needs X_val and y_val here: private points judge nobody")
+            raise InputError(
+                "forest needs X_val and y_val here: private points cannot judge each other"
+            )
         if side.forest.columns is None or side.forest.columns.texts:
-            raise InputError("forest must be grown from numbers here, it has columns of text")
+            raise InputError("forest must be grown from numbers here, but it has columns of text")
         return cls(side.validation, 0.0, **rest, leaves=side)
 
     @property

@@ -52,8 +52,9 @@ class Verified:
 class Ledger(Terms):
     """A file that holds a privacy budget for one data set and refuses what does not fit.
 
-    Made by `Ledger.create`, once; used through `Ledger.open`, by any number of processes and
-    threads at once. The file is never deleted or replaced: what was released cannot be taken back.
+    `Ledger.create` makes the file once. Then any number of processes and threads can use it at the
+    same time through `Ledger.open`. Never delete or replace the file: what was released cannot be
+    taken back.
 
     Attributes
     ----------
@@ -97,20 +98,21 @@ class Ledger(Terms):
         Parameters
         ----------
         path
-            Where no file is yet, on a local disk: two processes can only take turns where locks
-            work. A witness file appears next to it; keep both.
+            A new file on a local disk: processes can take turns only where locks work. A witness
+            file appears next to it; keep both.
         epsilon, delta
             The cap: all releases together are (epsilon, delta)-DP.
         adjacency
-            How adjacent data sets differ: `"add-remove"`, one more; `"replace-one"`, another one.
+            How adjacent data sets differ: `"add-remove"` adds or removes one unit, and
+            `"replace-one"` replaces one.
         unit
-            One more what: `"point"` or `"owner"`, with all points of that owner.
+            The unit: `"point"`, or `"owner"` with all points of that owner.
         data_set
             What the ledger protects, in words. Data sets that share people share a ledger.
         filter
-            How costs add up: "gaussian" (default for delta > 0) takes the mechanisms "table" and
-            "cells" and is the tightest for many releases; "basic" takes all, and adds up epsilons
-            and deltas.
+            How costs add up. "gaussian" (the default for delta > 0) accepts the mechanisms "table"
+            and "cells", and is the tightest for many releases. "basic" accepts all mechanisms, and
+            adds up epsilons and deltas.
 
         Raises
         ------
@@ -139,13 +141,13 @@ class Ledger(Terms):
     def remaining(self) -> float:
         """The largest epsilon of one more release; 0.0 if none fits. Rounded down.
 
-        A Gaussian release of this epsilon at the ledger's delta fits a ledger of the Gaussian
-        filter. In one of the basic filter it is what is left of epsilon.
+        With the Gaussian filter, a Gaussian release of this epsilon at the ledger's delta still
+        fits. With the basic filter, this is what is left of epsilon.
         """
         return self._cap.left(self._balance().total)
 
     def entries(self) -> list[dict[str, Any]]:
-        """All entries, oldest first, for showing: kind, seq, time, request, cost, about."""
+        """All entries, oldest first, for display: kind, seq, time, request, cost, about."""
         return [_shown(entry) for entry in self._balance().entries]
 
     def verify(self, *, head: str | None = None) -> Verified:
@@ -167,11 +169,11 @@ class Ledger(Terms):
         return Verified(len(entries), entries[-1].hash, witnessed and always)
 
     def charge(self, request: str, cost: Cost, about: Mapping[str, Any]) -> Receipt:
-        """Spend `cost`, durably, before any noise is drawn.
+        """Record `cost` as spent, on disk, before any noise is drawn.
 
         `request` identifies the release: equal requests get one answer. `about` has its public
-        facts, as JSON. A `BudgetError` means that it does not fit or that the ledger is damaged,
-        and that nothing was spent.
+        facts, as JSON. A `BudgetError` means that the release does not fit or that the ledger is
+        damaged, and that nothing was spent.
         """
         check_text("request", request, empty=False)
         asked = Units.of(cost)
@@ -185,7 +187,7 @@ class Ledger(Terms):
         return Receipt(entry.seq, entry.hash)
 
     def stored(self, request: str) -> dict[str, Any] | None:
-        """The body of the release that this request was answered with, if it was."""
+        """The stored answer to this request, or None if there is none."""
         check_text("request", request, empty=False)
         return self._balance().answer(request)
 
@@ -198,7 +200,7 @@ class Ledger(Terms):
                 return stored
             paid = balance.charges.get(receipt.seq)
             if paid is None or (paid.request, paid.hash) != (request, receipt.head):
-                raise InputError(f"receipt {receipt.seq} is not one of request {request!r}")
+                raise InputError(f"receipt {receipt.seq} does not belong to request {request!r}")
             entry = page.append("release", request, {"charge": receipt.seq, "body": dict(body)})
         return entry.content["body"]
 
@@ -208,9 +210,10 @@ class Ledger(Terms):
     ) -> tuple[dict[str, Any], bool]:  # fmt: skip
         """The answer to the request, and whether it was charged now.
 
-        A request that was answered before gets the same answer, free: noise is not drawn twice, so
-        it cannot be averaged away. Else charge, `draw(receipt)`, store. If `draw` fails the charge
-        stays, and asking again is charged again.
+        A request that was answered before gets the same answer at no cost: noise is not drawn
+        twice, so nobody can average it away. Otherwise the ledger is charged, `draw(receipt)` makes
+        the answer, and the answer is stored. If `draw` fails, the charge stays, and asking again is
+        charged again.
         """
         stored = self.stored(request)
         if stored is not None:

@@ -26,7 +26,7 @@ from thresher.privacy.design import DRAWS, Design, Setting, Unit
 from thresher.privacy.noise import Noise
 
 SCALE = 16  # parts of one that the noise is a whole number of
-CAVEAT = "prices points beside a sample, so that values are too large, though their order holds"
+CAVEAT = "prices points next to a sample, so values are too large, though their order holds"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Paper:
         """The mechanism fitted to a setting."""
         if setting.unit == "owner":
             ours = f"{option('mechanism', 'table')} and {either(repr('cells'), 'cells')}"
-            raise InputError(f"owners are protected as a whole by {ours} only")
+            raise InputError(f"only {ours} can protect all points of an owner together")
         return PaperDesign(setting, self)
 
 

@@ -55,8 +55,7 @@ class Plan:
     is_noise
         Whether the released table would be no larger than noise alone.
     mu_squared
-        What a ledger with the Gaussian filter is charged; None for a mechanism that it does not
-        take.
+        What a ledger with the Gaussian filter is charged; None if it does not accept the mechanism.
 
     Examples
     --------
@@ -89,14 +88,14 @@ def plan_release(
     bounds: tuple[float, float] | None = None, empty: float | None = None, kernel: Any = BOX,
     rings: int = RINGS,
 ) -> list[Plan]:  # fmt: skip
-    """What each mechanism is expected to give for that many points, the best first.
+    """What each mechanism is expected to give for this many points, the best first.
 
     Parameters
     ----------
     X_val, y_val, epsilon, delta, radius, metric, classes, adjacency, task, bounds, empty
         As in `dp_tknn_shapley`.
     kernel, rings
-        As in `dp_tknn_shapley`, too.
+        As in `dp_tknn_shapley`.
     points
         About how many points there will be: a number that is public, or a guess.
     mechanisms
@@ -108,9 +107,9 @@ def plan_release(
     Returns
     -------
     list of Plan
-        In the order of their expected relative error; NaN where nothing can be told, since no
-        validation point is near another, or all have one label. Real data differs from the
-        validation set, so real errors are larger if the validation set is a poor likeness.
+        In the order of their expected relative error. The error is NaN if it cannot be estimated,
+        because no validation point is near another or all have one label. Real errors are larger if
+        the validation set does not resemble the points.
 
     Examples
     --------
@@ -166,10 +165,11 @@ def check_more_than_noise(design: Design, points: int) -> None:
     if is_hidden(design, usual):
         share = math.sqrt(over_noise(design, usual))
         raise InputError(
-            f"the release would be noise: {points} points like those of the validation set move "
-            f"its table by {share:.2g} of what noise does; nothing was charged; use a larger "
-            f"epsilon, another mechanism{either(' (plan_release compares them)', '')} or more "
-            f"points, or release it anyway ({option('anyway', value=True)})"
+            f"the release would be noise: {points} points like those of the validation set change "
+            f"its table by only {share:.2g} times as much as the noise does. Nothing was charged. "
+            "Use a larger epsilon, another "
+            f"mechanism{either(' (plan_release compares them)', '')} or more points, or release "
+            f"it anyway ({option('anyway', value=True)})"
         )
 
 

@@ -27,9 +27,9 @@ from thresher.privacy.rows import read_features, read_number, silence
 from thresher.sides.targets import TargetClasses
 
 TEXT, NUMBERS = ("U", "S"), ("b", "i", "u", "f")  # kinds of NumPy
-LABEL = "its label is no class"
-TARGET = "its target is missing, infinite or no number"
-FEATURES = "a feature is missing, no number or out of range"
+LABEL = "its label is not a class"
+TARGET = "its target is missing, infinite or not a number"
+FEATURES = "a feature is missing, not a number or out of range"
 DIRECTION = "it has no direction: all features are zero or nearly so"
 OWNER = "it has no owner"
 
@@ -81,7 +81,7 @@ def read_points(
     if len(labels) != len(array):
         raise InputError(f"y has {len(labels)} labels but X has {len(array)} rows")
     if len(labels) >= MOST_POINTS:
-        raise InputError(f"X has {len(labels)} rows, at most {MOST_POINTS - 1} are possible")
+        raise InputError(f"X has {len(labels)} rows, but at most {MOST_POINTS - 1} are possible")
     if owned is not None and len(owned) != len(labels):
         raise InputError(f"owners has {len(owned)} entries but there are {len(labels)} points")
     codes, passed = _read_codes(labels, declared_kind(y), validation.classes)
@@ -105,7 +105,7 @@ def _read_codes(labels: Any, kind: str, classes: Classes) -> tuple[Any, dict[str
     """Codes of labels, or targets on their grid, and which rows have them."""
     if isinstance(classes, TargetClasses):
         if kind in TEXT:
-            raise InputError("y holds text by its type: targets are numbers")
+            raise InputError("y holds text, to judge by its type, but targets must be numbers")
         targets = _targets(labels)
         fine = np.isfinite(targets)  # others are clipped to the bounds, without a word
         codes: Any = classes.grid.steps(np.clip(np.where(fine, targets, 0.0), *classes.bounds))
@@ -158,6 +158,6 @@ def _check_kind(kind: str, classes: Classes) -> None:
     if (kind in TEXT and not any(text)) or (kind in NUMBERS and all(text)):
         ours = "text" if kind in TEXT else "numbers"
         raise InputError(
-            f"y holds {ours} by its type, but classes are like {classes.labels[0]!r}: "
+            f"y holds {ours}, to judge by its type, but classes are like {classes.labels[0]!r}: "
             "use one kind for both"
         )

@@ -116,7 +116,11 @@ class _Outcome:
         if self._design.untold:
             return self._design.untold
         noise = "its table cannot be told from noise"
-        return noise if self.is_noise else "no validation points serve as points"
+        return (
+            noise
+            if self.is_noise
+            else ("there are no validation points to stand in for the points")
+        )
 
     @cached_property
     def relative_error(self) -> float | None:
@@ -185,15 +189,15 @@ class _Outcome:
 
 
 class Release(_Outcome):
-    """Private values and what may be published of them.
+    """Private values, and what may be published about them.
 
-    The noisy table of counts (`table`) is what is released. From it follow `price_list`, which is
-    public too, and, with an owner's own points, that owner's `values`.
+    The noisy table of counts (`table`) is what is released. The `price_list` follows from it, and
+    is public, too. Together with an owner's own points, it gives that owner's `values`.
 
     Attributes
     ----------
     values, values_of(owner)
-        One value a point, each for the eyes of its owner.
+        One value per point; show each only to its owner.
     price_list
         The public prices; anyone can value points with them.
     record
@@ -202,10 +206,10 @@ class Release(_Outcome):
     error
         Expected relative error and an interval for every value, at no cost.
     personal_epsilon
-        For every point the epsilon that its owner's actual points have.
+        For every point, the epsilon that its owner's actual points are exposed to.
     unusable
         The rows that counted for nothing, and why. It is as private as the points: never publish
-        it, nor how many they are.
+        it, not even the number of such rows.
 
     Examples
     --------
@@ -219,7 +223,7 @@ class Release(_Outcome):
 
 
 class SeededRelease(_Outcome):
-    """What a seed repeats, for tests and experiments: it protects nobody, no ledger takes it.
+    """A release from a seed, for tests and experiments: it protects nobody, and no ledger takes it.
 
     Examples
     --------

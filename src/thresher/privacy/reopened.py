@@ -58,7 +58,7 @@ def reopen(
     if changed:
         raise InputError(
             f"the record does not follow from the public facts: {', '.join(changed)} differ, or "
-            "the mechanism had options of its own"
+            "the mechanism had options that the record does not state"
         )
     known = read_owners(owners)
     private = read_points(X, y, validation)

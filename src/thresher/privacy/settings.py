@@ -93,8 +93,8 @@ def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
         raise InputError("classes cannot be used with task='regression', which has targets")
     if game.bounds is None:
         raise InputError(
-            "bounds is needed for private targets: the public range of targets, (low, high). "
-            "Private targets outside of it are clipped"
+            "bounds is missing: pass the public range of the targets, (low, high). Private "
+            "targets outside it are clipped"
         )
     side = target_side(
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,

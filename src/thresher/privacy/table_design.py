@@ -113,7 +113,7 @@ class TableDesign(Design):
     def untold(self) -> str:
         """The prior knows what clipping takes from points, not from owners of many points."""
         if self.public is None:
-            return "without a prior nothing tells how far off the counts are"
+            return "without a prior, nothing says how far off the counts are"
         return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property

@@ -63,7 +63,7 @@ class Table:
                 self, "weights", check_number("weights", self.weights, least=0.0, most=1.0)
             )
         if self.weights and self.bound == "certified":
-            raise InputError("weights goes without bound='certified', which has none")
+            raise InputError("weights cannot be used with bound='certified', which has no weights")
 
     def design(self, setting: Setting) -> TableDesign:
         """The mechanism fitted to a setting."""

@@ -91,8 +91,8 @@ class WitnessFile:
         except OSError as refused:
             raise InputError(
                 f"the witness {self.path.name} could not be renewed ({refused.strerror}): nothing "
-                "was spent; see that files can be made and replaced in its folder, and that the "
-                "ledger has a shorter name"
+                "was spent; make sure that files can be created and replaced in its folder, or "
+                "give the ledger a shorter name"
             ) from None
 
     def steps(self) -> list[Path]:

@@ -120,7 +120,7 @@ def gather(
     rows
         The row number of each point in the table it comes from; 0, 1, 2 if not given.
     show
-        Columns to show beside the rows with the lowest values, one entry a point; without it the
+        Columns to show beside the rows with the lowest values, one entry per point; without it the
         first four of X, where X is a data frame.
     held_out
         The validation rows were split off the same table, and nobody checked their labels: as many

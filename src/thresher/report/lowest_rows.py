@@ -78,7 +78,7 @@ class Column:
 
 @dataclass(frozen=True)
 class LowestRows:
-    """A table: names of columns, and one row a point, the one to look at first on top."""
+    """A table: names of columns, and one row per point, the one to look at first on top."""
 
     columns: tuple[str, ...]  # "row" and "value" always, others as far as they are known
     features: int  # how many of the last columns are columns of the data

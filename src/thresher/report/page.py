@@ -105,7 +105,7 @@ def check_target(path: str | Path, *, force: bool = False) -> None:
     if Path(path).suffix.lower() not in {".html", ".htm"}:
         raise InputError(f"a report must be an .html file, got {path}")
     if Path(path).exists() and not force:
-        raise InputError(f"{path} is there already: name another file, or use force")
+        raise InputError(f"{path} already exists: name another file, or use force")
     check_writable(path)
 
 

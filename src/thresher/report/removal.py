@@ -184,7 +184,7 @@ def removal_curves(
     data = subject.data
     if not len(data.codes_val):
         raise InputError(
-            "the rows judged each other: no validation point could tell what it brings"
+            "the rows judged each other, so there is no validation set to measure the effect on"
         )
     if not can_remove(subject):
         raise InputError(f"there are fewer than {LEAST_POINTS} points")

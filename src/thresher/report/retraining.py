@@ -25,7 +25,7 @@ PURPOSE = 3
 
 @dataclass(frozen=True)
 class Tables:
-    """Standardized features, one column a point and a last row of ones; and classes.
+    """Standardized features, one column per point and a last row of ones; and classes.
 
     Of the points that regressions are trained on, and of the validation points.
     """

@@ -224,7 +224,7 @@ def _check_given(
     if given not in fitting:
         if mutual:
             raise InputError(
-                f"the points judged each other: X and y fit, got {' and '.join(given)}"
+                f"the points judged each other: pass X and y alone, got {' and '.join(given)}"
             )
         raise InputError(
             f"a report takes X, y, X_val and y_val together, or y and y_val, or y, or none of "
@@ -250,7 +250,7 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, An
 def _check_counts(valuation: Valuation, codes: Codes, codes_val: Codes | None) -> None:
     """Refuse other numbers of rows than the valuation has."""
     if len(codes) != len(valuation):
-        raise InputError(f"the valuation has {len(valuation)} points but y {len(codes)} labels")
+        raise InputError(f"the valuation has {len(valuation)} points but y has {len(codes)} labels")
     wanted = valuation.params.get("validation_points")
     if codes_val is not None and wanted is not None and len(codes_val) != wanted:
         raise InputError(

@@ -263,7 +263,9 @@ def explain_subject(subject: Subject) -> Findings:
         return subject.findings
     data, method = subject.data, subject.valuation.method
     if method not in EXPLAINED:
-        raise InputError(f"suggestions come with {' and '.join(EXPLAINED)}, and this is {method}")
+        raise InputError(
+            f"suggestions need a valuation by {' or '.join(EXPLAINED)}, got one by {method}"
+        )
     if subject.targets is not None:
         rows, rows_val = data.rows.array, data.rows_val.array
         if method == FOREST:

@@ -30,7 +30,7 @@ def target_removal(subject: Subject, advance: Advance | None = None) -> Removal:
     data = subject.data
     if not len(data.codes_val) or subject.targets is None or subject.targets_val is None:
         raise InputError(
-            "the rows judged each other: no validation point could tell what it brings"
+            "the rows judged each other, so there is no validation set to measure the effect on"
         )
     if not can_remove(subject):
         raise InputError(f"there are fewer than {LEAST_POINTS} points")

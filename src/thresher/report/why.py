@@ -121,7 +121,7 @@ def _by_leaves(
     subject: Subject, findings: Findings, listed: Integers, advance: Advance | None
 ) -> tuple[Ranked, Floats]:
     if findings.forest is None:
-        raise InputError("the findings do not know their forest")
+        raise InputError("the findings were saved without their forest")
     return shared_leaves(
         findings.forest, *subject.data.splits, listed, _both(subject), len(subject.classes),
         subject.seed, advance,

@@ -102,7 +102,9 @@ def check_limit(evaluations: object, stability: object) -> Limit:
     if stability is not None:
         wanted = check_number("stability", stability, least=0, most=1)
         if wanted == 1 and most is None:
-            raise InputError("stability=1 may never be reached: give evaluations= too, or less")
+            raise InputError(
+                "stability=1 may never be reached: pass evaluations= too, or a smaller stability"
+            )
     return Limit(most, wanted)
 
 
@@ -238,7 +240,7 @@ class NumberGame:
         """The utility of predictions, or an error where they are no finite numbers."""
         del checked
         if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-            raise ValueError("predict returned what is no finite number")
+            raise ValueError("predict returned numbers that are not finite")
         return -float(np.mean((self.y_val - found) ** 2))
 
     def arrays(self) -> tuple[Array, ...]:

@@ -25,7 +25,8 @@ def leave_one_out(
 ) -> Valuation:  # fmt: skip
     """The accuracy that is lost when a point is left out of the training data.
 
-    Exact: one fit for each point and one for all. The other arguments are those of `data_shapley`.
+    This is exact, with one fit for each point and one for all. The other arguments are those of
+    `data_shapley`.
 
     Examples
     --------
@@ -57,22 +58,24 @@ def data_shapley(
     X, y, X_val, y_val, classes, owners, progress
         As in `tknn_shapley`; features are numbers.
     model
-        A scikit-learn classifier; without it, `LogisticRegression()`. It sees the labels as they
-        are where NumPy can hold them (numbers of one type, or text), else the numbers of classes.
+        A scikit-learn classifier. The default is `LogisticRegression()`. It sees the labels as they
+        are if NumPy can hold them (numbers of one type, or text), and otherwise the numbers of
+        classes.
     evaluations
-        How many coalitions to train on at most; whole permutations, so a multiple of N - 1. Without
-        it, 10,000 or two permutations, whichever is more; with `stability`, as many as that takes.
+        The largest number of coalitions to train on, in whole permutations of N - 1 each. The
+        default is 10,000 or two permutations, whichever is more; with `stability`, as many as it
+        takes.
     stability
         Stop once the ranking is this stable, between 0 and 1: the rank correlation to expect with a
         repetition of the whole estimate. It is estimated from two halves of the permutations, and
         has to hold at two checks in a row.
     truncation
-        Leave the rest of a permutation out where utility is less than this far from that of all
-        points; they share what is missing evenly. Saves fits, and biases single values; 0 is never.
-        For regression it is a share of what all points gain over none.
+        Skip the rest of a permutation once utility is closer than this to that of all points. The
+        skipped points share what is missing evenly. This saves fits, and biases single values; 0
+        never skips. For regression, it is a share of what all points gain over none.
     accelerate
-        Train `LogisticRegression` by a kernel of our own, some 20 times faster for up to about 25
-        features. It goes to the optimum, where scikit-learn stops a little before (`tol=1e-4`).
+        Train `LogisticRegression` with Thresher's own kernel, about 20 times faster for up to about
+        25 features. It goes to the optimum, while scikit-learn stops a little earlier (`tol=1e-4`).
     mean
         As in `tknn_shapley`, but True by default: utility is then accuracy. With False it is the
         number of right predictions.
@@ -80,34 +83,37 @@ def data_shapley(
         The same seed gives the same values, whatever the number of workers. It is also the random
         state of a model that has none (not of what draws from NumPy's global state).
     workers
-        Processes (with `accelerate`, threads); without it, as an active `joblib.parallel_config`
-        says, else as many as cores. The backends of Ray and Dask work too.
+        How many processes to use (with `accelerate`, threads). The default is what an active
+        `joblib.parallel_config` says, and otherwise the number of cores. The backends of Ray and
+        Dask work, too.
     checkpoint
         The path of a file that keeps what is done. After an interruption of any kind, call the
         function again with the same arguments to continue. The file stays after the run, so that
         more `evaluations` extend it.
     task, empty
-        As in `tknn_shapley`. For regression the model is a scikit-learn regressor, `Ridge()` if not
-        given, and utility is minus its mean squared error on the validation set (minus the sum of
-        squares with `mean=False`). A coalition without points predicts `empty`, one of a single
-        target that, and where a model fails the mean target of the coalition.
+        As in `tknn_shapley`. For regression, the model is a scikit-learn regressor, by default
+        `Ridge()`. Utility is minus its mean squared error on the validation set (minus the sum of
+        squares with `mean=False`). A coalition without points predicts `empty`, a coalition with a
+        single target predicts that target, and if a model fails, the mean target of the coalition
+        is predicted.
 
     Returns
     -------
     Valuation
-        With `standard_errors`. They are of the sampling of permutations alone.
+        With `standard_errors`, which cover only the sampling of permutations.
 
     Raises
     ------
     InputError
-        Where an argument cannot be used, or the model cannot be fitted on all points.
+        If an argument cannot be used, or the model cannot be fitted on all points.
 
     Notes
     -----
-    value_i = E[utility(before i and i) - utility(before i)] over permutations. Unbiased without
-    `truncation` and `stability`. A coalition without points has utility 1/C, one of a single class
-    the accuracy of predicting that class, and where a model fails that of the coalition's most
-    frequent class (a `FitWarning` says how often). From Ghorbani and Zou 2019.
+    value_i = E[utility(before i and i) - utility(before i)] over permutations. The estimate is
+    unbiased without `truncation` and `stability`. A coalition without points has utility 1/C. A
+    coalition with a single class has the accuracy of predicting that class. If a model fails, the
+    coalition's most frequent class is predicted (a `FitWarning` says how often). From Ghorbani and
+    Zou 2019.
 
     Examples
     --------
@@ -141,9 +147,9 @@ def beta_shapley(
 
     `alpha` and `beta` are the a and b of `Beta(a, b)`: a larger `alpha` gives small coalitions more
     weight, a larger `beta` gives large ones more, and Beta(1, 1) is Data Shapley. Marginal
-    contributions are weighed by n times the probability of their position's coalition size, and
-    positions of no weight are not trained for. The other arguments are those of `data_shapley`.
-    From Kwon and Zou 2022.
+    contributions are weighted by n times the probability of their position's coalition size, and
+    positions without weight are not trained. The other arguments are those of `data_shapley`. From
+    Kwon and Zou 2022.
 
     Examples
     --------
@@ -175,9 +181,9 @@ def data_banzhaf(
 ) -> Valuation:  # fmt: skip
     """Banzhaf values of the accuracy of a retrained model, by maximum sample reuse.
 
-    Coalitions take every point with probability one half; a value is the mean utility of those with
-    the point minus that of those without, so every fit informs the values of all points. The other
-    arguments are those of `data_shapley`. From Wang and Jia 2023.
+    Coalitions contain every point with probability one half. A value is the mean utility of
+    coalitions with the point minus the mean of those without it, so every fit informs the values of
+    all points. The other arguments are those of `data_shapley`. From Wang and Jia 2023.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Newton(Refit):
     objective in other words, in which no column is large and none is far from zero.
     """
 
-    table: Floats  # one column a point, with a row of ones if there is an intercept
+    table: Floats  # one column per point, with a row of ones if there is an intercept
     validation: Floats
     penalties: Floats  # of the features' weights
 
@@ -48,7 +48,7 @@ class Newton(Refit):
         if weights > MOST_WEIGHTS:
             raise InputError(
                 f"accelerate=True is for up to {MOST_WEIGHTS} weights (features times classes), "
-                f"here are {weights}: leave accelerate out"
+                f"got {weights}: leave accelerate out"
             )
         X = game.X.astype(np.float64)
         center = X.mean(axis=0) if model.fit_intercept else np.zeros(X.shape[1])

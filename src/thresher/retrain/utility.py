@@ -105,7 +105,7 @@ class Game:
         """The accuracy of predictions, or an error where they are no labels."""
         if not checked and not set(found.tolist()) & set(self.labels.tolist()):
             one, other = found.tolist()[0], self.labels.tolist()[0]
-            raise ValueError(f"predict returned {one!r}, labels are like {other!r}")
+            raise ValueError(f"predict returned {one!r}, but labels are like {other!r}")
         return float(np.mean(found == self.labels[self.val_codes]))
 
     def arrays(self) -> tuple[Array, ...]:
@@ -225,7 +225,7 @@ def model_identity(model: Any) -> dict[str, str]:
         settings = joblib.hash(model.get_params())
     except Exception as unfit:
         raise InputError(
-            "checkpoint needs a model whose settings can be stored: no lambdas, but functions of a "
-            f"module ({type(unfit).__name__}: {unfit})"
+            "checkpoint needs a model whose settings can be stored: use functions of a module "
+            f"instead of lambdas ({type(unfit).__name__}: {unfit})"
         ) from unfit
     return {"model": re.sub(r" at 0x[0-9a-fA-F]+", "", text), "model's settings": settings}

@@ -42,7 +42,7 @@ class Appraisal:
         return write_columns(path, self.columns(), record, force=force)
 
     def columns(self) -> dict[str, Any]:
-        """Row, id, label and value, one entry a point."""
+        """Row, id, label and value, one entry per point."""
         columns: dict[str, Any] = {"row": self.points.rows.tolist()}
         if self.points.ids is not None:
             columns["id"] = list(self.points.ids)
@@ -143,7 +143,9 @@ def _encoded(
 ) -> tuple[Columns, Array]:
     """The rows of a table by the encoding that the price list carries."""
     if fill is not None:
-        raise InputError(f"the price list says what stands for missing cells: no {option('fill')}")
+        raise InputError(
+            f"{option('fill')} cannot be used here: the price list says what replaces missing cells"
+        )
     encoder = Encoder.from_record(record)
     kinds = {feature.name: feature.kind for feature in encoder.features}
     for name in kinds:

@@ -69,10 +69,10 @@ def _chosen(settings: Settings, table: Table | None, points: Columns) -> tuple[s
     if settings.semivalue.startswith("calibrated"):
         return "tknn", f"{option('semivalue')} {settings.semivalue} is about distances"
     if table is not None and table.kind in ARRAYS:
-        return "tknn", "an array is taken for embeddings, whose columns mean nothing one by one"
+        return "tknn", "an array is treated as embeddings, whose single columns mean nothing"
     if is_embedding(points):
         columns = f"{len(points.names)} columns of fractions that are all alike"
-        return "tknn", f"{columns} are taken for embeddings"
+        return "tknn", f"{columns} are treated as embeddings"
     return "forest", "it suits a table of named columns, and needs no scaling and no validation set"
 
 

@@ -43,8 +43,8 @@ def run_hints(
     rows = record["points"]["rows"]
     if copies > MANY_COPIES * rows:
         found.append(
-            f"{copies} of {rows} rows have copies, and none of these was held out: the rows held "
-            f"out may be odd ones; drop the copies, or use {option('validation')}"
+            f"{copies} of {rows} rows have copies, and none of these was held out, so the rows "
+            f"held out may be unusual; drop the copies, or use {option('validation')}"
         )
     for name, count in encoder.unseen(validation).items():
         have = "validation point has" if count == 1 else "validation points have"
@@ -126,8 +126,8 @@ def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:
     low, high = (encoder.names[place] for place in unlike)
     return [
         *found.values(),
-        f"columns differ in scale, from {low!r} to {high!r}: a few of them make up all distances; "
-        f"{option('standardize', value=True)} brings them to one scale",
+        f"columns differ in scale, from {low!r} to {high!r}: a few of them dominate the "
+        f"distances; {option('standardize', value=True)} brings them to one scale",
     ]
 
 
@@ -143,9 +143,8 @@ def _ruling_hints(
             way_out = more if settings.standardize else option("standardize", value=True)
             said = "" if settings.scaling == "ranks" else f"use {way_out}, or "
             return [
-                f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so that "
-                f"the others hardly count: {said}leave it out with "
-                f"{option('ignore', [feature.name])}"
+                f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so the "
+                f"others hardly count: {said}leave it out with {option('ignore', [feature.name])}"
             ]
         place += feature.width
     return []
@@ -172,8 +171,8 @@ def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
     most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
     named_so = "" if settings.id else f"name it with {option('id', name)}, or "
     return (
-        f"column {name!r} looks like an id ({why}), yet it is a feature{most}: {named_so}leave it "
-        f"out with {option('ignore', [name])}"
+        f"column {name!r} looks like an id ({why}), but it is used as a feature{most}: "
+        f"{named_so}leave it out with {option('ignore', [name])}"
     )
 
 
@@ -215,8 +214,8 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
         return _wide_hints(radius, settings)
     if settings.radius == AUTO:
         return [
-            f"radius {radius:.4g} is right for the validation set and reaches no point: are both "
-            "from one source, and in the same units?"
+            f"radius {radius:.4g} fits the validation set but reaches no point: are both from one "
+            "source, and in the same units?"
         ]
     return [f"radius {radius:.4g} reaches no point: use a larger {option('radius')}, or auto"]
 

@@ -54,7 +54,7 @@ class MemoryRun:
     suggested: Mapping[str, Any] | None = None
 
     def columns(self) -> dict[str, Any]:
-        """The table of results: one row a point, in the order of the input."""
+        """The table of results: one row per point, in the order of the input."""
         found: dict[str, Any] = {"row": self.points.rows}
         if self.points.ids is not None:
             found["id"] = list(self.points.ids)

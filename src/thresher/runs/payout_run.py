@@ -56,7 +56,7 @@ def _record(path: Path) -> Any:
     with reading(path, "table of values") as file:
         if file.suffix.lower() != ".parquet":
             raise InputError(
-                f"{file} is not a .parquet file, which alone keeps values to the last bit: write "
+                f"{file} is not a .parquet file, and other kinds of files round the values: write "
                 f"the values with {option('out', 'values.parquet')}"
             )
         with open_parquet(file) as opened:
@@ -78,7 +78,7 @@ def _shared(about: Any, within: float) -> tuple[SharedRows, ...]:
     }
     sources = read_sources(Settings(**asked))
     if sources.about["input_digest"] != about.get("input_digest"):
-        raise InputError(f"{asked['file']} is not what the values were computed from: it changed")
+        raise InputError(f"{asked['file']} has changed since the values were computed from it")
     _, data = encoded(sources.settings, sources.points, sources.validation, progress=False)
     X = np.nan_to_num(np.asarray(data[0], np.float64), nan=-1e30)
     return shared_rows(X, sources.points.owners, radius=within)

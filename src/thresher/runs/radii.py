@@ -15,7 +15,7 @@ def radius_of(settings: Settings, validation_points: int, suggest: Callable[[], 
     if validation_points < 2:
         more = "hold out more rows, or give" if settings.validation is None else "give more, or"
         raise InputError(
-            f"{option('radius', AUTO)} needs two validation points at least, there is one: {more} "
-            "a number"
+            f"{option('radius', AUTO)} needs at least two validation points, but there is one: "
+            f"{more} a number"
         )
     return float(suggest())

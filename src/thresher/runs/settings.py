@@ -206,7 +206,7 @@ class Settings:
         if self.method not in NUMBER_METHODS:
             listed = ", ".join(NUMBER_METHODS[1:-1])
             raise InputError(
-                f"{wanted} needs {option('method')} {listed} or {NUMBER_METHODS[-1]}, and the "
+                f"{wanted} needs {option('method')} {listed} or {NUMBER_METHODS[-1]}, but the "
                 f"method is {self.method}"
             )
         for name in CLASSES_ONLY:
@@ -239,13 +239,13 @@ class Settings:
         if self.method not in {AUTO, *methods}:
             listed = " or ".join(methods)
             raise InputError(
-                f"{wanted} needs {option('method')} {listed}, and the method is {self.method}"
+                f"{wanted} needs {option('method')} {listed}, but the method is {self.method}"
             )
         alone = self.numbers and self.method in {AUTO, "forest"} and self.holdout is None
         if self.validation is None and not alone:
             raise InputError(
-                f"{wanted} needs {option('validation')}: rows held out are chosen among all, so "
-                "split some off beforehand"
+                f"{wanted} needs {option('validation')}: held-out rows are chosen from all rows, "
+                "so split some off beforehand"
             )
         if self.text is not None:
             raise InputError(
@@ -307,7 +307,7 @@ class Settings:
             if name in self.given() and self.method not in fits:
                 listed = " or ".join(methods)
                 raise InputError(
-                    f"{option(name)} needs {option('method')} {listed}, and the method is "
+                    f"{option(name)} needs {option('method')} {listed}, but the method is "
                     f"{self.method}"
                 )
 

@@ -115,7 +115,10 @@ class NumberSide:
 
     def label_payment(self, *_: Any) -> NoReturn:
         """There are no classes."""
-        raise InputError("label_values is for classes: best_targets has the best target of points")
+        raise InputError(
+            "label_values is for classes: use best_targets, which gives the best target of each "
+            "point"
+        )
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
         """The same, once all points were counted."""
@@ -134,7 +137,9 @@ class NumberSide:
     ) -> tuple[Any, NDArray[Any]]:
         """The game that pays points by a table of prices, and what it pays by."""
         if label is not None:
-            raise InputError("label is for classes: a newcomer may have any target")
+            raise InputError(
+                "label cannot be used with task='regression': a newcomer may have any target"
+            )
         return self.counting(semivalue), table[0 if who == "members" else 1]
 
 

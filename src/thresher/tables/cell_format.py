@@ -27,7 +27,7 @@ class CellFormat:
 
     def __post_init__(self) -> None:
         if self.decimal not in {".", ","}:
-            raise InputError(f"{option('decimal')} must be . or , but is {self.decimal!r}")
+            raise InputError(f"{option('decimal')} must be . or , but got {self.decimal!r}")
         mark = WORDS.get(str(self.thousands), self.thousands)
         if mark not in {None, ",", ".", "'", " ", "_"}:
             raise InputError(

@@ -74,8 +74,10 @@ def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
     found = pc.unique(categories(columns, name)).to_pylist()
     if len(found) > MOST_CATEGORIES:
         raise refused_column(
-            columns, name, f"has {len(found)} categories, at most {MOST_CATEGORIES} are possible",
-            "put the rare ones together",
+            columns, name, (
+                f"has {len(found)} categories, but at most {MOST_CATEGORIES} are possible"
+            ),
+            "combine the rare ones",
         )  # fmt: skip
     return tuple(sorted(found, key=lambda entry: (entry is None, entry or "")))
 

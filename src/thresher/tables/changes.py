@@ -151,7 +151,7 @@ def _check_digest(findings: Table, table: Table) -> bool:
         return False
     if digest != input_digest(table.files):
         raise InputError(
-            f"{findings.name} was not made from {table.name} as it is now: run thresher value again"
+            f"{findings.name} was not made from the current {table.name}: run thresher value again"
         )
     return True
 

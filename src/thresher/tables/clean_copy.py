@@ -86,7 +86,7 @@ class Cut:
             npz.write_array(whole[self.keep], temporary)
 
     def array(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """What is left of an array with one entry a row."""
+        """What is left of an array with one entry per row."""
         if name == self.label and self.labels:
             array = relabeled_array(array, self.labels, name)
         return array[self.keep]

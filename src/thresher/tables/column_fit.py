@@ -75,7 +75,7 @@ class ColumnFit:
             self.counts[entry] = self.counts.get(entry, 0) + count
         if len(self.counts) > MOST_CATEGORIES:
             said = f"has more than {MOST_CATEGORIES} categories"
-            raise refused_column(table, self.name, said, "put the rare ones together")
+            raise refused_column(table, self.name, said, "combine the rare ones")
 
     def _median(self, table: Columns) -> float:
         found = numbers(table, self.name, self.kind or "number")

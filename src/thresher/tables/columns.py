@@ -197,7 +197,7 @@ def entries_of(table: Table, name: str, role: str) -> list[Any]:
     column = column_of(table, name, role)
     if pa.types.is_nested(column.type):
         raise InputError(
-            f"{table.name} column {name!r} is of type {column.type}: one entry a row is needed"
+            f"{table.name} column {name!r} is of type {column.type}: it must have one entry per row"
         )
     return arrow_entries(column)
 

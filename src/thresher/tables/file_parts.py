@@ -214,7 +214,7 @@ def _entries(what: str, column: pa.ChunkedArray) -> Any:
     """The entries of a column: an array where all are integers, else a list."""
     kind = column.type
     if pa.types.is_nested(kind):
-        raise InputError(f"{what} is of type {kind}: one entry a row is needed")
+        raise InputError(f"{what} is of type {kind}: it must have one entry per row")
     if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
         return column.to_numpy()
     return arrow_entries(column)

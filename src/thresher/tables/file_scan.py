@@ -24,9 +24,9 @@ SINGLE = (pa.float16(), pa.float32(), pa.bool_(), pa.int8(), pa.uint8(), pa.int1
 
 
 class Scan:
-    r"""A table in files that may be larger than memory, to be passed as X with y=None.
+    r"""A table in files that may be larger than memory; pass it as X, with y=None.
 
-    Nothing but names of columns is read before it is used, and then part by part.
+    Only the names of columns are read before it is used. Then the rows are read part by part.
 
     Parameters
     ----------
@@ -34,13 +34,15 @@ class Scan:
         A .csv, .tsv, .parquet, .arrow or .feather file (text may be .gz), a folder of files of one
         kind, or a pattern such as `parts/*.parquet`. Rows come in the order of the files' names.
     label
-        The column of labels. Labels of text are integers if all are plainly written as such.
+        The column of labels. Text labels become integers if all of them are written as plain
+        integers.
     features
-        Names of columns, or patterns such as "x*"; if not given, all others. All hold numbers.
+        Names of columns, or patterns such as "x*". The default is all other columns. They must hold
+        numbers.
     ignore
         Columns to leave out: names or patterns.
     delimiter
-        What stands between cells of text: a comma in a .csv, a tab in a .tsv if not given.
+        What separates cells of a text file. The default is a comma in a .csv and a tab in a .tsv.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class Scan:
         return plain_text(f"Scan({self.table.name}, {about})")
 
     def read(self) -> tuple[Array, list[Hashable]]:
-        """Features and labels, all at once: for a validation set, say."""
+        """Features and labels, all at once, for example for a validation set."""
         source = self.source_of_parts()
         parts = list(source.read(Place(), ROWS))
         if not parts:

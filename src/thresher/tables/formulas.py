@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from thresher.errors import InputError
 
-RULE = "text that begins with = + - @ and is no number has an apostrophe in front"
+RULE = "text that begins with = + - @ and is not a number has an apostrophe in front"
 START = r"[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001 - wide forms work in some spreadsheets
 COMPUTED = f"^'*{START}"
 HARMLESS = re.compile(f"'+{START}")

@@ -1,4 +1,4 @@
-"""Tables in files of JSON lines: one object a line, whose keys are the columns."""
+"""Tables in files of JSON lines: one object per line, whose keys are the columns."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise InputError(f"line {number} of {path} is not JSON: {wrong}") from None
     if not isinstance(found, dict):
         raise InputError(
-            f"{path} has no object in line {number}: JSON lines have one object a line, such as "
+            f"{path} has no object in line {number}: JSON lines have one object per line, such as "
             '{"x": 1.5, "y": "cat"}'
         )
     return found

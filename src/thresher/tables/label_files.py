@@ -22,7 +22,7 @@ NONE = "\x1f"  # the delimiter of a .txt file: a character that no label has
 class LabelFile:
     """The labels of a file, and what is needed to write it again."""
 
-    path: Path  # .npy, or text with one label a line
+    path: Path  # .npy, or text with one label per line
     entries: list[Any]
     array: Array | None = None  # of an .npy file
     text: Delimited | None = None  # the bytes of a file of text
@@ -46,14 +46,14 @@ class LabelFile:
 def read_label_file(label: str, table: str, rows: int) -> LabelFile:
     """The labels of the `rows` rows of a table, from the file that `label` names.
 
-    A .csv or .txt file has one label a line; where it has one line more than there are rows, the
+    A .csv or .txt file has one label per line; where it has one line more than there are rows, the
     first is a header. Empty lines are passed over.
     """
     path = Path(label)
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         raise InputError(
             f"{table} has no labels: {option('label')} must name a file (.npy, or .csv or .txt "
-            f"with one label a line), but there is no such file {label}"
+            f"with one label per line), but there is no such file {label}"
         )
     with reading(path, "list of labels"):
         found = _read_array(path) if path.suffix.lower() == ".npy" else _read_text(path, rows)
@@ -82,7 +82,7 @@ def _read_text(path: Path, rows: int) -> LabelFile:
         cells = source.cells(record)
         if len(cells) > 1:
             line = source.line(record.start)
-            raise InputError(f"line {line} has {len(cells)} cells, one label is needed")
+            raise InputError(f"line {line} has {len(cells)} cells, but must have one label")
         entries.append(source.text(cells[0]))
     header = len(entries) == rows + 1
     return LabelFile(path, entries[1:] if header else entries, text=source, header=header)

@@ -43,7 +43,7 @@ def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tu
 def write(files: Sequence[Path], change: Callable[[str, Array], Array], temporary: Path) -> None:
     """Write the arrays of .npz files as one, packed as the first is.
 
-    Arrays with one entry a row are joined and changed, all others kept.
+    Arrays with one entry per row are joined and changed, all others kept.
     """
     parts = [arrays_of(path) for path in files]
     with zipfile.ZipFile(files[0]) as old:
@@ -69,15 +69,15 @@ def arrays_of(path: Path) -> Arrays:
 
 
 def table_of(path: Path, arrays: Arrays) -> pa.Table:
-    """A table of the columns of X, named x0, x1 and so on, and of arrays with one entry a row."""
+    """A table of the columns of X, named x0, x1 and so on, and of arrays with one entry per row."""
     if "X" not in arrays:
         listed = ", ".join(arrays)
         raise InputError(f"{path} has no array 'X' of features: it has {listed or 'no arrays'}")
     X = arrays["X"]
     if X.ndim not in {1, 2}:
         raise InputError(
-            f"{path} has features X of shape {X.shape}: one row a point is needed, as by "
-            "X.reshape(len(X), -1)"
+            f"{path} has features X of shape {X.shape}: it must have one row per point, for "
+            "example X.reshape(len(X), -1)"
         )
     y = arrays.get("y", X)
     if len(y) != len(X):

@@ -26,9 +26,9 @@ def check_encoder(encoder: Encoder) -> Encoder:
         if feature.kind not in {"number", "categorical"}:
             kind = feature.kind.partition(":")[0]
             raise InputError(
-                f"column {feature.name!r} of the validation set says {kind}, which is not read "
-                f"from private rows: leave it out with {option('ignore', [feature.name])}, or take "
-                f"it for categories with {option('categorical', [feature.name])}"
+                f"column {feature.name!r} of the validation set holds {kind}, which cannot be "
+                f"read from private rows: leave it out with {option('ignore', [feature.name])}, "
+                f"or treat it as categories with {option('categorical', [feature.name])}"
             )
     return encoder
 

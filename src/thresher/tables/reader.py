@@ -85,8 +85,9 @@ def read_table(
     -------
     Table
         Cells of text stay text; those that are empty and not in quotes are missing. Of an .npz, the
-        columns of the array X are x0, x1 and so on, and arrays with one entry a row are columns of
-        their own, but for "classes" and those whose name ends in "_val". An .npy file is X alone.
+        columns of the array X are x0, x1 and so on, and arrays with one entry per row are columns
+        of their own, but for "classes" and those whose name ends in "_val". An .npy file is X
+        alone.
 
     Raises
     ------
@@ -111,7 +112,9 @@ def read_table(
     except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
         for part, path in zip(parts, files, strict=True):
             _check_same_types(part.schema, parts[0].schema, path, files[0])
-        raise InputError(f"{files[0]} and the files after it differ in their types") from unlike
+        raise InputError(
+            f"{files[0]} and the files after it have columns of different types"
+        ) from unlike
     twice = repeated_names(parts[0].schema)
     return Table(without_words(data, na), files, kind, between, how, tuple(na), twice)
 
