@@ -77,11 +77,11 @@ def task(
     --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
     """
     from thresher.counts import NeighborCounts
-    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.tasks import Task
     from thresher.federate.terms import least_survivors
     from thresher.files import check_free
+    from thresher.privacy.few_leaves import public_forest
     from thresher.tables.labeled import read_labeled
 
     check_free(out, [validation, key], force=force)

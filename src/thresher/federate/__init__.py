@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from thresher.federate.coordinator import Coordinator
-    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
     from thresher.federate.silo import Silo
     from thresher.federate.tasks import Task
+    from thresher.privacy.few_leaves import public_forest
 
 _LATER = {
     "Coordinator": "coordinator",
@@ -28,7 +28,7 @@ _LATER = {
     "Silo": "silo",
     "Task": "tasks",
     "check_plausibility": "plausibility",
-    "public_forest": "few_leaves",
+    "public_forest": ".privacy.few_leaves",
 }
 __all__ = [
     "Coordinator",
@@ -44,7 +44,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:  # only when asked for: the protocol itself needs no accountant
-        module = import_module(f"thresher.federate.{_LATER[name]}")
+        module = import_module(f".{_LATER[name]}", __name__)
         found = globals()[name] = getattr(module, name)
         return found
     message = f"module 'thresher.federate' has no attribute {name!r}"

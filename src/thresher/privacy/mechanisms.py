@@ -19,7 +19,7 @@ def design_release(mechanism: object, setting: Setting) -> Design:
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
     if type(setting) is not Setting and not isinstance(mechanism, Table):
         raise InputError(
-            f"targets and kernels are released with {option('mechanism', 'table')} alone, got "
-            f"{type(mechanism).__name__}"
+            f"targets, kernels and leaves are released with {option('mechanism', 'table')} alone, "
+            f"got {type(mechanism).__name__}"
         )
     return mechanism.design(setting)

@@ -30,6 +30,7 @@ from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX
 from thresher.neighbors.leaf_mover import LeafMover
 from thresher.neighbors.leaves import Leaves
 from thresher.neighbors.panels import plain_row
@@ -362,6 +363,14 @@ def validation_digest(features: Features | None, labels: list[Hashable]) -> str 
     state = hashlib.sha256(repr(labels).encode())
     state.update(features.tobytes())
     return state.hexdigest()
+
+
+def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
+    """Refuse what says what near means, where leaves do."""
+    if (radius, metric, kernel) != (0.5, "cosine", BOX):
+        raise InputError(
+            "radius, metric and kernel cannot be used with forest: near means in the same leaf"
+        )
 
 
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
