@@ -16,7 +16,7 @@ from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import only_ball
-from thresher.sides.forest import ForestSide, check_leaves_alone, forest_side
+from thresher.sides.forest import FOREST, ForestSide, check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide
 from thresher.sides.targets import target_side
 
@@ -53,10 +53,10 @@ def release_setting(
     }  # fmt: skip
     radius, kernel = check_kernel(game.kernel, game.rings, game.radius)
     if check_task(game.task) == REGRESSION:
-        for name, given in (("kernel", kernel), ("forest", game.forest)):
+        for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
             if given is not None:
                 raise InputError(
-                    f"{option(name)} cannot be used with task='regression'; see `tknn_shapley`"
+                    f"{name} cannot be used with task='regression'; see `tknn_shapley`"
                 )
         return _of_targets(game, rest)
     if game.bounds is not None or game.empty is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_columns
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
 from thresher.games.forest_vote import Floats, ForestVote, judge_weights
@@ -40,6 +40,7 @@ from thresher.sides.protocol import Footprint, Who
 from thresher.threads import thread_count
 
 BLOCK_BYTES = 16 << 20  # of nodes and counts that go to workers at a time
+FOREST = either("forest", option("trees"))  # what messages call it
 POINTS, VALIDATION = "points", "validation"  # who judges
 PREFIX = "forest_"  # of the names of its arrays in a file
 
@@ -369,7 +370,8 @@ def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
     """Refuse what says what near means, where leaves do."""
     if (radius, metric, kernel) != (0.5, "cosine", BOX):
         raise InputError(
-            "radius, metric and kernel cannot be used with forest: near means in the same leaf"
+            f"{option('radius')}, {option('metric')} and {option('kernel')} cannot be used with "
+            f"{FOREST}: near means in the same leaf"
         )
 
 
