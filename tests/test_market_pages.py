@@ -123,6 +123,7 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     for changed, said in (
         ({"label": "nothing"}, "nothing"), ({"epsilon": "0"}, "epsilon"),
         ({"closes": "2001-01-01T00:00"}, "closes must be later"),
+        ({"trees": "4", "radius": "1"}, "trees cannot be used with"),
     ):  # fmt: skip
         got = send(buyer, "/new", task_form(**changed), "/new", validation=file)
         assert (got.status_code, said in got.text) == (422, True), got.text
@@ -131,6 +132,9 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     got = send(buyer, "/new", chosen, "/new", validation=file)
     assert "weighted: triangular" in got.text
     assert "<td>f2</td>" in got.text
+    got = send(buyer, "/new", task_form(trees="2"), "/new", validation=file)
+    assert "in the same leaf of 2 trees" in got.text
+    assert "<td>within a radius</td>" in got.text, "what else could be chosen"
 
 
 def test_a_draft_that_the_ledger_has_no_room_for_says_so(tmp_path):
