@@ -159,6 +159,29 @@ def test_people_get_pages_and_programs_get_json_when_something_is_wrong(market):
     assert "error" in stranger.get("/api/nothing", headers=browser).json()
 
 
+@pytest.mark.parametrize(
+    ("limits", "body", "status", "said"),
+    [
+        (Limits(body=10), lambda: b"token=" + b"x" * 99, 413, "send less"),
+        (Limits(body=10), lambda: iter([b"token=" + b"x" * 99]), 413, "send less"),
+        (Limits(rate=0.0, burst=0), lambda: b"", 429, "wait a second and try again"),
+        (MANY, lambda: b"token=thresher-a-b", 500, "something went wrong"),
+    ],
+    ids=["too large", "too large, which it does not say", "too often", "failed"],
+)
+def test_people_get_pages_when_it_is_too_much_or_fails(limits, body, status, said):
+    app = create_app(None, limits=limits, working=False)  # without a market every request fails
+    client = TestClient(app, raise_server_exceptions=False)
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer x"}
+    program = "/api/join" if status == 413 else "/api/tasks"  # the first reads any body
+    for path, accept in (("/login", "text/html"), ("/login", "*/*"), (program, "text/html")):
+        got = client.post(path, content=body(), headers=form | {"Accept": accept})
+        assert (got.status_code, said in got.text) == (status, True), got.text
+        assert ("<main>" in got.text) is (path + accept == "/logintext/html")
+        assert got.headers["x-frame-options"] == "DENY"
+        assert "NoneType" not in got.text
+
+
 def test_the_files_of_the_tutorial_are_paid_for_whatever_the_noise(tmp_path, monkeypatch):
     from thresher.market.questions import Question
     from thresher.market.settlement import compute
