@@ -4,9 +4,9 @@
 
 Trees are grown on the public validation set ("grown") or cut at random ("random"). A point enters
 one leaf a tree, so a table of points by leaf and class moves by sqrt(trees) and nothing is clipped.
-Noise is Gaussian, and a count is at least two of its deviations, as in the table of a radius. The
-points and sets are those of benchmarks/privacy.py. Spearman is against exact values of the same
-game; AUROC is that of finding flipped labels.
+With owners of 20 points each, an owner is what is protected, and owners are clipped. The points and
+sets are those of benchmarks/privacy.py. Spearman and the relative error are against exact values of
+the same game, of points or of owners; AUROC is that of finding flipped labels.
 """
 
 from __future__ import annotations
@@ -19,96 +19,78 @@ from pathlib import Path
 
 import numpy as np
 from privacy import DELTA, EPSILONS, problem
-from scipy.special import digamma
 from scipy.stats import spearmanr
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 import thresher as th
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.tree_columns import TreeColumns
 from thresher.paper.datasets import TABULAR, Shelf
 from thresher.privacy import Table
-from thresher.privacy.accountants import gaussian_mu
 
 HERE = Path(__file__).parent
 TREES, LEAVES = (1, 4, 16), 16
 KINDS = {"grown": RandomForestClassifier, "random": ExtraTreesClassifier}
+SIZE, BUDGETS = 20, {"point": EPSILONS, "owner": (1.0, 4.0, 10.0)}
 
 
-def prices(same, other):
-    """What a member is worth that agrees with a validation point, and one that does not."""
-    total = np.maximum(same + other, 1e-9)
-    lone = total < 2
-    harmonic = digamma(np.maximum(total, 2) + 1) + np.euler_gamma - 1
-    rest = np.maximum(total - 1, 1)
-    agree = np.where(lone, 0.5, (harmonic * (1 - (same - 1) / rest) + 0.5) / total)
-    differ = np.where(lone, -0.5, (harmonic * (-same / rest) - 0.5) / total)
-    return agree, differ
-
-
-def leaf_values(leaves, y, leaves_val, y_val, sigma, random):
-    """Values of points, from counts by leaf and class with noise of this deviation."""
-    values, trees = np.zeros(len(y)), leaves.shape[1]
-    for tree in range(trees):
-        names = np.unique(np.concatenate([leaves[:, tree], leaves_val[:, tree]]))
-        mine, judges = (np.searchsorted(names, each[:, tree]) for each in (leaves, leaves_val))
-        counts = np.zeros((len(names), 2))
-        np.add.at(counts, (mine, y), 1)
-        counts = np.maximum(counts + sigma * random.standard_normal(counts.shape), 0)
-        total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
-        counts *= np.maximum(total, 2 * np.sqrt(2) * sigma) / total
-        for label in (0, 1):
-            agree, differ = prices(counts[:, label], counts[:, 1 - label])
-            near = np.bincount(judges[y_val == label], minlength=len(names))
-            values += near[mine] * np.where(y == label, agree[mine], differ[mine]) / trees
-    return values
+def games(X_val, y_val, seed):
+    """Name, arguments and mechanism of each way to say who is near."""
+    yield "radius", {}, Table()
+    yield "radius, size public", {}, Table()  # the bound fits the number of points
+    yield "radius, no prior", {}, Table(prior=False)
+    for kind, grower in KINDS.items():
+        for trees in TREES:
+            fitted = grower(trees, max_leaf_nodes=LEAVES, random_state=seed).fit(X_val, y_val)
+            forest = Forest.as_fitted(fitted, TreeColumns(X_val.shape[1]))
+            yield f"{trees} {kind}", {"forest": forest}, Table()
 
 
 def measure(stored, seed):
-    """Spearman and AUROC of every way on one data set."""
+    """Spearman, error and AUROC of every way on one data set."""
     X, y, X_val, y_val, flipped = problem(stored.X, stored.y, seed)
-    data, ways = (X, y, X_val, y_val), {}
-    exact = th.tknn_shapley(*data, classes=[0, 1]).values
-    for epsilon in EPSILONS:
-        for name, prior in (("radius", True), ("radius, no prior", False)):
+    owners = np.arange(len(y)) // SIZE
+    units = {"point": {}, "owner": {"owners": owners, "points_per_owner": SIZE}}
+    for way, near, mechanism in games(X_val, y_val, seed):
+        counts = th.NeighborCounts(X_val, y_val, classes=[0, 1], **near).add(X, y)
+        exact = counts.price_list().values(X, y)
+        size = {"points": len(y), "anyway": True} if "public" in way else {}
+        for unit, epsilon in ((u, e) for u in units for e in BUDGETS[u]):
             found = th.dp_tknn_shapley(
-                *data, classes=[0, 1], epsilon=epsilon, delta=DELTA, seed=seed,
-                mechanism=Table(prior=prior),
-            )  # fmt: skip
-            ways[name, epsilon] = found.values, exact
-        mu = gaussian_mu(epsilon, DELTA)
-        for (kind, forest), trees in ((k, t) for k in KINDS.items() for t in TREES):
-            grown = forest(trees, max_leaf_nodes=LEAVES, random_state=seed).fit(X_val, y_val)
-            leaves = grown.apply(X), y, grown.apply(X_val), y_val
-            random = np.random.default_rng(seed)
-            truth = leaf_values(*leaves, 0.0, random)
-            noisy = leaf_values(*leaves, np.sqrt(trees) / mu, random)
-            ways[f"{trees} {kind}", epsilon] = noisy, truth
-    for (way, epsilon), (found, truth) in ways.items():
-        yield {
-            "set": stored.name, "seed": seed, "way": way, "epsilon": epsilon,
-            "spearman": float(np.nan_to_num(spearmanr(found, truth)[0])),
-            "auroc": float(roc_auc_score(flipped, -found)),
-        }  # fmt: skip
+                X, y, X_val, y_val, classes=[0, 1], epsilon=epsilon, delta=DELTA, seed=seed,
+                mechanism=mechanism, **near, **units[unit], **size,
+            ).values  # fmt: skip
+            sums = [v if unit == "point" else np.bincount(owners, v) for v in (found, exact)]
+            off = np.sqrt(((sums[0] - sums[1]) ** 2).mean() / (sums[1] ** 2).mean())
+            yield {
+                "set": stored.name, "seed": seed, "unit": unit, "way": way, "epsilon": epsilon,
+                "spearman": float(np.nan_to_num(spearmanr(*sums)[0])), "error": float(off),
+                "auroc": float(roc_auc_score(flipped, -found)),
+            }  # fmt: skip
 
 
 def render(result):
     """A Markdown page: means over sets and seeds."""
-    lines = [
-        "# Values by leaves and by a radius",
-        "",
-        f"`benchmarks/leaf_tables.py`; {result['date']}.",
-    ]
-    lines += ["", "| table | Spearman at epsilon 0.1 / 0.5 / 1 | AUROC of flipped labels |"]
-    lines += ["|---|---|---|"]
-    for way in dict.fromkeys(row["way"] for row in result["rows"]):
-        shown = []
-        for column in ("spearman", "auroc"):
-            own = [
-                [r[column] for r in result["rows"] if (r["way"], r["epsilon"]) == (way, epsilon)]
-                for epsilon in EPSILONS
-            ]
-            shown.append(" / ".join(f"{np.mean(each):.3f}" for each in own))
-        lines.append(f"| {way} | {shown[0]} | {shown[1]} |")
+    lines = ["# Values by leaves and by a radius", "", f"`benchmarks/leaf_tables.py`; "
+             f"{result['date']}."]  # fmt: skip
+    for unit, budgets in BUDGETS.items():
+        at = " / ".join(f"{epsilon:g}" for epsilon in budgets)
+        lines += ["", f"Each {unit} is protected.", ""]
+        lines += [
+            f"| table | Spearman at epsilon {at} | relative error | AUROC of flipped labels |"
+        ]
+        lines += ["|---|---|---|---|"]
+        rows = [row for row in result["rows"] if row["unit"] == unit]
+        for way in dict.fromkeys(row["way"] for row in rows):
+            shown = [way]
+            for column in ("spearman", "error", "auroc"):
+                own = [
+                    np.mean([r[column] for r in rows if (r["way"], r["epsilon"]) == (way, epsilon)])
+                    for epsilon in budgets
+                ]
+                shown.append(" / ".join(f"{each:.3f}" for each in own))
+            lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -95,10 +95,11 @@ def publish(tab, folder):
     tab.press("New task")
     tab.write(
         title="Sick or well?", label="diagnosis", pot="500", owners="2", rows_per_owner="30",
-        epsilon="90", validation=str(folder / "validation.csv"),
+        epsilon="90", trees="4", validation=str(folder / "validation.csv"),
     )  # fmt: skip
     tab.press("Make the draft")
     assert "What to expect" in tab.text
+    assert "in the same leaf of 4 trees" in tab.text
     task = tab.browser.current_url.removeprefix(tab.url)
     tab.press("Publish")
     codes = []

@@ -123,6 +123,7 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     for changed, said in (
         ({"label": "nothing"}, "nothing"), ({"epsilon": "0"}, "epsilon"),
         ({"closes": "2001-01-01T00:00"}, "closes must be later"),
+        ({"trees": "4", "radius": "1"}, "trees cannot be used with"),
     ):  # fmt: skip
         got = send(buyer, "/new", task_form(**changed), "/new", validation=file)
         assert (got.status_code, said in got.text) == (422, True), got.text
@@ -131,6 +132,9 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     got = send(buyer, "/new", chosen, "/new", validation=file)
     assert "weighted: triangular" in got.text
     assert "<td>f2</td>" in got.text
+    got = send(buyer, "/new", task_form(trees="2"), "/new", validation=file)
+    assert "in the same leaf of 2 trees" in got.text
+    assert "<td>within a radius</td>" in got.text, "what else could be chosen"
 
 
 def test_a_draft_that_the_ledger_has_no_room_for_says_so(tmp_path):
@@ -153,6 +157,29 @@ def test_people_get_pages_and_programs_get_json_when_something_is_wrong(market):
         assert (got.status_code, "<main>" in got.text) == (status, True)
         assert "error" in stranger.request(method, path).json()
     assert "error" in stranger.get("/api/nothing", headers=browser).json()
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "status", "said"),
+    [
+        (Limits(body=10), lambda: b"token=" + b"x" * 99, 413, "send less"),
+        (Limits(body=10), lambda: iter([b"token=" + b"x" * 99]), 413, "send less"),
+        (Limits(rate=0.0, burst=0), lambda: b"", 429, "wait a second and try again"),
+        (MANY, lambda: b"token=thresher-a-b", 500, "something went wrong"),
+    ],
+    ids=["too large", "too large, which it does not say", "too often", "failed"],
+)
+def test_people_get_pages_when_it_is_too_much_or_fails(limits, body, status, said):
+    app = create_app(None, limits=limits, working=False)  # without a market every request fails
+    client = TestClient(app, raise_server_exceptions=False)
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer x"}
+    program = "/api/join" if status == 413 else "/api/tasks"  # the first reads any body
+    for path, accept in (("/login", "text/html"), ("/login", "*/*"), (program, "text/html")):
+        got = client.post(path, content=body(), headers=form | {"Accept": accept})
+        assert (got.status_code, said in got.text) == (status, True), got.text
+        assert ("<main>" in got.text) is (path + accept == "/logintext/html")
+        assert got.headers["x-frame-options"] == "DENY"
+        assert "NoneType" not in got.text
 
 
 def test_the_files_of_the_tutorial_are_paid_for_whatever_the_noise(tmp_path, monkeypatch):

@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import thresher as th
+from thresher.cli import app
 from thresher.runs.appraisal import appraise_files
 from thresher.runs.public_encoding import Preparation, read_radius
 from thresher.tables.labeled import read_private
@@ -123,3 +125,39 @@ def test_what_cannot_be_prepared_is_refused(files, tmp_path):
     lines = [f"{a},{b},C,no" for a, b in (("10%", 1), ("20%", 2), ("30%", 3))]
     with pytest.raises(th.InputError, match="says percent"):
         Preparation.of("validation", None, ["town"]).fit(write(val, lines), "y", [], None)
+
+
+def test_a_raw_table_is_released_planned_and_appraised_by_leaves(files, tmp_path):
+    pytest.importorskip("opendp")
+    val, points = files
+    th.Ledger.create(tmp_path / "l.db", epsilon=20, delta=1e-4)
+    trees = ("--validation", val, "--trees", 3, "--leaves", 6, "--delta", 1e-6)
+
+    def told(*words):
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    done = told(
+        "release", points, *trees, "--epsilon", 8, "--ledger", tmp_path / "l.db",
+        "--out-prices", tmp_path / "p.json", "--categorical", "town",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "without a prior nothing tells" in done.stderr
+    record = json.loads(done.stdout)
+    plain = Preparation.of(None, None, ["town"]).fit(val, "y", [], None)
+    forest = th.privacy.public_forest(plain.rows, labels(val), trees=3, leaves=6)
+    assert (record["trees"], record["forest_digest"]) == (3, forest.digest())
+    listed = th.PriceList.load(tmp_path / "p.json")
+    X = plain.private(points, read_private(points, "y").X)
+    mine = appraise_files(str(points), tmp_path / "p.json").values
+    np.testing.assert_array_equal(mine, listed.values(X, labels(points)))
+    planned = told("plan", *trees, "--points", 150, "--ignore", "town", "--epsilon", 8)
+    (plan,) = json.loads(planned.stdout)["plans"]
+    assert (plan["bound"], plan["mechanism"]) == (3, "table")
+    assert 0 < plan["relative_error"] < 1
+    assert "will not tell" in planned.stderr
+    wrong = told("plan", *trees, "--points", 150, "--ignore", "town", "--radius", 2)
+    assert "near means in the same leaf" in str(wrong.exception)
+
+
+def labels(path):
+    return [line.rsplit(",", 1)[1] for line in path.read_text().splitlines()[1:]]

@@ -27,6 +27,7 @@ DIFFERENT = {
         "NeighborCounts", "dp_tknn_shapley", "flip_labels", "grow_forest", "zero_budget_score",
     },
     "metric": {"TKNNClassifier"},
+    "leaves": {"audit_mechanism"},
     "mechanism": {"audit_mechanism"},
     "owners": {"dp_tknn_shapley", "owner_shapley"},
     "points": {"plan_release"},
@@ -39,6 +40,7 @@ DIFFERENT = {
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 DEFAULTS = {
+    "leaves": {False: {"audit_mechanism"}},
     "rings": {4: {"dp_tknn_shapley", "plan_release"}},  # each has noise of its own
     "X_val": {
         None: {

@@ -110,6 +110,9 @@ def unpack_array(packed: Mapping[str, Any]) -> Array:
         size = math.prod(packed["shape"]) * dtype.itemsize
         if size > PACKED * len(content):
             raise ValueError(f"an array claims {size} bytes, but the file has only {len(content)}")
-        content = zlib.decompress(content, bufsize=max(size, 1))
+        try:
+            content = zlib.decompress(content, bufsize=max(size, 1))
+        except zlib.error:
+            raise ValueError("an array was changed: it cannot be unpacked") from None
     raw = np.frombuffer(content, dtype)
     return raw.reshape(packed["shape"]).astype(dtype.newbyteorder("="))

@@ -25,7 +25,7 @@ from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import BallSide, only_ball
-from thresher.sides.forest import forest_side
+from thresher.sides.forest import check_leaves_alone, forest_side
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
 from thresher.sides.targets import target_side
@@ -103,11 +103,7 @@ class NeighborCounts:
         if (empty, bounds) != (None, None):
             raise InputError("empty and bounds need task='regression'")
         if forest is not None:
-            if (radius, metric, kernel) != (0.5, "cosine", BOX):
-                raise InputError(
-                    "radius, metric and kernel cannot be used with forest: "
-                    "near means in the same leaf"
-                )
+            check_leaves_alone(radius, metric, kernel)
             self._start(forest_side(forest, X_val, y_val, classes))
             return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)

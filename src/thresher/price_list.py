@@ -285,26 +285,29 @@ class PriceList:
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
         """The price list that `save` wrote, equal to the last bit. Reads a saved release, too."""
-        from thresher.sides.stored import stored_kind, stored_side
-
         with reading(path, "price list") as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:
                 document = document["prices"]  # of a private release
-            kind = stored_kind(document, FORMATS)
-            arrays, table = _unpacked(document)
-            semivalue = semivalue_name(
-                check_semivalue(document["semivalue"], calibrated=kind == BALL)
-            )
-            marks = {
-                name: check_flag(name, document.get(name, usual))
-                for name, usual in (("scaled", True), ("noise", False))
-            }
-            encoding = document.get("encoding")
-            if encoding is not None and not isinstance(encoding, dict):
-                raise InputError("its encoding is not a record")
-            side = stored_side(kind, document, arrays)
-            return cls(side, semivalue, table, **marks, encoding=encoding)
+            return cls.read(document)
+
+    @classmethod
+    def read(cls, document: Any) -> PriceList:
+        """The price list of what `document()` gave."""
+        from thresher.sides.stored import stored_kind, stored_side
+
+        kind = stored_kind(document, FORMATS)
+        arrays, table = _unpacked(document)
+        semivalue = semivalue_name(check_semivalue(document["semivalue"], calibrated=kind == BALL))
+        marks = {
+            name: check_flag(name, document.get(name, usual))
+            for name, usual in (("scaled", True), ("noise", False))
+        }
+        encoding = document.get("encoding")
+        if encoding is not None and not isinstance(encoding, dict):
+            raise InputError("its encoding is not a record")
+        side = stored_side(kind, document, arrays)
+        return cls(side, semivalue, table, **marks, encoding=encoding)
 
 
 def _packed(arrays: dict[str, Array], table: Array, *, plain: bool) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs import Points, Validation, check_points, check_validation
 from thresher.labels import check_labels
+from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget
 from thresher.privacy.mechanisms import Mechanism, design_release
@@ -129,20 +130,25 @@ class DPTKNN:
     empty: float | None = None
     kernel: Any = BOX
     rings: int = RINGS
+    forest: Forest | None = None
 
     def oracle(self, data: Data, seed: int) -> Oracle:
         """The mechanism fitted to the validation set, which has all classes if none are given."""
         game = Game(
             data.X_val, data.y_val, self.radius, self.metric, data.classes, self.task,
-            self.bounds, self.empty, self.kernel, self.rings,
+            self.bounds, self.empty, self.kernel, self.rings, self.forest,
         )  # fmt: skip
         setting = release_setting(game, Budget(self.epsilon, self.delta), "add-remove")
         if self.task == CLASSES:
             points = check_points(data.X, data.y, setting.validation)
             tables: Any = (
-                RingTables.of(points, setting.validation, setting.kernel)
-                if isinstance(setting, RingSetting) and setting.kernel
-                else NearTables.of(points, setting.validation, setting.radius)
+                None
+                if self.forest is not None
+                else (
+                    RingTables.of(points, setting.validation, setting.kernel)
+                    if isinstance(setting, RingSetting) and setting.kernel
+                    else NearTables.of(points, setting.validation, setting.radius)
+                )
             )
         else:
             points = read_points(data.X, data.y, setting.validation).points

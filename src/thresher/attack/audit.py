@@ -38,7 +38,7 @@ def audit_mechanism(
     adjacency: str = "add-remove", runs: int = 20000, canaries: int = 200,
     confidence: float = 0.999, near: int | None = None, k: int | None = None,
     subsample: float | None = None, seed: int | None = None, progress: bool = False,
-    task: str = CLASSES, kernel: Any = BOX,
+    task: str = CLASSES, kernel: Any = BOX, leaves: bool = False,
 ) -> Audit:  # fmt: skip
     """What many releases prove about the epsilon of this library's own mechanisms.
 
@@ -71,6 +71,9 @@ def audit_mechanism(
         As in `dp_tknn_shapley`: "regression" needs "table".
     kernel
         As in `dp_tknn_shapley`: other kernels than the box need "table".
+    leaves
+        Audit a release by leaves of a forest that is made up: `near` is then how many trees it has.
+        Leaves need "table".
 
     Returns
     -------
@@ -100,7 +103,10 @@ def audit_mechanism(
     elif k is not None or subsample is not None:
         raise InputError(f"k and subsample need {option('mechanism', 'knn')}, got {mechanism!r}")
     else:
-        subject = subject_of(mechanism, budget, known, near, canaries, check_task(task), kernel)
+        subject = subject_of(
+            mechanism, budget, known, near, canaries, check_task(task), kernel,
+            leaves=check_flag("leaves", leaves),
+        )  # fmt: skip
     source = Buffered(noise_source(seed))
     random = np.random.default_rng(None if seed is None else [seed, 1])  # no number of the noise
     replays = 0 if subject.replayed is None else runs // REPLAY_SHARE

@@ -19,11 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Flags, Floats, Integers
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.attack.trials import Trial
 from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
+from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
+from thresher.neighbors.tree_columns import TreeColumns
+from thresher.neighbors.trees import Tree
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.cells_mechanism import Cells, CellsDesign
 from thresher.privacy.contributions import Contributions, Units
@@ -71,14 +74,22 @@ class Bait:
     @classmethod
     def of(
         cls, mechanism: Mechanism, budget: Budget, adjacency: Adjacency, neighborhoods: int,
-        size: int, task: str = CLASSES, kernel: Any = BOX,
+        size: int, task: str = CLASSES, kernel: Any = BOX, *, leaves: bool = False,
     ) -> Bait:  # fmt: skip
-        """Neighborhoods of so many validation points each, and a canary in every one."""
+        """Neighborhoods of so many validation points each, and a canary in every one.
+
+        With `leaves` a neighborhood is a leaf of so many trees.
+        """
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
         spots = SPACING * np.arange(neighborhoods)
         rows = (spots[:, None] + _places(size, uneven=_weighs(mechanism))).reshape(-1, 1)
-        if task == CLASSES:
+        if leaves:
+            if task != CLASSES or kernel != BOX:
+                raise InputError("leaves cannot be used with task='regression' or a kernel")
+            yes, no = LABELS
+            about = Game(rows, [yes] * len(rows), forest=_made_up_forest(spots, size))
+        elif task == CLASSES:
             yes, no = LABELS
             about = Game(rows, [yes] * len(rows), RADIUS, "euclidean", [no, yes], kernel=kernel)
         else:
@@ -182,6 +193,15 @@ def _places(size: int, *, uneven: bool) -> Floats:
     """Validation points around a canary, all of them near it; uneven: and one more near some."""
     crowd = np.linspace(0, RADIUS / 4, size)
     return np.append(crowd, 1.1 * RADIUS) if uneven and size > 1 else crowd
+
+
+def _made_up_forest(spots: Array, trees: int) -> Forest:
+    """Trees that are all alike, with two leaves around each spot: its canary is in the first."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    places = np.concatenate([spots, spots + RADIUS])[:, None]
+    grown = DecisionTreeRegressor().fit(places, np.arange(len(places)))
+    return Forest("made up", [Tree.of(grown.tree_)] * trees, columns=TreeColumns(1), classes=LABELS)
 
 
 def knn_trial(design: KNNDesign) -> Trial:

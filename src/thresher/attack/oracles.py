@@ -140,7 +140,7 @@ class NoisyOracle:
 
     points: Points
     design: Design
-    tables: NearTables | TargetTables | RingTables
+    tables: NearTables | TargetTables | RingTables | None  # None for leaves: values are sums there
     source: Seeded
     exact = False
 
@@ -148,6 +148,9 @@ class NoisyOracle:
         """Of one new release."""
         assert not twin  # noqa: S101 - asked for only where it costs nothing
         found, setting = self.design.prices(self.release(held)), self.design.setting
+        if self.tables is None:
+            inside: Any = self._contributions(candidates)
+            return found.pay(inside.inside, "newcomers")[:, None]
         _, prices = found.side.payment(found.table, setting.semivalue, "newcomers")
         return self.tables.priced(candidates, *prices)
 

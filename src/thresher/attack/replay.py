@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Flags, Integers
-from thresher.attack.canaries import RADIUS, Bait, Places, read_places
+from thresher.attack.canaries import LABELS, RADIUS, Bait, Places, read_places
 from thresher.privacy.accountants import Adjacency, Budget, gaussian_epsilon
 from thresher.privacy.cells_mechanism import CellsDesign
 from thresher.privacy.contributions import Units
-from thresher.privacy.design import Setting
 from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.release import SeededRelease
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
+from thresher.privacy.target_setting import TargetSetting
 from thresher.progress import Advance
 
 NEAR = 16  # validation points near the canary: more than the bound, so that it is clipped
@@ -61,14 +61,19 @@ class Tape:
 
 
 def replay_bait(
-    mechanism: Mechanism, budget: Budget, adjacency: Adjacency, near: int, *game: Any
+    mechanism: Mechanism,
+    budget: Budget,
+    adjacency: Adjacency,
+    near: int,
+    *game: Any,
+    leaves: bool = False,
 ) -> Bait:
     """One canary among validation points that are all near it."""
     if isinstance(mechanism, Table):
         if isinstance(mechanism.bound, str):
             mechanism = replace(mechanism, bound=BOUND, weights=mechanism.exponent)
-        near = max(NEAR, 2 * int(mechanism.bound))
-    return Bait.of(mechanism, budget, adjacency, 1, near, *game)
+        near = max(0 if leaves else NEAR, 2 * int(mechanism.bound))
+    return Bait.of(mechanism, budget, adjacency, 1, near, *game, leaves=leaves)
 
 
 class Replay:
@@ -77,7 +82,8 @@ class Replay:
     def __init__(self, bait: Bait) -> None:
         self.bait, self.design = bait, bait.design
         edges = -0.9 * RADIUS, 1.15 * RADIUS  # near some of the validation points, not all
-        labels: Any = ("no", "yes") if type(self.design.setting) is Setting else (-0.5, 0.5)
+        targets = isinstance(self.design.setting, TargetSetting)
+        labels: Any = (-0.5, 0.5) if targets else LABELS
         self.bystanders: Places = [(edge, label) for edge in edges for label in labels]
         validation = self.design.setting.validation
         worlds = bait.substitutes[0], bait.canaries[:1]

@@ -47,14 +47,16 @@ class Subject:
 
 def subject_of(
     mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int,
-    *game: Any,
+    *game: Any, leaves: bool = False,
 ) -> Subject:  # fmt: skip
     """Of a mechanism that releases a table, with so many canaries in the audit of one release."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     size, each, many = _crowd(mechanism, near)
-    bait = Bait.of(mechanism, budget, adjacency, many, size, *game)
-    crowd = Bait.of(mechanism, budget, adjacency, canaries, each, *game) if canaries else None
+    bait = Bait.of(mechanism, budget, adjacency, many, size, *game, leaves=leaves)
+    crowd = None
+    if canaries:
+        crowd = Bait.of(mechanism, budget, adjacency, canaries, each, *game, leaves=leaves)
     design, pure, scheme = bait.design, isinstance(mechanism, Cells), None
     if isinstance(design, PaperDesign):
         scheme = Scheme(design.options.rate, design.steps, design.multiplier, adjacency)
@@ -63,9 +65,8 @@ def subject_of(
     claim = Claim(
         name, budget, adjacency, not pure and scheme is None, scheme, _shape(bait, budget)
     )
-    return Subject(
-        claim, bait.trial(), crowd, replay_bait(mechanism, budget, adjacency, size, *game)
-    )
+    replayed = replay_bait(mechanism, budget, adjacency, size, *game, leaves=leaves)
+    return Subject(claim, bait.trial(), crowd, replayed)
 
 
 def _crowd(mechanism: Mechanism, near: int | None) -> tuple[int, int, int]:

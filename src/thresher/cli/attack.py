@@ -104,6 +104,9 @@ def audit(
     k: Annotated[int | None, given("For knn: neighbors consulted.")] = None,
     subsample: Annotated[float | None, given("For knn: the sampling rate.")] = None,
     kernel: Annotated[str, given("For table: as in thresher release.")] = "box",
+    leaves: Annotated[
+        bool, given("For table: points are counted in the leaves of trees.", "--leaves")
+    ] = False,
     seed: Annotated[
         int | None, given("A seed to repeat the audit; without it, the noise is truly random.")
     ] = None,
@@ -121,7 +124,7 @@ def audit(
     found = audit_mechanism(
         mechanism, epsilon=epsilon, delta=delta, adjacency=adjacency, runs=runs,
         canaries=canaries, confidence=confidence, k=k, subsample=subsample, seed=seed,
-        kernel=kernel, progress=sys.stderr.isatty(),
+        kernel=kernel, leaves=leaves, progress=sys.stderr.isatty(),
     )  # fmt: skip
     for line in str(found).splitlines():
         say(line)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore, argument, given
+from thresher.cli.options import Delimiter, Force, Ignore, Leaves, Trees, argument, given
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError, printing
 
@@ -50,10 +50,8 @@ def task(
     kernel: Annotated[str, given("How much near points count, as in thresher release.")] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
-    trees: Annotated[
-        int | None, given("Count in the leaves of so many public trees, not within a radius.")
-    ] = None,
-    leaves: Annotated[int, given("The most leaves that such a tree has.")] = 16,
+    trees: Trees = None,
+    leaves: Leaves = 16,
     unit: Annotated[
         Literal["point", "owner", "silo"], given("What is protected; owners within one silo.")
     ] = "point",
@@ -77,11 +75,11 @@ def task(
     --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
     """
     from thresher.counts import NeighborCounts
-    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.round_terms import least_survivors
     from thresher.federate.signed_task import Task
     from thresher.files import check_free
+    from thresher.privacy.few_leaves import public_forest
     from thresher.tables.labeled import read_labeled
 
     check_free(out, [validation, key], force=force)

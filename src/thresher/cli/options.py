@@ -34,3 +34,7 @@ Force = Annotated[bool, given("Replace existing files.", "--force")]
 Id = Annotated[str | None, given("The column of ids.")]
 Ignore = Annotated[str | None, given("Columns to leave out.")]
 Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]
+Trees = Annotated[
+    int | None, given("Count in the leaves of so many public trees, not within a radius.")
+]
+Leaves = Annotated[int, given("With --trees: the most leaves that such a tree has.")]

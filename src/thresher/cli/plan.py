@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from thresher.cli.options import Delimiter, Ignore, given
+from thresher.cli.options import Delimiter, Ignore, Leaves, Trees, given
+from thresher.cli.release import forest_of
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
@@ -22,6 +23,8 @@ def plan(
         str, given("As in thresher release; other kernels than box need --mechanisms table.")
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    trees: Trees = None,
+    leaves: Leaves = 16,
     mechanisms: Annotated[
         str | None, given("Which to compare: table, cells, paper; table and cells if not given.")
     ] = None,
@@ -45,6 +48,8 @@ def plan(
     ledger adds up.
 
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
+
+    Example: thresher plan --validation val.csv --points 20000 --trees 4 --leaves 16
     """
     from thresher.privacy.plan import plan_release
     from thresher.privacy.table_mechanism import Table
@@ -57,7 +62,9 @@ def plan(
     budgets = _budgets(epsilon)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
-    names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * (kernel == "box"))]
+    by_radius = kernel == "box" and trees is None
+    names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * by_radius)]
+    forest = forest_of(X_val, y_val, trees, leaves)
     table = Table(bound="counted") if counted else "table"
     compared = [table if name == "table" else name for name in names]
     rows = [
@@ -66,11 +73,13 @@ def plan(
         for each in plan_release(
             X_val, y_val, points=points, epsilon=budget, delta=delta, radius=radius, metric=metric,
             adjacency=adjacency, mechanisms=compared,
-            points_per_owner=points_per_owner, kernel=kernel, rings=rings,
+            points_per_owner=points_per_owner, kernel=kernel, rings=rings, forest=forest,
         )
     ]  # fmt: skip
     for line in _table(rows):
         say(line)
+    if forest is not None:
+        say("leaves have no prior: the release itself will not tell how far off its values are")
     show_json({"points": points, "delta": delta, "plans": rows})
     if plot is not None:
         from thresher.plots import save_plans
@@ -97,7 +106,8 @@ def _row(epsilon: float, plan: Any) -> dict[str, Any]:
     price = {name: plan.record[f"epsilon_{name}"] for name in ("add_remove", "replace_one")}
     return {
         "epsilon": epsilon, "mechanism": plan.mechanism, **known, "is_noise": plan.is_noise,
-        "bound": plan.record["bound"], **price, "mu_squared": plan.mu_squared,
+        "bound": plan.record["bound"], "sigma": plan.record.get("sigma"), **price,
+        "mu_squared": plan.mu_squared,
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore, argument, given
+from thresher.cli.options import Delimiter, Force, Ignore, Leaves, Trees, argument, given
 from thresher.cli.private_pay import PrivatePay
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import price, say, show_json, split_names
@@ -40,6 +40,8 @@ def release(
         given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    trees: Trees = None,
+    leaves: Leaves = 16,
     task: Annotated[
         Literal["classification", "regression"], given("Whether labels are classes or numbers.")
     ] = "classification",
@@ -132,6 +134,13 @@ def release(
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
 
+    With --trees, rows are near if they fall into the same leaf of a tree, and --radius plays no
+    part. The trees are grown on the public validation set, with seed 0, and the price list carries
+    them.
+
+    Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6 --trees 4
+    --ledger ledger.db --out-prices prices.json
+
     Example: thresher release points.csv --validation val.csv --epsilon 8 --delta 1e-6
     --owner clinic --points-per-owner 40 --ledger ledger.db --out-prices prices.json
     --pot-cents 1000000 --statements pay
@@ -168,6 +177,7 @@ def release(
         mechanism=chosen, ledger=ledger, owners=private.owners,
         points_per_owner=points_per_owner, version=version, points=about_points, anyway=anyway,
         kernel=kernel, rings=rings, task=task, bounds=read_bounds(bounds), empty=empty,
+        forest=forest_of(X_val, y_val, trees, leaves),
     )  # fmt: skip
     try:
         replace(found.price_list, encoding=encoder and encoder.record).save(out_prices)
@@ -193,6 +203,13 @@ def release(
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
     asked.write(found)
     show_json(dict(found.record))
+
+
+def forest_of(X_val: Any, y_val: Any, trees: int | None, leaves: int) -> Any:
+    """A forest that is grown on the validation set, if there is to be one."""
+    from thresher.privacy.few_leaves import public_forest
+
+    return None if trees is None else public_forest(X_val, y_val, trees=trees, leaves=leaves)
 
 
 def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> Any:
@@ -225,10 +242,10 @@ def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
 
 def _error(found: Any) -> str:
     """What to say about the error."""
-    if found.is_noise:
-        return "; how good it is cannot be told: its table cannot be told from noise"
     told = found.relative_error
-    return "" if told is None else f"; expected relative error {told:.3g}"
+    if told is None:
+        return f"; how good it is cannot be told: {found.error.why}"
+    return f"; expected relative error {told:.3g}"
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

@@ -11,12 +11,12 @@ from thresher.lazy_names import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from thresher.federate.coordinator import Coordinator
-    from thresher.federate.few_leaves import public_forest
     from thresher.federate.keys import Key
     from thresher.federate.plausibility import Plausibility, check_plausibility
     from thresher.federate.primitives import ProtocolError
     from thresher.federate.signed_task import Task
     from thresher.federate.silo import Silo
+    from thresher.privacy.few_leaves import public_forest
 
 _LATER = {
     "Coordinator": ".coordinator",
@@ -26,7 +26,7 @@ _LATER = {
     "Silo": ".silo",
     "Task": ".signed_task",
     "check_plausibility": ".plausibility",
-    "public_forest": ".few_leaves",
+    "public_forest": "..privacy.few_leaves",
 }
 __all__ = [
     "Coordinator", "Key", "Plausibility", "ProtocolError", "Silo", "Task", "check_plausibility",

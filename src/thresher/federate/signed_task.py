@@ -240,13 +240,9 @@ class Task:
 
     def plan(self, points: int) -> Plan:
         """What to expect of so many points in all; the noise is that of all silos."""
-        public = self.design.setting.public() if self.is_private else None
-        if public is None:
-            raise InputError(
-                "a plan needs a task with noise, and with a radius or a kernel: leaves have no "
-                "prior"
-            )
-        return plan_design(self.design, public, check_count("points", points))
+        if not self.is_private:
+            raise InputError("a plan needs noise: this task reveals exact counts")
+        return plan_design(self.design, check_count("points", points))
 
     def check(self) -> None:
         """Raise unless the terms are safe, fit the validation set and are signed."""

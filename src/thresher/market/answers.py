@@ -47,6 +47,14 @@ class Task(TypedDict):
     commitments: list[dict[str, Any]]
 
 
+class Other(TypedDict):
+    """What to expect if near meant something else than it does in the terms."""
+
+    near: str
+    relative_error: float | None
+    rank_correlation: float | None
+
+
 class Plan(TypedDict):
     """What a release by these terms is expected to give."""
 
@@ -55,6 +63,7 @@ class Plan(TypedDict):
     free_rank_correlation: float | None
     reserve_cents: int | None
     is_noise: bool
+    others: list[Other]
 
 
 class Joined(TypedDict):

@@ -12,11 +12,11 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from thresher.errors import InputError
 from thresher.market import api, health, web, web_entry, web_members, web_new, web_task
-from thresher.market.guards import Guards, Limits, answer
+from thresher.market.guards import HEADERS, Guards, Limits, answer
 from thresher.market.market import Market
 from thresher.market.refusals import Refusal, too_late, unusable
 from thresher.market.workers import work
@@ -59,7 +59,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     app.state.market = market
     for part in (api, health, web_entry, web_members, web_new, web_task):
         app.include_router(part.router)
-    app.add_middleware(Guards, limits=limits or Limits())
+    app.add_middleware(Guards, limits=limits or Limits(), told=_by_reader)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(InputError, _unusable)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -71,6 +71,10 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
 
 
 async def _refused(request: Request, error: Any) -> Response:
+    return _by_route(request, error)
+
+
+def _by_route(request: Request, error: Refusal) -> Response:
     """A refusal, as JSON for programs and as a page for people."""
     if request.url.path.startswith(FOR_PROGRAMS):
         return answer(error)
@@ -78,15 +82,15 @@ async def _refused(request: Request, error: Any) -> Response:
     return web.page(request, None, template, problem=error.message, status=error.status)
 
 
-async def _by_reader(request: Request, error: Refusal) -> Response:
+def _by_reader(request: Request, error: Refusal) -> Response:
     """A page for browsers, and JSON for all others."""
     if "text/html" in request.headers.get("accept", ""):
-        return await _refused(request, error)
+        return _by_route(request, error)
     return answer(error)
 
 
 async def _unusable(request: Request, error: Any) -> Response:
-    return await _by_reader(request, unusable(str(error)))
+    return _by_reader(request, unusable(str(error)))
 
 
 async def _invalid(request: Request, error: Any) -> Response:
@@ -94,30 +98,31 @@ async def _invalid(request: Request, error: Any) -> Response:
     told = "; ".join(
         f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
     )
-    return await _by_reader(request, unusable(told))
+    return _by_reader(request, unusable(told))
 
 
 async def _http(request: Request, error: Any) -> Response:
     code = CODES.get(error.status_code, "http")
-    return await _by_reader(request, Refusal(error.status_code, code, error.detail))
+    return _by_reader(request, Refusal(error.status_code, code, error.detail))
 
 
 async def _raced(request: Request, __: Any) -> Response:
     """Two requests at the same moment of which the database takes one, such as for one name."""
     said = "someone did the same thing at the same time: reload, then try again"
-    return await _by_reader(request, too_late(said))
+    return _by_reader(request, too_late(said))
 
 
 async def _away(request: Request, error: Any) -> Response:
     """The database does not answer, or its disk is full."""
     log.error("the database did not answer: %s", type(error).__name__)
     said = "the database is not available: check if your request went through, then try again"
-    return await _by_reader(request, Refusal(503, "unavailable", said))
+    return _by_reader(request, Refusal(503, "unavailable", said))
 
 
-async def _failed(_: Request, error: Any) -> JSONResponse:
+async def _failed(request: Request, error: Any) -> Response:
     """Anything else: the log has its kind, never its words, which may quote private rows."""
     log.error("a request failed: %s", type(error).__name__)
-    return answer(
-        Refusal(500, "internal", "something went wrong: check if your request went through")
-    )
+    said = "something went wrong: check if your request went through"
+    found = _by_reader(request, Refusal(500, "internal", said))
+    found.headers.update(HEADERS)  # no guard sees this answer
+    return found

@@ -18,6 +18,9 @@ LINE = {
     "cents": 14_250, "later": 0, "low": 11_800.5, "high": 16_700.5, "clipped": 0.02,
     "value": 0.0314, "rows": 50, "personal_epsilon": 1.4,
 }  # fmt: skip
+OTHER = {
+    "near": "in the same leaf of 4 trees", "relative_error": 0.15, "rank_correlation": 0.95,
+}  # fmt: skip
 DRAFT: dict[str, Any] = {
     "title": "Sick or well?", "label": "diagnosis", "pot_cents": 1_000_000, "epsilon": 2.0,
     "delta": 1e-6, "rows_per_owner": 50, "owners": 100, "opens": "2027-01-01T00:00:00Z",

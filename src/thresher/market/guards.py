@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thresher.market.refusals import Refusal
@@ -56,10 +58,12 @@ def answer(refused: Refusal) -> JSONResponse:
 
 
 class Guards:
-    """Refuse what is too much, and put headers on every answer."""
+    """Refuse what is too much, as `told` tells it, and put headers on every answer."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self.app, self.limits = app, limits
+    def __init__(
+        self, app: ASGIApp, limits: Limits, told: Callable[[Request, Refusal], Response]
+    ) -> None:
+        self.app, self.limits, self.told = app, limits, told
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self.members: OrderedDict[int, str] = OrderedDict()  # by what they show to be known
 
@@ -82,7 +86,7 @@ class Guards:
 
         refused = self._refusal(scope)
         if refused is not None:
-            await answer(refused)(scope, receive, headed)
+            await self.told(Request(scope), refused)(scope, receive, headed)
             return
         await self.app(scope, Counted(receive, self.limits), headed)
 

@@ -3,40 +3,76 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from thresher.market.questions import Question, Rows
 from thresher.market.settlement import compute
-from thresher.privacy.plan import plan_release
+from thresher.neighbors.kernel import BOX
+from thresher.privacy.plan import Plan, plan_release
 
 DRAWS = 5  # made-up markets, whose mean reserve is told
 MOST_POINTS = 50_000  # of a made-up market
+MOST_PAIRS = 2_000_000  # of rows and validation points, for which other ways are planned as well
+WAYS: dict[str, dict[str, Any]] = {  # to say who is near, by what a page calls them
+    "within a radius": {},
+    "within a radius, weighted: gaussian": {"kernel": "gaussian"},
+    "in the same leaf of 4 trees": {"trees": 4},
+}
+PLAIN: dict[str, Any] = {"kernel": BOX, "radius": None, "trees": None, "forest": None}
 
 
+@lru_cache(maxsize=32)
 def plan(question: Question) -> dict[str, Any]:
     """The expected error, the rank correlation with exact values, and the expected reserve.
 
     The reserve is that of made-up owners, whose rows are drawn from the validation set. None where
-    nothing can be told.
+    nothing can be told. `others` has what to expect if near meant something else.
     """
-    terms = question.terms
-    points = terms.rows_per_owner * terms.owners
-    (found,) = plan_release(
-        question.X_val, question.y_val, points=points, mechanisms=["table"], **question.game
-    )
-    told = {
-        "relative_error": found.relative_error,
-        "rank_correlation": found.rank_agreement,
-        "free_rank_correlation": found.zero_budget,
+    found, points = _plan(question), _points(question)
+    return _known(found) | {
+        "free_rank_correlation": _told(found.zero_budget),
         "reserve_cents": None if points > MOST_POINTS else _reserve(question),
         "is_noise": bool(found.is_noise),
+        "others": [] if points * len(question.X_val) > MOST_PAIRS else _others(question),
     }
+
+
+def _others(question: Question) -> list[dict[str, Any]]:
+    """What other ways to say who is near are expected to give, by the same rows and budget."""
+    terms = question.terms
+    mine = {name: getattr(terms, name) for name in ("kernel", "trees")}
+    return [
+        {"near": name} | _known(_plan(replace(question, terms=replace(terms, **PLAIN | way))))
+        for name, way in WAYS.items()
+        if {"kernel": BOX, "trees": None} | way != mine
+    ]
+
+
+def _plan(question: Question) -> Plan:
+    (found,) = plan_release(
+        question.X_val, question.y_val, points=_points(question), mechanisms=["table"],
+        **question.game,
+    )  # fmt: skip
+    return found
+
+
+def _points(question: Question) -> int:
+    return question.terms.rows_per_owner * question.terms.owners
+
+
+def _known(plan: Plan) -> dict[str, Any]:
     return {
-        name: None if isinstance(entry, float) and math.isnan(entry) else entry
-        for name, entry in told.items()
+        "relative_error": _told(plan.relative_error),
+        "rank_correlation": _told(plan.rank_agreement),
     }
+
+
+def _told(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _reserve(question: Question) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,8 @@ from thresher.errors import InputError
 from thresher.inputs import Validation, check_validation
 from thresher.market.refusals import unusable
 from thresher.market.terms import Terms
+from thresher.neighbors.forests import Forest
+from thresher.privacy.few_leaves import public_forest
 from thresher.privacy.private_points import read_points
 from thresher.radius import suggest_radius
 from thresher.runs.public_encoding import PublicEncoding
@@ -98,14 +100,45 @@ class Question:
             return terms.radius
         return float(suggest_radius(self.X_val, self.y_val, metric=terms.metric, **terms.weighting))
 
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The trees of the terms, or those that grow on the validation set, if near means that."""
+        terms = self.terms
+        if terms.forest is not None:
+            return Forest.read(terms.forest)
+        if terms.trees is None:
+            return None
+        return public_forest(self.X_val, self.y_val, trees=terms.trees, leaves=terms.leaves)
+
+    @property
+    def settled_terms(self) -> Terms:
+        """The terms with what follows from the validation set: the radius, or the forest."""
+        if self.forest is None:
+            return replace(self.terms, radius=self.radius)
+        return replace(self.terms, forest=self.forest.document())
+
     @property
     def game(self) -> dict[str, Any]:
         """What release and plan are told of it, besides the validation set."""
         terms = self.terms
+        near: dict[str, Any] = {"forest": self.forest}
+        if self.forest is None:
+            near = {"radius": self.radius, "metric": terms.metric, **terms.weighting}
         return {
-            "epsilon": terms.epsilon, "delta": terms.delta, "radius": self.radius,
-            "metric": terms.metric, "classes": terms.classes,
-            "points_per_owner": terms.rows_per_owner, **terms.weighting,
+            "epsilon": terms.epsilon, "delta": terms.delta, "classes": terms.classes,
+            "points_per_owner": terms.rows_per_owner, **near,
+        }  # fmt: skip
+
+    @property
+    def promised(self) -> dict[str, Any]:
+        """What the record of its release has to say."""
+        terms = self.terms
+        near: dict[str, Any] = {"radius": terms.radius, "metric": terms.metric}
+        if self.forest is not None:
+            near = {"forest_digest": self.forest.digest()}
+        return {
+            "epsilon": terms.epsilon, "delta": terms.delta, "kernel": terms.kernel,
+            "points_per_owner": terms.rows_per_owner, **near,
         }  # fmt: skip
 
     @cached_property

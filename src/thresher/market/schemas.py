@@ -12,6 +12,7 @@ from thresher.market.examples import (
     DRAFT,
     LINE,
     MOMENT,
+    OTHER,
     OWNER,
     RECEIPT,
     TASK,
@@ -77,6 +78,8 @@ class NewTask(Strict):
     rings: Annotated[int, Field(ge=1, le=254)] = 4
     categorical: Annotated[list[str], Field(max_length=1000)] = []
     fill: Annotated[str, Field(min_length=1, max_length=50, examples=["median"])] | None = None
+    trees: Annotated[int, Field(ge=1, le=32, examples=[4])] | None = None
+    leaves: Annotated[int, Field(ge=2, le=64)] = 16
 
 
 class Joining(Strict):
@@ -139,12 +142,22 @@ class TaskOut(BaseModel):
     commitments: list[dict[str, Any]]
 
 
+class OtherOut(BaseModel):
+    """What to expect if near meant something else than it does in the terms."""
+
+    model_config = example(**OTHER)
+
+    near: str
+    relative_error: float | None
+    rank_correlation: float | None
+
+
 class PlanOut(BaseModel):
     """What a release by these terms is expected to give, from public rows alone."""
 
     model_config = example(
         relative_error=0.12, rank_correlation=0.97, free_rank_correlation=0.41,
-        reserve_cents=52_000, is_noise=False,
+        reserve_cents=52_000, is_noise=False, others=[OTHER],
     )  # fmt: skip
 
     relative_error: float | None
@@ -152,6 +165,7 @@ class PlanOut(BaseModel):
     free_rank_correlation: float | None
     reserve_cents: int | None
     is_noise: bool
+    others: list[OtherOut]
 
 
 class InvitationOut(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -72,9 +71,8 @@ def set_validation(
     task = theirs(session, actor, task_id)
     if task.state != "draft":
         raise too_late("the task is already published: its validation set cannot change")
-    terms = Terms.of(task.terms)
-    radius = Question.read(terms, content, kind).radius  # the suggested one, if none was named
-    task.terms = replace(terms, radius=radius).document()
+    terms = Terms.of(task.terms | {"forest": None})  # grown on this validation set, if at all
+    task.terms = Question.read(terms, content, kind).settled_terms.document()
     task.validation, task.kind = content, kind
     return task
 

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
+from thresher.errors import InputError
 from thresher.neighbors.kernel import BOX, MOST_RINGS, SHAPES
 from thresher.privacy.accountants import Budget
 from thresher.privacy.settings import RINGS
 from thresher.runs.public_encoding import Preparation
 
 KERNELS = (BOX, *SHAPES)
+MOST_TREES, MOST_LEAVES = 32, 64  # the terms of a task hold them all
 METRICS, PAYS, BASES = ("cosine", "euclidean"), ("estimate", "lower"), ("total", "gains")
 
 
@@ -38,6 +40,11 @@ class Terms:
         How columns become numbers, as in `thresher release`: by the validation set alone.
     metric, radius, kernel, rings
         As in `dp_tknn_shapley`; without `radius` the one that `suggest_radius` finds.
+    trees, leaves
+        With `trees`, rows are near if they are in the same leaf of so many trees with at most so
+        many leaves each, and metric, radius and kernel play no part.
+    forest
+        Those trees, as `public_forest` grew them on the validation set when the task got it.
     pay, basis
         As in `private_payout`.
     most_rows
@@ -61,6 +68,9 @@ class Terms:
     rings: int = RINGS
     categorical: tuple[str, ...] = ()
     fill: str | None = None
+    trees: int | None = None
+    leaves: int = 16
+    forest: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_text("label", self.label, empty=False)
@@ -77,6 +87,16 @@ class Terms:
         for name, choices in (("metric", METRICS), ("pay", PAYS), ("basis", BASES),
                               ("kernel", KERNELS)):  # fmt: skip
             check_choice(name, getattr(self, name), choices)
+        check_count("leaves", self.leaves, least=2, most=MOST_LEAVES)
+        if self.trees is not None:
+            self._check_trees()
+
+    def _check_trees(self) -> None:
+        check_count("trees", self.trees, most=MOST_TREES)
+        if (self.metric, self.radius, self.kernel) != (METRICS[1], None, BOX):
+            raise InputError("trees cannot be used with metric, radius or kernel: leave those out")
+        if self.pay == "lower":
+            raise InputError("pay='lower' cannot be used with trees: their release tells no error")
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:

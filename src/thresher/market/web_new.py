@@ -20,7 +20,7 @@ from thresher.market.times import now
 from thresher.market.web import Reader, Writer, new_router, page
 
 router = new_router()
-OPTIONAL = {"categorical", "fill", "radius", "kernel"}
+OPTIONAL = {"categorical", "fill", "radius", "kernel", "trees"}
 LOCAL = "%Y-%m-%dT%H:%M"  # as a field of a page writes a time
 
 
@@ -41,7 +41,7 @@ def make(
     rows_per_owner: Annotated[int, Form()], owners: Annotated[int, Form()],
     closes: Annotated[datetime, Form()], radius: Annotated[str, Form()] = "",
     kernel: Annotated[str, Form()] = KERNELS[0], categorical: Annotated[str, Form()] = "",
-    fill: Annotated[str, Form()] = "",
+    fill: Annotated[str, Form()] = "", trees: Annotated[str, Form()] = "",
 ) -> Response:  # fmt: skip
     """Make a draft of what the form says."""
     members.require_role(writer, "buyer")
@@ -50,7 +50,7 @@ def make(
             label, round(100 * pot), epsilon, delta, rows_per_owner, owners,
             radius=float(radius) if radius.strip() else None, kernel=kernel,
             categorical=tuple(filter(None, map(str.strip, categorical.split(",")))),
-            fill=fill.strip() or None,
+            fill=fill.strip() or None, trees=int(trees) if trees.strip() else None,
         )  # fmt: skip
         utc = closes.replace(tzinfo=UTC) if closes.tzinfo is None else closes
         with market.database.writing() as session:
@@ -62,7 +62,7 @@ def make(
             "title": title, "label": label, "pot": pot, "owners": owners, "delta": delta,
             "rows_per_owner": rows_per_owner, "epsilon": epsilon, "radius": radius,
             "closes": f"{closes:{LOCAL}}", "kernel": kernel, "categorical": categorical,
-            "fill": fill,
+            "fill": fill, "trees": trees,
         }  # fmt: skip
         return page(
             request, writer, "new.html.jinja", fields=_fields(typed), kernels=KERNELS,
@@ -105,6 +105,9 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
          "count. Leave it empty, and the market suggests one from the validation set."),
         ("kernel", "Weights", "select", "", "Box counts all rows within the radius equally. The "
          "others give more weight to nearer rows."),
+        ("trees", "Trees", "number", "1", "Instead of a radius: rows count where they are in the "
+         "same leaf of a tree, and so many trees are grown on the validation set. Take few, such "
+         "as 4."),
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [

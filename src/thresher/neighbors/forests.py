@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_about, load_arrays, save_arrays
+from thresher.arrays import load_about, load_arrays, pack_array, save_arrays, unpack_array
 from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.files import check_sealed, portable, reading
@@ -199,6 +199,17 @@ class Forest:
         classes = Classes(tuple(about["classes"])).labels if about["classes"] else ()
         seed = check_count("seed", about["seed"], least=0)
         return cls(str(about["name"]), trees, folds, seed, columns, classes)
+
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        packed = {name: pack_array(each, deflate=True) for name, each in self.nodes.items()}
+        return self.describe() | {"nodes": packed}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Forest:
+        """The forest of what `document()` gave."""
+        nodes = {name: unpack_array(each) for name, each in document["nodes"].items()}
+        return cls.stored(document, nodes)
 
     def save(self, path: str | Path) -> None:
         """Write one file (NumPy's .npz, nothing pickled); an existing file is replaced."""

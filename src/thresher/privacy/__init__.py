@@ -11,10 +11,17 @@ from thresher.lazy_names import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from thresher.privacy.cells_mechanism import Cells
+    from thresher.privacy.few_leaves import public_forest
     from thresher.privacy.paper_mechanism import Paper
     from thresher.privacy.table_mechanism import Table
 
-__all__ = ["Cells", "Paper", "Table"]
+__all__ = ["Cells", "Paper", "Table", "public_forest"]
 __getattr__ = lazy_names(  # readers of tables need no accountant
-    __name__, {name: f".{name.lower()}_mechanism" for name in __all__}
+    __name__,
+    {
+        "Cells": ".cells_mechanism",
+        "Paper": ".paper_mechanism",
+        "Table": ".table_mechanism",
+        "public_forest": ".few_leaves",
+    },
 )

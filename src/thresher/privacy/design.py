@@ -120,6 +120,17 @@ class Setting:
         share = 1 / len(self.validation.classes)
         return np.repeat([[1 - share], [-share]], len(self.validation), axis=1)
 
+    def row_worths(
+        self, public: Public | None, exact: PriceList, found: PriceList
+    ) -> tuple[Floats, Floats, Floats]:
+        """What public rows are worth as points: by two lists, and by the zero-budget score."""
+        assert public is not None  # noqa: S101 - by those who call
+        exactly, about, free = (
+            public.worth(prices)
+            for prices in (exact.member_prices, found.member_prices, self.free_prices())
+        )
+        return exactly, about, free
+
     def entry_prices(self, prices: PriceList) -> Floats:
         """What a member is paid for each number that it adds to the table."""
         return prices.member_prices.ravel()

@@ -21,6 +21,7 @@ from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, 
 from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.contributions import Units
@@ -51,6 +52,7 @@ def dp_tknn_shapley(
     version: str = "", points_per_owner: int | None = None, points: int | None = None,
     anyway: bool = False, task: str = CLASSES, bounds: tuple[float, float] | None = None,
     empty: float | None = None, kernel: Any = BOX, rings: int = RINGS,
+    forest: Forest | None = None,
 ) -> Release | SeededRelease:  # fmt: skip
     """Private values of the points, from a noisy table of counts that anyone may see.
 
@@ -108,6 +110,13 @@ def dp_tknn_shapley(
     kernel, rings
         As in `tknn_shapley`, but with fewer rings by default, because each ring has its own noise.
         Kernels need classes and the mechanism "table".
+    forest
+        Trees that were grown from public rows, such as `thresher.privacy.public_forest` grows on
+        the validation set: then near means in the same leaf, as in `forest_shapley` with a
+        validation set, and radius, metric and kernel play no part. A point moves the table by the
+        square root of the number of trees, and nothing is clipped unless there are owners. Leaves
+        need classes and the mechanism "table"; they have no prior, so that the release cannot tell
+        its error.
 
     Returns
     -------
@@ -139,7 +148,8 @@ def dp_tknn_shapley(
         raise InputError("seed cannot be used with ledger: a seeded release protects nobody")
     check_choice("publish", publish, get_args(Publish))
     setting = release_setting(
-        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings), budget,
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings, forest),
+        budget,
         check_adjacency(adjacency), "point" if owners is None else "owner", semivalue,
         check_points_per_owner(points_per_owner, owners=owners is not None),
         None if points is None else check_count(option("points"), points, most=MAX_INTEGER),

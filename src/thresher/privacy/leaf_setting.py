@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Floats
+from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.inputs import Points
 from thresher.price_list import PriceList
@@ -18,6 +19,8 @@ from thresher.privacy.public_rows import Public
 from thresher.privacy.ring_setting import floored_counts
 from thresher.sides.forest import ForestSide
 
+OWNERS, KEPT = 400, 0.75  # made-up owners, and the share of them that is not clipped
+MOST_DRAWN = 200  # rows of a made-up owner; more are a multiple of them
 MOST_COUNTED = 1 << 24  # points in a leaf: noise can claim more, but prices hardly move there
 
 
@@ -60,8 +63,24 @@ class LeafSetting(Setting):
 
     @property
     def plain_bound(self) -> int:
-        """That of an owner of as many points as is public, all in the same leaves."""
-        return self.certified_bound() * (self.points_per_owner or 1) ** 2
+        """For points what none exceeds; for owners what three of four made-up ones do not.
+
+        Those have rows of the validation set, so nothing private is asked (docs/privacy.md).
+        """
+        size = self.points_per_owner or 1
+        if size == 1:
+            return self.certified_bound()
+        some = min(size, MOST_DRAWN)
+        drawn = np.random.default_rng(0).integers(0, len(self.validation), OWNERS * some)
+        squares = self._owned(drawn, np.arange(len(drawn)) // some).squares()
+        return math.ceil(float(np.quantile(squares, KEPT)) * (size / some) ** 2)
+
+    def _owned(self, rows: Integers, owners: Integers | None = None) -> LeafContributions:
+        """What rows of the validation set would add as points."""
+        validation = self.validation
+        assert validation.rows is not None  # noqa: S101 - forests have features
+        points = Points(validation.rows.some(rows), validation.codes[rows])
+        return LeafContributions(points, self.side, Units.of(owners, len(rows)))
 
     def certified_bound(self) -> int:
         """The squared length of every point: the trees that it fills."""
@@ -90,6 +109,15 @@ class LeafSetting(Setting):
     def public(self) -> Public | None:
         """Leaves have no prior: the release speaks for itself."""
         return None
+
+    def row_worths(
+        self, public: Public | None, exact: PriceList, found: PriceList
+    ) -> tuple[Floats, Floats, Floats]:
+        """What validation points are worth as points: by two lists, and by the free score."""
+        del public  # there is none
+        rows, nobody = self._owned(np.arange(len(self.validation))), np.zeros(self.side.shape)
+        exactly, about = rows.values([exact, found])
+        return exactly, about, self.table_prices(nobody).pay(rows.inside, "newcomers")
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""

@@ -19,7 +19,7 @@ def design_release(mechanism: object, setting: Setting) -> Design:
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
     if type(setting) is not Setting and not isinstance(mechanism, Table):
         raise InputError(
-            f"targets and kernels can be released only with {option('mechanism', 'table')}, got "
-            f"{type(mechanism).__name__}"
+            "targets, kernels and leaves can be released only with "
+            f"{option('mechanism', 'table')}, got {type(mechanism).__name__}"
         )
     return mechanism.design(setting)

@@ -20,6 +20,7 @@ from thresher.array_types import Floats
 from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.inputs import Points, Validation
+from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
@@ -86,7 +87,7 @@ def plan_release(
     metric: str = "cosine", classes: Any = None, adjacency: str = "add-remove",
     mechanisms: Any = None, points_per_owner: int | None = None, task: str = CLASSES,
     bounds: tuple[float, float] | None = None, empty: float | None = None, kernel: Any = BOX,
-    rings: int = RINGS,
+    rings: int = RINGS, forest: Forest | None = None,
 ) -> list[Plan]:  # fmt: skip
     """What each mechanism is expected to give for this many points, the best first.
 
@@ -94,12 +95,12 @@ def plan_release(
     ----------
     X_val, y_val, epsilon, delta, radius, metric, classes, adjacency, task, bounds, empty
         As in `dp_tknn_shapley`.
-    kernel, rings
+    kernel, rings, forest
         As in `dp_tknn_shapley`.
     points
         About how many points there will be: a number that is public, or a guess.
     mechanisms
-        Names or mechanisms with options; by default "table" and, for classes without a kernel,
+        Names or mechanisms with options; by default "table" and, for classes within a radius,
         "cells".
     points_per_owner
         If given, owners with about this many points each are protected, not single points.
@@ -120,21 +121,18 @@ def plan_release(
     ['table', 'cells']
     """
     setting = release_setting(
-        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings),
+        Game(X_val, y_val, radius, metric, classes, task, bounds, empty, kernel, rings, forest),
         Budget(epsilon, delta), check_adjacency(adjacency),
         "point" if points_per_owner is None else "owner",
         points_per_owner=check_points_per_owner(points_per_owner, owners=True),
         points=check_count(option("points"), points, most=MAX_INTEGER),
     )  # fmt: skip
-    _check_rows("a plan", setting.validation)
-    public = setting.public()
-    assert public is not None  # noqa: S101 - its rows were counted above
     if mechanisms is None:
         mechanisms = ("table", "cells") if type(setting) is Setting else ("table",)
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
         mechanisms = [mechanisms]
     designs = [_design(each, setting) for each in mechanisms]
-    plans = [plan_design(design, public, points) for design in designs]
+    plans = [plan_design(design, points) for design in designs]
     return sorted(plans, key=lambda plan: np.nan_to_num(plan.relative_error, nan=np.inf))
 
 
@@ -147,8 +145,10 @@ def _design(mechanism: Any, setting: Setting) -> Design:
     return waiting.recorded({"count": setting.points // (setting.points_per_owner or 1)})
 
 
-def plan_design(design: Design, public: Public, n: int) -> Plan:
+def plan_design(design: Design, n: int) -> Plan:
     """What a design is expected to give for n points like those of the validation set."""
+    _check_rows("a plan", design.setting.validation)
+    public = design.setting.public()
     trials = [_trial(design, public, n, trial) for trial in range(TRIALS)]
     error, ranks, free = np.mean(trials, axis=0).tolist()
     record = design.record | stated_epsilons(design)
@@ -185,17 +185,14 @@ def _usual_table(design: Design, n: int) -> Floats:
     return np.multiply(measured, n / some, dtype=np.float64)
 
 
-def _trial(design: Design, public: Public, n: int, seed: int) -> tuple[float, float, float]:
+def _trial(design: Design, public: Public | None, n: int, seed: int) -> tuple[float, float, float]:
     """Relative error, rank agreement, and that of the zero-budget score."""
     source, setting = Seeded(seed), design.setting
     drawn = _drawn(setting, n, seed)
     exact = setting.exact_prices(drawn)
     noise = design.noise(source)
     found = design.prices(design.measure(drawn, source) + noise)
-    truth, values, free = (
-        public.worth(prices)
-        for prices in (exact.member_prices, found.member_prices, setting.free_prices())
-    )
+    truth, values, free = setting.row_worths(public, exact, found)
     return _relative(values, truth), rank_agreement(values, truth), rank_agreement(free, truth)
 
 

@@ -10,13 +10,18 @@ import numpy as np
 from thresher.errors import InputError
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs import check_validation, kept
+from thresher.neighbors.kernel import Kernel
+from thresher.price_list import PriceList
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Units
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.settings import recorded_setting
+from thresher.privacy.settings import side_setting
+from thresher.sides.ball import BallSide
+from thresher.sides.forest import ForestSide, forest_side
+from thresher.sides.protocol import PublicSide
 
 
 def reopen(
@@ -43,16 +48,16 @@ def reopen(
         If the validation set is another one, or the record does not follow from it.
     """
     record = dict(published["record"])
-    validation = kept(
-        check_validation(X_val, y_val, metric=record["metric"], classes=classes, public=True)
-    )
+    setting = side_setting(
+        _public_side(published, X_val, y_val, classes), unit=record["unit"],
+        budget=Budget(record["epsilon"], record["delta"]),
+        adjacency=check_adjacency(record["adjacency"]),
+        semivalue=check_semivalue(record["semivalue"]),
+        points_per_owner=record["points_per_owner"],
+    )  # fmt: skip
+    validation = setting.validation
     if validation.digest() != record["validation_digest"]:
         raise InputError("this is not the validation set of the release")
-    setting = recorded_setting(
-        validation, record, Budget(record["epsilon"], record["delta"]),
-        check_adjacency(record["adjacency"]), record["unit"], check_semivalue(record["semivalue"]),
-        record["points_per_owner"],
-    )  # fmt: skip
     design = design_release(record["mechanism"], setting)
     changed = [name for name, entry in design.record.items() if record.get(name) != entry]
     if changed:
@@ -68,3 +73,17 @@ def reopen(
     kind = SeededRelease if record["seeded"] else Release
     table = np.array(published["table"], np.int64)
     return kind(design, table, record, private, contributions, known, stored=True)
+
+
+def _public_side(published: Mapping[str, Any], X_val: Any, y_val: Any, classes: Any) -> PublicSide:
+    """Who judges, and what near means, as the record says; a forest is in the price list."""
+    record = published["record"]
+    if "forest_digest" not in record:
+        validation = check_validation(
+            X_val, y_val, metric=record["metric"], classes=classes, public=True
+        )
+        return BallSide(kept(validation), record["radius"], Kernel.recorded(record))
+    listed = PriceList.read(published["prices"]).side
+    if not isinstance(listed, ForestSide) or listed.forest.digest() != record["forest_digest"]:
+        raise InputError("the forest in the price list is not that of the release")
+    return forest_side(listed.forest, X_val, y_val, classes)

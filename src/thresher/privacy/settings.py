@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import only_ball
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest import FOREST, ForestSide, check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide
 from thresher.sides.targets import target_side
 
@@ -38,6 +37,7 @@ class Game:
     empty: Any = None
     kernel: Any = BOX
     rings: Any = RINGS
+    forest: Any = None
 
 
 def release_setting(
@@ -53,22 +53,22 @@ def release_setting(
     }  # fmt: skip
     radius, kernel = check_kernel(game.kernel, game.rings, game.radius)
     if check_task(game.task) == REGRESSION:
-        if kernel is not None:
-            raise InputError(
-                f"{option('kernel')} cannot be used with task='regression'; see `tknn_shapley`"
-            )
+        for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
+            if given is not None:
+                raise InputError(
+                    f"{name} cannot be used with task='regression'; see `tknn_shapley`"
+                )
         return _of_targets(game, rest)
     if game.bounds is not None or game.empty is not None:
         raise InputError("bounds and empty need task='regression'")
+    if game.forest is not None:
+        check_leaves_alone(game.radius, game.metric, game.kernel)
+        side = forest_side(game.forest, game.X_val, game.y_val, game.classes)
+        return LeafSetting.of(side, **rest)
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
     return class_setting(kept(validation), radius, kernel, **rest)
-
-
-def recorded_setting(validation: Validation, record: Mapping[str, Any], *rest: Any) -> Setting:
-    """The setting of a release of classes that has this record."""
-    return class_setting(validation, record["radius"], Kernel.recorded(record), *rest)
 
 
 def class_setting(

@@ -17,7 +17,7 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, LongWords
 from thresher.checks import check_columns
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
 from thresher.games.forest_vote import ForestVote, judge_weights
@@ -30,6 +30,7 @@ from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import BOX
 from thresher.neighbors.leaf_mover import LeafMover
 from thresher.neighbors.leaves import Leaves
 from thresher.neighbors.panels import plain_row
@@ -39,6 +40,7 @@ from thresher.sides.protocol import Footprint, Who
 from thresher.threads import thread_count
 
 BLOCK_BYTES = 16 << 20  # of nodes and counts that go to workers at a time
+FOREST = either("forest", option("trees"))  # what messages call it
 POINTS, VALIDATION = "points", "validation"  # who judges
 PREFIX = "forest_"  # of the names of its arrays in a file
 
@@ -353,6 +355,15 @@ def validation_digest(features: Features | None, labels: list[Hashable]) -> str 
     state = hashlib.sha256(repr(labels).encode())
     state.update(features.tobytes())
     return state.hexdigest()
+
+
+def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
+    """Refuse what says what near means, where leaves do."""
+    if (radius, metric, kernel) != (0.5, "cosine", BOX):
+        raise InputError(
+            f"{option('radius')}, {option('metric')} and {option('kernel')} cannot be used with "
+            f"{FOREST}: near means in the same leaf"
+        )
 
 
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:

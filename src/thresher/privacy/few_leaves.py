@@ -1,4 +1,4 @@
-"""A forest for private tasks: few leaves, grown on public rows alone."""
+"""A forest for private releases: few leaves, grown on public rows alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from thresher.neighbors.tree_columns import TreeColumns
 
 
 def public_forest(X_val: Any, y_val: Any, *, trees: int = 16, leaves: int = 16) -> Forest:
-    """A random forest whose leaves silos can count in; every point fills all of its trees.
+    """A random forest in whose leaves private points can be counted, by silos too.
+
+    Every point fills all of its trees. The same rows give the same forest: its seed is 0.
 
     Parameters
     ----------
