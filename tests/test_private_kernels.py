@@ -21,8 +21,8 @@ from thresher.privacy.contributions import Units
 from thresher.privacy.design import MOVED
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.private_points import read_points
+from thresher.privacy.release_setting import Game, release_setting
 from thresher.privacy.reopened import reopen
-from thresher.privacy.settings import Game, release_setting
 
 KERNEL = {"kernel": "gaussian", "radius": 0.8, "rings": 4}
 

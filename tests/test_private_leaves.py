@@ -20,8 +20,8 @@ from thresher.privacy.design import MOVED
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
+from thresher.privacy.release_setting import Game, release_setting
 from thresher.privacy.reopened import reopen
-from thresher.privacy.settings import Game, release_setting
 
 FOREST = public_forest(X_VAL, Y_VAL, trees=4, leaves=8)
 OWNED = {"owners": np.arange(len(X)) // 8, "points_per_owner": 8, "epsilon": 8.0}

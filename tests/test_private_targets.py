@@ -23,7 +23,7 @@ from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, G, basis, steps, su
 from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.release_setting import Game, release_setting
 from thresher.privacy.target_setting import TargetSetting
 from thresher.runs.appraisal import appraise_files
 

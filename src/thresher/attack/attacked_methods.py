@@ -33,8 +33,8 @@ from thresher.privacy.accountants import Budget
 from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
+from thresher.privacy.release_setting import RINGS, Game, release_setting
 from thresher.privacy.ring_setting import RingSetting
-from thresher.privacy.settings import RINGS, Game, release_setting
 from thresher.regression import CLASSES
 
 

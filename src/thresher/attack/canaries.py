@@ -37,7 +37,7 @@ from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.private_points import PrivatePoints, read_points
-from thresher.privacy.settings import Game, release_setting
+from thresher.privacy.release_setting import Game, release_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.regression import CLASSES

@@ -30,7 +30,7 @@ from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
 from thresher.privacy.design import Unit, check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
-from thresher.privacy.settings import RINGS, side_setting
+from thresher.privacy.release_setting import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.sides.protocol import PublicSide

@@ -10,7 +10,7 @@ from thresher.checks import check_choice, check_count, check_flag, check_radius,
 from thresher.errors import InputError
 from thresher.neighbors.kernel import BOX, MOST_RINGS, SHAPES
 from thresher.privacy.accountants import Budget
-from thresher.privacy.settings import RINGS
+from thresher.privacy.release_setting import RINGS
 from thresher.runs.public_encoding import Preparation
 
 KERNELS = (BOX, *SHAPES)

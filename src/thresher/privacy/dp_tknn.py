@@ -33,7 +33,7 @@ from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.settings import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, release_setting
 from thresher.regression import CLASSES
 from thresher.version import __version__
 

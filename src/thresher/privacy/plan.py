@@ -29,7 +29,7 @@ from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.public_rows import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
-from thresher.privacy.settings import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, release_setting
 from thresher.ranking import average_ranks
 from thresher.regression import CLASSES
 
