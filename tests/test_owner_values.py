@@ -14,7 +14,7 @@ from oracles import owner_values as rational_values
 from thresher import Beta, InputError
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import coalition_sizes
-from thresher.kernels import owner_integrals
+from thresher.kernels import integrals
 
 RULES = [
     "shapley", "banzhaf", "leave-one-out", ("beta", 4.0, 1.0), ("beta", 1.0, 16.0),
@@ -152,10 +152,10 @@ def test_values_add_up_over_games_with_weights():
 def test_the_kernel_as_plain_python(monkeypatch):
     near, same = drawn(np.random.default_rng(3), 4, 3)
     compiled = values(near, same, 2)
-    for name in ("_groups", "_integrate", "_choose", "_add_chances"):
-        monkeypatch.setattr(owner_integrals, name, getattr(owner_integrals, name).py_func)
+    for name in ("_groups", "_integrate", "_choose", "_add_to_owners"):
+        monkeypatch.setattr(integrals, name, getattr(integrals, name).py_func)
     monkeypatch.setattr(
-        "thresher.games.owner_values.add_owner_values", owner_integrals.add_owner_values.py_func
+        "thresher.games.owner_values.add_owner_values", integrals.add_owner_values.py_func
     )
     np.testing.assert_allclose(values(near, same, 2), compiled, atol=1e-15)
 

@@ -115,13 +115,21 @@ def test_prices_equal_rational_sums_over_weights_of_six_orders(counts, exponents
         np.testing.assert_allclose(table[who, :, ring], wanted[who], rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize("semivalue", EVERY, ids=str)
+@pytest.mark.parametrize("semivalue", [*EVERY, ("beta", 2, 20), ("beta", 40, 0.05)], ids=str)
 def test_one_ring_equals_the_closed_form_for_any_number_of_points(semivalue):
     near = np.array([0, 1, 2, 5, 30, 54, 57, 100, 1000, 10**5, 10**6])
     same = near * 2 // 3
     table = ring_prices(same[None], (near - same)[None], np.array([0.7]), 4, named(semivalue))
     wanted = rest_prices(same, near - same, 4, named(semivalue))
     np.testing.assert_allclose(table[2, :, 0], wanted, rtol=1e-12)
+
+
+def test_a_heavy_newcomer_beside_one_light_point():
+    """What it is worth beside one point that lacks the label: alone or not, half and half."""
+    same, other = np.array([[0], [0]]), np.array([[0], [1]])
+    table = ring_prices(same, other, np.array([1.0, 1e-9]), 2, "shapley")[..., 0]
+    joined = 1.0 / (1.0 + 1e-9)
+    assert table[2, 0, 0] == pytest.approx((0.5 + joined) / 2, rel=1e-13)
 
 
 def heavy_and_light(light, weight, same_light, valued, carries):

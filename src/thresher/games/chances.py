@@ -7,64 +7,100 @@ constant, where X says how many players matter. A small rule is right for a smal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Floats
 from thresher.checks import check_number
 from thresher.games.semivalues import Beta, Semivalue
+from thresher.kernels.integrals import Rule, Rules
 
-TAIL = 1e-17  # what is left out, relative to the whole
 AGREE = 3e-14  # how well a finer rule confirms one
 SIZES = (2, 4, 8, 16, 28, 40, 64, 128, 256, 512)  # nodes of rules over p
-STEEP = 8.0  # from this b on chances near 0 do not matter
-FAR = 1900.0  # nearly the largest growth that rules are tried with
-NO_SHAPE = (0.0, 0.0, 0.0)
+FAR_SIZES = (3, 4, 5, 6, 8, 12, 16)  # the same for large growths
 TESTED = np.geomspace(1e-4, 2048, 200)  # growths that rules are tried with
+FAR_TESTED = np.geomspace(16, 1e6, 400)
 LEAST, MOST = 0.01, 64.0  # of the a and b of Beta
 
 
 @dataclass(frozen=True)
 class Chances:
-    """Gauss rules over the chance p of a semivalue; as the kernels want them."""
+    """Gauss rules over the chance p of a semivalue; as the kernels want them.
 
-    sizes: Integers
-    limits: Floats
-    nodes: Floats
-    cut: Floats
-    shape: tuple[float, float, float]
+    `near` is for small growths: sizes, the growth up to which each rule is right, nodes. `far` is
+    for large ones: sizes, the growth from which each rule is right, nodes; and `shape`.
+    """
+
+    near: Rule
+    far: Rule
+    shape: tuple[float, float]
+
+    @property
+    def rules(self) -> Rules:
+        """The same as a tuple."""
+        return self.near, self.far, self.shape
 
 
 @lru_cache(maxsize=16)
 def chances(semivalue: Semivalue) -> Chances:
     """The rules of a semivalue that is a mixture over p in (0, 1)."""
     if semivalue == "banzhaf":
-        only = np.array([[[0.5], [0.5]]])
-        return Chances(np.array([1]), np.array([np.inf]), only, np.zeros((2, 1)), NO_SHAPE)
+        only, none = np.array([[0.5], [0.5]]), np.zeros((2, 1))
+        return Chances(_rule([only], [np.inf]), _rule([none], [np.inf]), (0.0, 0.0))
     a, b = (semivalue.a, semivalue.b) if isinstance(semivalue, Beta) else (1.0, 1.0)
     for name, number in (("a", a), ("b", b)):
         check_number(f"{name} of Beta of this game", number, least=LEAST, most=MOST)
-    from scipy.special import betaln, gammainccinv
+    from scipy.special import betaln
 
-    reach = float(gammainccinv(b + 1, TAIL))
-    wanted = reach if a == 1.0 else 2 * reach + a  # there p is cut at 1, or before 1/2
+    far = [_laguerre(size, b) for size in FAR_SIZES]
+    starts = [_start(*pair, a) for pair in pairwise(far)]
     rules = [_gauss(size, a, b + 1) for size in SIZES]
     limits = np.array([_limit(*pair) for pair in pairwise(rules)])
-    count = int(np.argmax(limits >= (wanted if b <= STEEP else FAR))) + 1
-    nodes = np.zeros((count, 2, SIZES[count - 1]))
-    for place, rule in enumerate(rules[:count]):
-        nodes[place, :, : SIZES[place]] = rule
-    nodes[:, 1] *= b / (a + b)  # the mean of p, which is part of the masses
-    if b > STEEP:  # larger growths add nothing
-        limits[count - 1] = np.inf
-        return Chances(np.array(SIZES[:count]), limits[:count], nodes, np.zeros((2, 1)), NO_SHAPE)
-    rest = _cut_rule(reach, b)
-    rest[1] *= np.exp(-np.log(b + 1) - betaln(a, b))
-    shape = (reach, a - 1.0, b + 1.0)
-    return Chances(np.array(SIZES[:count]), limits[:count], nodes, rest, shape)
+    count = int(np.argmax(limits >= starts[-1])) + 1
+    for rule in rules:
+        rule[1] *= b / (a + b)  # the mean of p, which is part of the masses
+    for rule in far:
+        rule[1] *= np.exp(rule[0] - betaln(a, b))
+    shape = (a - 1.0, b + 1.0)
+    return Chances(_rule(rules[:count], limits[:count]), _rule(far[:-1], starts), shape)
+
+
+def _rule(rules: list[Floats], bounds: Sequence[float] | Floats) -> Rule:
+    """Rules of ascending sizes, and the growths that bound them, as arrays."""
+    sizes = [rule.shape[1] for rule in rules]
+    nodes = np.zeros((len(rules), 2, sizes[-1]))
+    for place, rule in enumerate(rules):
+        nodes[place, :, : sizes[place]] = rule
+    return np.array(sizes), np.array(bounds), nodes
+
+
+def _laguerre(size: int, b: float) -> Floats:
+    """Nodes and masses of the Gauss rule for y^b exp(-y)."""
+    from scipy.special import roots_genlaguerre
+
+    return np.array(roots_genlaguerre(size, b))
+
+
+def _start(rule: Floats, finer: Floats, a: float) -> float:
+    """The growth X from which a finer rule confirms one: y / X is the chance then.
+
+    The integrand is between exp(-X p) and (1 - p)^(X - 2), and all times (1 - p)^(a - 1).
+    """
+    stretch = (FAR_TESTED + max(a - 1, 0))[:, None]
+    means = []
+    for y, mass in (rule, finer):
+        with np.errstate(invalid="ignore"):  # chances beyond 1: these rules are not right
+            logs = np.log1p(np.where(y < stretch, -y / stretch, np.nan))
+        powers = [(a - 1 + FAR_TESTED[:, None] - less) * logs for less in (0, 2)]
+        powers.append((a - 1) * logs - FAR_TESTED[:, None] * y / stretch)
+        means.append([np.exp(y + power) @ mass for power in powers])
+    before, found = np.array(means)
+    right = (np.abs(before - found) <= AGREE * found).all(axis=0)
+    return float(np.append(FAR_TESTED, np.inf)[np.flatnonzero(np.append(True, ~right))[-1]])
 
 
 def _gauss(size: int, a: float, b: float) -> Floats:
@@ -93,15 +129,3 @@ def _limit(rule: Floats, finer: Floats) -> float:
     before, found = (each.reshape(2, -1) * TESTED**2 for each in means)
     wrong = np.abs(before - found) > AGREE * np.maximum.accumulate(found, axis=1)
     return float(np.append(TESTED[wrong.any(axis=0)], TESTED[-1])[0]) * 0.95
-
-
-def _cut_rule(reach: float, b: float) -> Floats:
-    """A rule on [0, 1] for y^b exp(-reach y), as small as it may be."""
-    from scipy.special import gammainc, gammaln
-
-    exact = gammaln(b + 1) + np.log(gammainc(b + 1, reach) * (b + 1)) - (b + 1) * np.log(reach)
-    for size in SIZES:
-        rule = _gauss(size, 1.0, b + 1)
-        if abs(np.log(np.exp(-reach * rule[0]) @ rule[1]) - exact) < AGREE:
-            break
-    return rule

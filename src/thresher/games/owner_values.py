@@ -40,7 +40,7 @@ import numpy as np
 from thresher.array_types import Array, Floats
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.kernels.owner_integrals import add_owner_values
+from thresher.kernels.integrals import add_owner_values
 from thresher.threads import cut, in_order
 
 JOB = 16  # games of one job: sums run in this order, whatever the block
@@ -91,14 +91,14 @@ class OwnerGames:
         owners = self.near.shape[1]
         if semivalue == "leave-one-out":
             return lambda lo, hi: self._differences(slice(lo, hi)).sum(axis=0)
-        rule, alone = chances(semivalue), weights(semivalue, np.arange(1, owners + 2))[0]
+        rules, alone = chances(semivalue).rules, weights(semivalue, np.arange(1, owners + 2))[0]
         near, empty = self.near.astype(np.float64, copy=False), self._empty
 
         def job(lo: int, hi: int) -> Floats:
             found = np.zeros(owners)
             add_owner_values(
                 near[lo:hi], self.gain[lo:hi], self.weight[lo:hi], empty[lo:hi], self.square,
-                alone, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, found,
+                alone, rules, found,
             )  # fmt: skip
             return found
 

@@ -30,7 +30,7 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.kernels.ring_integrals import ring_integrals
+from thresher.kernels.integrals import decays, ring_integrals
 from thresher.threads import cut, run
 
 Counts = Integers | Floats  # estimated ones need not be whole
@@ -82,20 +82,21 @@ def _alone(semivalue: Semivalue, near: Counts) -> Floats:
 
 
 def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalue) -> Floats:
-    """Six numbers for each ring and validation point; see `kernels.ring_integrals`."""
+    """Six numbers for each ring and validation point; see `kernels.integrals`."""
     if semivalue == "leave-one-out":
         return _differences(same, other, of_ring)
-    rule = chances(semivalue)
+    rules = chances(semivalue).rules
     counts = [np.ascontiguousarray(each.T, np.float64) for each in (same, other)]
     whole = same.dtype.kind == "i"
     found = np.empty((len(counts[0]), 6, len(of_ring)))
     relative = np.ascontiguousarray(of_ring / of_ring.max())  # only ratios of weights matter
 
+    most = max(1.0, float(((counts[0] + counts[1]) @ relative).max()))
+    grid = decays(relative, 2 * most, whole)
+
     def job(lo: int, hi: int) -> None:
         some = counts[0][lo:hi], counts[1][lo:hi], relative
-        ring_integrals(
-            *some, rule.sizes, rule.limits, rule.nodes, rule.cut, rule.shape, whole, found[lo:hi]
-        )
+        ring_integrals(*some, grid, rules, whole, found[lo:hi])
 
     run(job, cut(0, len(found), JOB), parallel=len(found) > JOB)
     return np.ascontiguousarray(found.transpose(1, 2, 0))
