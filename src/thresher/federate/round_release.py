@@ -69,13 +69,13 @@ def exact_prices(task: Task, words: Integers) -> PriceList:
 
 def outcome(
     task: Task, words: Integers, survivors: Sequence[int], round: bytes, holding: Holding,  # noqa: A002
-    *, seeded: bool = False, ledger: dict[str, Any] | None = None,
+    *, ledger: dict[str, Any] | None = None,
 ) -> Release:  # fmt: skip
     """The release of a round."""
     table = np.array(words).reshape(task.side.shape)
     design = replace(task.design, excess=task.excess(len(survivors)))
     names = task.protocol.names
-    record = release_record(design, "", seeded=seeded) | {
+    record = release_record(design, "", seeded=False) | {
         "unit": task.terms["unit"],
         "federated": True,
         "task_digest": task.digest,

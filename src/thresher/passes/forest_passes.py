@@ -39,9 +39,9 @@ PIECE = "forest"  # of a checkpoint
 
 def forest_in_parts(
     X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool, memory: int | str | None,
-    checkpoint: str | PathLike[str] | None, threaded: bool = True,
+    checkpoint: str | PathLike[str] | None,
 ) -> Valuation:  # fmt: skip
-    """`forest_shapley` in passes over parts; without `threaded` parts are not read ahead."""
+    """`forest_shapley` in passes over parts."""
     most = None if memory is None else check_memory(memory)
     X, growth = _as_numbers(X, growth)
     columns = _columns_of(X)
@@ -53,20 +53,19 @@ def forest_in_parts(
         "points": source.identity(),
     }  # fmt: skip
     with Checkpoint(checkpoint, about) as kept:
-        problem = forest_problem(growth, source, columns, kept, most, threaded=threaded)
+        problem = forest_problem(growth, source, columns, kept, most)
         problem.side.named(columns.names)
-        run = Run(problem, source, kept, most, held=VALUE, threaded=threaded)
+        run = Run(problem, source, kept, most, held=VALUE)
         return run.valuation(owners, progress=progress)
 
 
 def forest_problem(
-    growth: Growth, source: Source, columns: TreeColumns, kept: Checkpoint, memory: int | None, *,
-    threaded: bool = True,
-) -> Problem:  # fmt: skip
+    growth: Growth, source: Source, columns: TreeColumns, kept: Checkpoint, memory: int | None
+) -> Problem:
     """What the points of a source are valued by, once the structure is grown, and kept."""
     found = (growth.forest, {}) if growth.ready else _kept_forest(kept)
     if found is None:
-        sample = _sampled(source, growth.sample(), columns, memory, threaded=threaded)
+        sample = _sampled(source, growth.sample(), columns, memory)
         found = growth.grown(sample, columns, source), growth.learned(sample)
         _keep_forest(kept, *found)
     return growth.problem(*found)
@@ -93,16 +92,15 @@ def _columns_of(X: Any) -> TreeColumns:
 
 
 def _sampled(
-    source: Source, sample: GrowingSample, columns: TreeColumns, memory: int | None, *,
-    threaded: bool,
-) -> GrowingSample:  # fmt: skip
+    source: Source, sample: GrowingSample, columns: TreeColumns, memory: int | None
+) -> GrowingSample:
     """The rows of a source that may decide the structure."""
     features, others = source.row_bytes
     held = 2 * sample.folds * GROWN_FROM * (12 * columns.width + 40) + FITTING
     held = source.reading + (held if sample.splits else 0)
     account = Account(features, others, columns.width, 16 * columns.width, held)
     rows = account.rows(memory, in_use())
-    with closing(source.read(Place(), rows)) as read, read_ahead(read, threaded=threaded) as parts:  # type: ignore[type-var]
+    with closing(source.read(Place(), rows)) as read, read_ahead(read) as parts:  # type: ignore[type-var]
         for part in parts:
             sample.add(columns.encode(part.name, part.X), list(part.y))
     return sample

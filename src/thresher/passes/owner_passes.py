@@ -41,7 +41,7 @@ OWNER = 12  # bytes of the owner of a row, as a code, twice
 
 def owners_in_parts(
     X: Any, y: Any, problem: Problem, owners: Any, neighbors: Neighbors,
-    memory: int | str | None, checkpoint: Any = None, *, progress: bool, threaded: bool = True,
+    memory: int | str | None, checkpoint: Any = None, *, progress: bool,
 ) -> OwnerValuation:  # fmt: skip
     """`owner_shapley` of an array, a memmap or a `Scan`, read in parts."""
     leaves = problem.side.kind == "forest"
@@ -55,7 +55,7 @@ def owners_in_parts(
     whose = hashlib.sha256(repr(known).encode()).hexdigest()
     about = {**problem.identity(), "points": source.identity(), "owners": whose}
     with Checkpoint(checkpoint, about) as kept:
-        run = Run(problem, source, kept, most, held=OWNER, threaded=threaded)
+        run = Run(problem, source, kept, most, held=OWNER)
         return OwnerRun(run, known, progress=progress).valuation()
 
 

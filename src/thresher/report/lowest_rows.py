@@ -155,9 +155,9 @@ class LowestRows:
         return found
 
 
-def lowest_rows(subject: Subject, findings: Findings | None, most: int = MOST_ROWS) -> LowestRows:
-    """The rows to review, where there are findings; else the `most` rows of lowest value."""
-    rows, marked = subject.order[:most], None
+def lowest_rows(subject: Subject, findings: Findings | None) -> LowestRows:
+    """The rows to review, where there are findings; else those of lowest value."""
+    rows, marked = subject.order[:MOST_ROWS], None
     if findings is not None:
         rows, marked = _reviewed(subject, findings)
     values = subject.values
