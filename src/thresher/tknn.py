@@ -30,8 +30,6 @@ from thresher.sides.ball import BallSide
 from thresher.sides.targets import target_side
 from thresher.valuation import Valuation
 
-METHOD = "tknn-shapley"
-
 
 @overload
 def tknn_shapley(X: DaskCollection, *others: Any, **options: Any) -> DaskValuation: ...
