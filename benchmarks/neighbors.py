@@ -1,7 +1,7 @@
 """A tree against all pairs, over features, validation points and the share of near pairs.
 
     python benchmarks/neighbors.py            the page results/neighbors.md
-    python benchmarks/neighbors.py --fit      the constants of src/thresher/costs.py, to be written there
+    python benchmarks/neighbors.py --fit      the constants of src/thresher/neighbors/costs.py, to be written there
 
 Figures are ratios of processor time of one run (all threads together), the best of turns that the contenders take:
 both ways keep all threads busy, and processor time does not count what else the machine does meanwhile.
