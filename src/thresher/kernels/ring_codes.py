@@ -232,16 +232,16 @@ def _near(words: NDArray[np.uint64], begin: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def add_few_codes(codes: NDArray[np.uint64], lo: int, hi: int, table: Floats, out: Floats) -> None:
+def add_few_codes(codes: Bytes, lo: int, hi: int, table: Floats, out: Floats) -> None:
     """As `add_codes`, to the last bit, where most codes are 0. Eight codes are a word."""
+    words = codes.view(U64)
     for first in range(lo, hi, ROWS):
-        for begin in range(0, codes.shape[1], GROUP // 8):
+        for begin in range(0, codes.shape[1], GROUP):
             for i in range(first, min(first + ROWS, hi)):
-                x, row, total = _near(codes[i], begin), codes[i], 0.0
+                x, row, total = _near(words[i], begin // 8), codes[i], 0.0
                 while x:
-                    k = _lowest(x)
-                    code = (row[begin + (k >> 3)] >> U64(8 * (k & 7))) & U64(255)
-                    total += table[8 * begin + k, code]
+                    v = begin + _lowest(x)
+                    total += table[v, row[v]]
                     x &= x - U64(1)
                 out[i] += total
 

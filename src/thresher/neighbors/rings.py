@@ -205,12 +205,10 @@ class RingBlock:
         """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
         tables = by_code(weights, self.codes.shape[1])
         few = np.count_nonzero(self.codes[::SAMPLED]) < FEW * self.codes[::SAMPLED].size
-        kernel, codes = (
-            (add_few_codes, self.codes.view(np.uint64)) if few else (add_codes, self.codes)
-        )
+        kernel = add_few_codes if few else add_codes
 
         def job(index: int, lo: int, hi: int) -> None:
-            kernel(codes, lo, hi, tables[index], out)
+            kernel(self.codes, lo, hi, tables[index], out)
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 
