@@ -23,6 +23,8 @@ Words = NDArray[np.uint32]
 UNSURE = 255  # the code of pairs that may be near an edge
 GROUP = 64  # validation points that are summed together
 ROWS = 256  # rows whose codes stay at hand
+FEW_RINGS = 64
+U8 = np.uint8
 U64 = np.uint64
 BRUIJN = U64(0x03F79D71B4CB0A89)  # its first six bits, shifted by k, are different for each k
 SEVEN = U64(0x7F7F7F7F7F7F7F7F)
@@ -33,101 +35,96 @@ for _bit in range(64):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def product_codes(
-    G: Single, norms: Single, levels: Single, scores: Single, scale: Single, bins: Bytes,
-    positions: NDArray[np.integer[Any]], codes: Bytes, notes: Words,
+def ring_codes(
+    tile: Single, dims: tuple[int, ...], columns: Single, norms: Single, levels: Single,
+    scores: Single, step: Single, bins: Bytes, positions: NDArray[np.integer[Any]], codes: Bytes,
+    notes: Words,
 ) -> int:  # fmt: skip
-    """Codes from a tile `G` of the matrix product; the number of noted pairs is returned.
+    """Codes from a tile of rows, or of the matrix product; the number of noted pairs is returned.
 
-    levels[e] and scores[e] are those of edge e, the outermost first; a note is (row, column). How
-    far a pair is within the outermost edge, r times `scale` (the first number, or the second over
-    the norm), says in which bin it is: bins have a code, or `UNSURE` near an edge. Pairs in those
-    are compared with each edge, and so are all pairs of a row whose r is not as exact as a bin.
+    As in `masks`, `dims` has an entry for each of a few features. Where it has none, `tile` is the
+    product with all columns. levels[e] and scores[e] are those of edge e, the outermost first; a
+    note is (row, column). How far a pair is within the outermost edge says which code it has, by
+    `bins` or where there are none by the `step` of rings of equal width. Pairs near an edge are
+    compared with each edge, and so are all pairs of a row that is not exact enough.
     """
     count = 0
-    last = bins.shape[0] - 1
     a, b, slack, reach = scores[0, 0], scores[0, 1], scores[0, 2], scores[0, 3]
-    for i in range(G.shape[0]):
-        n = norms[i]
-        out, g = codes[positions[i]], G[i]
+    width = columns.shape[1] if len(dims) > 0 else tile.shape[1]
+    within, level = np.empty(width, np.float32), levels[0]
+    for i in range(tile.shape[0]):
+        n, x, out = norms[i], tile[i], codes[positions[i]]
         h = a * n * n + b * n
-        factor = scale[0] if scale[1] == np.float32(0) else scale[1] / n
-        width = slack * (reach * n + abs(h) + scores[0, 4]) + scores[0, 5]
-        if width * factor < np.float32(0.5):
-            for j in range(g.shape[0]):
-                place = ((g[j] - h) - levels[0, j]) * factor + np.float32(2)
-                place = min(max(place, np.float32(0)), np.float32(last))
-                out[j] = bins[np.int32(place)]
+        if len(dims) > 0:
+            for j in range(width):
+                r = -h - level[j]
+                for k in range(len(dims)):
+                    r += x[k] * columns[k, j]
+                within[j] = r
         else:
-            out[: g.shape[0]] = UNSURE
-        for j in range(g.shape[0]):
-            if out[j] == UNSURE:
-                inside, doubt = _compare(g[j], n, j, levels, scores)
-                out[j] = inside
-                if doubt:
-                    notes[count, 0] = i
-                    notes[count, 1] = j
-                    count += 1
-        out[g.shape[0] :] = 0
-    return count
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def even_codes(
-    G: Single, norms: Single, levels: Single, scores: Single, step: Single,
-    positions: NDArray[np.integer[Any]], codes: Bytes, notes: Words,
-) -> int:  # fmt: skip
-    """As `product_codes` for rings of equal width, whose number follows without a table.
-
-    In widths, a pair is t = L - d within the outermost of L edges. For cosine that is r times
-    step[1] over the norm; else d^2 = L^2 - r step[0]. Pairs whose t is near a whole number are
-    compared with each edge, and so are all pairs of a row whose t is not exact enough.
-    """
-    count = 0
-    edges = np.float32(scores.shape[0])
-    a, b, slack, reach = scores[0, 0], scores[0, 1], scores[0, 2], scores[0, 3]
-    most, level = edges + np.float32(2.5), levels[0]
-    for i in range(G.shape[0]):
-        n = norms[i]
-        out, g = codes[positions[i]], G[i]
-        h = a * n * n + b * n
+            for j in range(width):
+                within[j] = (x[j] - h) - level[j]
         factor = step[0] if step[1] == np.float32(0) else step[1] / n
-        width = slack * (reach * n + abs(h) + scores[0, 4]) + scores[0, 5]
-        close = np.float32(2) * width * factor + edges * edges * np.float32(1e-6) + step[2]
-        unsure = np.int32(0)
-        if not close < np.float32(0.2):
-            out[: g.shape[0]] = UNSURE
-            unsure = np.int32(1)
-        elif step[1] != np.float32(0):
-            for j in range(g.shape[0]):
-                place = ((g[j] - h) - level[j]) * factor + np.float32(2)
-                place = min(max(place, np.float32(0.5)), most)
-                whole = np.int32(place)
-                part = place - np.float32(whole)
-                near = (part < close) | (part > np.float32(1) - close)
-                unsure |= near
-                out[j] = UNSURE if near else max(whole - 1, 0)
+        wrong = (slack * (reach * n + abs(h) + scores[0, 4]) + scores[0, 5]) * factor
+        if bins.shape[0] > 0:
+            unsure = _binned(within, factor, wrong, bins, out)
         else:
-            for j in range(g.shape[0]):
-                square = edges * edges - ((g[j] - h) - level[j]) * factor
-                place = edges - np.sqrt(max(square, np.float32(0))) + np.float32(2)
-                place = max(place, np.float32(0.5))
-                whole = np.int32(place)
-                part = place - np.float32(whole)
-                near = (part < close) | (part > np.float32(1) - close)
-                unsure |= near
-                out[j] = UNSURE if near else max(whole - 1, 0)
+            unsure = _stepped(within, factor, wrong, scores.shape[0], step, out)
         if unsure:
-            for j in range(g.shape[0]):
+            for j in range(width):
                 if out[j] == UNSURE:
-                    inside, doubt = _compare(g[j], n, j, levels, scores)
+                    product = np.float32(0)
+                    for k in range(len(dims)):
+                        product += x[k] * columns[k, j]
+                    if len(dims) == 0:
+                        product = x[j]
+                    inside, doubt = _compare(product, n, j, levels, scores)
                     out[j] = inside
                     if doubt:
                         notes[count, 0] = i
                         notes[count, 1] = j
                         count += 1
-        out[g.shape[0] :] = 0
+        out[width:] = 0
     return count
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _binned(within: Single, factor: np.float32, wrong: np.float32, bins: Bytes, out: Bytes) -> bool:
+    """The codes of bins, which are `UNSURE` near an edge; whether there are such pairs."""
+    last, unsure = np.float32(bins.shape[0] - 1), False
+    exact = wrong < np.float32(0.5)
+    for j in range(within.shape[0]):
+        place = min(max(within[j] * factor + np.float32(2), np.float32(0)), last)
+        out[j] = bins[np.int32(place)] if exact else UNSURE
+        unsure |= out[j] == UNSURE
+    return unsure
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _stepped(
+    within: Single, factor: np.float32, wrong: np.float32, rings: int, step: Single, out: Bytes
+) -> bool:
+    """The codes of rings of equal width; whether some are `UNSURE`.
+
+    In widths, a pair is t = L - d within the outermost of L edges. For cosine that is r step[1]
+    over the norm; else d^2 = L^2 - r step[0]. A pair is unsure where t is near a whole number.
+    """
+    edges, unsure = np.float32(rings), False
+    close = np.float32(2) * wrong + edges * edges * np.float32(1e-6) + step[2]
+    if not close < np.float32(0.2):
+        out[: within.shape[0]] = UNSURE
+        return True
+    sure = np.float32(0.5) - close
+    for j in range(within.shape[0]):
+        place = within[j] * factor
+        if step[1] == np.float32(0):
+            place = edges - np.sqrt(max(edges * edges - place, np.float32(0)))
+        place = max(place + np.float32(1), np.float32(0.5))
+        whole = np.int32(place)
+        near = abs(place - np.float32(whole) - np.float32(0.5)) > sure
+        unsure |= near
+        out[j] = UNSURE if near else np.uint8(whole)
+    return unsure
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -159,6 +156,65 @@ def distance_codes(D: Floats, edges: Floats, positions: Words, codes: Bytes) -> 
 
 
 @njit(cache=True, nogil=True)
+def count_codes(codes: Bytes, lo: int, hi: int, counts: Integers) -> None:
+    """Add to counts[v, c] the rows lo <= i < hi with code c at v, for codes c > 0.
+
+    A few rings are counted one after the other, by vectors of bytes that do not overflow.
+    """
+    rings, lanes = counts.shape[1] - 1, codes.shape[1]
+    if rings > FEW_RINGS:
+        for i in range(lo, hi):
+            for j in range(lanes):
+                counts[j, codes[i, j]] += 1
+        return
+    found = np.empty((rings, lanes), np.uint8)
+    for first in range(lo, hi, 255):
+        found[:] = 0
+        for i in range(first, min(first + 255, hi)):
+            row = codes[i]
+            for c in range(rings):
+                code, sums = U8(c + 1), found[c]
+                for j in range(lanes):
+                    sums[j] = U8(sums[j] + U8(row[j] == code))
+        for c in range(rings):
+            for j in range(lanes):
+                counts[j, c + 1] += found[c, j]
+
+
+@njit(cache=True, nogil=True)
+def add_codes(codes: Bytes, lo: int, hi: int, table: Floats, out: Floats) -> None:
+    """Add to out[i] what row i is paid: table[v, c] by v for code c, which is 0 for code 0.
+
+    Four rows at a time, so that none waits for its sum.
+    """
+    for first in range(lo, hi, ROWS):
+        last = min(first + ROWS, hi)
+        for begin in range(0, codes.shape[1], GROUP):
+            end = begin + GROUP
+            pay = table[begin:end]
+            for i in range(first, last - 3, 4):
+                p, q, r, s = (
+                    codes[i, begin:end], codes[i + 1, begin:end], codes[i + 2, begin:end],
+                    codes[i + 3, begin:end],
+                )  # fmt: skip
+                a = b = c = d = 0.0
+                for v in range(GROUP):
+                    a += pay[v, p[v]]
+                    b += pay[v, q[v]]
+                    c += pay[v, r[v]]
+                    d += pay[v, s[v]]
+                out[i] += a
+                out[i + 1] += b
+                out[i + 2] += c
+                out[i + 3] += d
+            for i in range(last - (last - first) % 4, last):
+                a = 0.0
+                for v in range(GROUP):
+                    a += pay[v, codes[i, begin + v]]
+                out[i] += a
+
+
+@njit(cache=True, nogil=True)
 def _lowest(x: np.uint64) -> np.int64:
     """The place of the lowest bit of a word that is not 0."""
     return np.int64(BIT_OF[((x & (~x + U64(1))) * BRUIJN) >> U64(58)])
@@ -176,36 +232,16 @@ def _near(words: NDArray[np.uint64], begin: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def count_codes(codes: NDArray[np.uint64], lo: int, hi: int, counts: Integers) -> None:
-    """Add to counts[v, c] the rows lo <= i < hi with code c at v, for codes c > 0.
-
-    Eight codes are a word: most of them are out of reach.
-    """
+def add_few_codes(codes: Bytes, lo: int, hi: int, table: Floats, out: Floats) -> None:
+    """As `add_codes`, to the last bit, where most codes are 0. Eight codes are a word."""
+    words = codes.view(U64)
     for first in range(lo, hi, ROWS):
-        for begin in range(0, codes.shape[1], GROUP // 8):
+        for begin in range(0, codes.shape[1], GROUP):
             for i in range(first, min(first + ROWS, hi)):
-                x, row = _near(codes[i], begin), codes[i]
+                x, row, total = _near(words[i], begin // 8), codes[i], 0.0
                 while x:
-                    k = _lowest(x)
-                    code = (row[begin + (k >> 3)] >> U64(8 * (k & 7))) & U64(255)
-                    counts[8 * begin + k, code] += 1
-                    x &= x - U64(1)
-
-
-@njit(cache=True, nogil=True)
-def add_codes(codes: NDArray[np.uint64], lo: int, hi: int, table: Floats, out: Floats) -> None:
-    """Add to out[i] what row i is paid: table[v, c] by v for code c, nothing for code 0.
-
-    Eight codes are a word: most of them are out of reach.
-    """
-    for first in range(lo, hi, ROWS):
-        for begin in range(0, codes.shape[1], GROUP // 8):
-            for i in range(first, min(first + ROWS, hi)):
-                x, row, total = _near(codes[i], begin), codes[i], 0.0
-                while x:
-                    k = _lowest(x)
-                    code = (row[begin + (k >> 3)] >> U64(8 * (k & 7))) & U64(255)
-                    total += table[8 * begin + k, code]
+                    v = begin + _lowest(x)
+                    total += table[v, row[v]]
                     x &= x - U64(1)
                 out[i] += total
 

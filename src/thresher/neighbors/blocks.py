@@ -7,11 +7,11 @@ Memory is one bit for each point and each validation point of the *current* bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -206,6 +206,7 @@ class Task:
     radius: float
     score: Score
     edges: tuple[float, ...] = ()
+    note: ClassVar[int] = 3  # numbers that a note has
 
     @staticmethod
     def most_lanes(points: int) -> int:
@@ -242,31 +243,33 @@ class Task:
         """The points."""
         return self.scaled.rows
 
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """An entry for each of a few features; none where a matrix product is taken."""
+        return (0,) * self.points.width if self.points.width <= DIRECT_WIDTH else ()
+
     def fill(self, words: Array, advance: Advance | None, *, parallel: bool) -> None:
         """Fill all of them."""
-        direct = self.points.width <= DIRECT_WIDTH
+        direct = len(self.dims) > 0
         step = max(TILE, DIRECT_WORDS // words.shape[1])
         if not direct:  # wide rows by fewer, so that a tile stays small
             step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
-        V = self.validation.as_float64(slice(None))
+        V, propose = self.validation.as_float64(slice(None)), self.proposal()
         columns = np.ascontiguousarray(self.score.columns[:, : len(V)])  # without the padding
-        dims, most = (0,) * self.points.width, step * words.shape[1]
+        most = 0 if direct else step * len(V), (step * words.shape[1], self.note)
         spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
 
         def job(lo: int, hi: int) -> None:
             buffer, notes = take(spare) or (
-                aligned((0 if direct else most * 32,), np.float32), np.empty((most, 3), np.uint32)
+                aligned((most[0],), np.float32), np.empty(most[1], np.uint32)
             )  # fmt: skip
-            tile, norms, score = self.scaled.tile(lo, hi), self.scaled.norms[lo:hi], self.score
-            rest = score.level, score.numbers, self.positions[lo:hi], words, notes
-            if direct:
-                count = direct_words(tile, dims, norms, score.columns, *rest)
-            else:
+            tile = self.scaled.tile(lo, hi)
+            if not direct:
                 product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
-                np.dot(tile, columns, out=product)
-                count = product_words(product, norms, *rest)
+                tile = np.dot(tile, columns, out=product)
+            count = propose(tile, self.scaled.norms[lo:hi], self.positions[lo:hi], words, notes)
             if count:
-                self._settle(lo, hi, notes[:count], V, words)
+                self.settle(lo, hi, notes[:count], V, words)
             spare.put((buffer, notes))
             if advance is not None:
                 advance((hi - lo) * len(V))
@@ -274,7 +277,21 @@ class Task:
         with nullcontext() if direct else one_blas_thread():
             run(job, cut(0, len(self.points), step), parallel=parallel)
 
-    def _settle(self, lo: int, hi: int, notes: Array, V: Array, words: Array) -> None:
+    def proposal(self) -> Callable[..., int]:
+        """What writes the words of a tile of rows or of a product, and notes what is in doubt."""
+        dims, columns, level, numbers = (
+            self.dims, self.score.columns, self.score.level, self.score.numbers
+        )  # fmt: skip
+
+        def propose(tile: Any, norms: Any, *about: Any) -> int:
+            if not dims:
+                return product_words(tile, norms, level, numbers, *about)
+            return direct_words(tile, dims, norms, columns, level, numbers, *about)
+
+        return propose
+
+    def settle(self, lo: int, hi: int, notes: Array, V: Array, words: Array) -> None:
+        """Decide every noted pair of the rows lo to hi."""
         X, where = self.points.array[lo:hi], notes[:, 0].astype(np.int64)
         if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the rows in question
             wanted, where = np.unique(where, return_inverse=True)

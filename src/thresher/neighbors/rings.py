@@ -7,11 +7,10 @@ it. Counts and weights have one more axis than those of `Block`, the rings, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from queue import SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,23 +19,25 @@ from thresher.kernels.pairs import pair_codes
 from thresher.kernels.ring_codes import (
     UNSURE,
     add_codes,
+    add_few_codes,
     add_visit_codes,
     count_codes,
     count_visit_codes,
     distance_codes,
-    even_codes,
-    product_codes,
+    ring_codes,
     rows_of_visit_codes,
 )
 from thresher.metrics import Rows, aligned
-from thresher.neighbors.blocks import TILE, TILE_NUMBERS, Block, Task, pieces_of
+from thresher.neighbors.blocks import Block, Task, pieces_of
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
-from thresher.threads import cut, one_blas_thread, run, take
+from thresher.threads import cut, run
 
 BINS = 4096  # of distances, by which most pairs find their ring
 EVEN = 1e-5  # widths by which edges may be off
-NO_SCALE, NO_BINS = np.full(2, np.inf, np.float32), np.zeros(1, np.uint8)  # compare all edges
+NO_SCALE = np.full(3, np.inf, np.float32)  # compare all edges
+NO_BINS = np.zeros(0, np.uint8)
+SAMPLED, FEW = 97, 0.09  # one row in so many shows whether few pairs are near
 LANES = 512  # validation points whose rings are held at once, at most
 BYTES = 1 << 26  # and bytes, unless 64 validation points take more
 
@@ -90,6 +91,8 @@ def even_step(edges: Floats, reach: float, scale: float) -> Array | None:
 class RingTask(Task):
     """Fill the codes of one block."""
 
+    note: ClassVar[int] = 2
+
     @staticmethod
     def most_lanes(points: int) -> int:
         """The most validation points of a block."""
@@ -121,46 +124,34 @@ class RingTask(Task):
         del radius
         distance_codes(tile, np.array(edges), positions, words)
 
-    def fill(self, words: Array, advance: Any, *, parallel: bool) -> None:
-        """Fill all of them."""
-        step = max(64, min(TILE, TILE_NUMBERS // self.points.width))
-        V = self.validation.as_float64(slice(None))
-        columns = np.ascontiguousarray(self.score.columns[:, : len(V)])
+    def proposal(self) -> Callable[..., int]:
+        """What writes the codes of a tile, and notes what is in doubt."""
         outward = np.array(self.edges[::-1])
         scores = self.score.at_edges(self.validation, self.metric, outward)
         cosine, reach = self.metric == "cosine", min(outward[0], self.score.radius)
-        depths = np.append(outward[0] - outward, outward[0])
-        if not cosine:
-            inner = np.append(np.minimum(outward, reach), 0.0)
-            depths = (reach**2 - inner**2) * (self.score.scale**2 / 2)
-        scale, bins = ring_bins(depths)
-        steps = np.array([0.0, scale] if cosine else [scale, 0.0], np.float32)
-        even = even_step(outward, reach, 0.0 if cosine else self.score.scale)
+        step, bins = even_step(outward, reach, 0.0 if cosine else self.score.scale), NO_BINS
+        if step is None:
+            depths = np.append(outward[0] - outward, outward[0])
+            if not cosine:
+                inner = np.append(np.minimum(outward, reach), 0.0)
+                depths = (reach**2 - inner**2) * (self.score.scale**2 / 2)
+            scale, bins = ring_bins(depths)
+            step = np.array([0.0, scale] if cosine else [scale, 0.0], np.float32)
+        dims, columns = self.dims, self.score.columns
 
-        most = step * len(V)
-        spare: SimpleQueue[tuple[Any, Any]] = SimpleQueue()  # buffers are handed on to later jobs
+        def propose(tile: Any, norms: Any, positions: Any, words: Any, notes: Any) -> int:
+            about = norms, *scores, step, bins, positions, words, notes
+            return ring_codes(tile, dims, columns, *about)
 
-        def job(lo: int, hi: int) -> None:
-            buffer, notes = take(spare) or (
-                aligned((most,), np.float32), np.empty((most, 2), np.uint32)
-            )  # fmt: skip
-            product = buffer[: (hi - lo) * len(V)].reshape(hi - lo, len(V))
-            np.dot(self.scaled.tile(lo, hi), columns, out=product)
-            places, norms = self.positions[lo:hi], self.scaled.norms[lo:hi]
-            if even is None:
-                count = product_codes(product, norms, *scores, steps, bins, places, words, notes)
-            else:
-                count = even_codes(product, norms, *scores, even, places, words, notes)
-            row, column = notes[:count].T
-            pairs = row.astype(np.int64) + lo, column
-            about = self.points, V, self.validation.squares, self.edges
-            words[places[row], column] = settled(pairs, *about, cosine=cosine)
-            spare.put((buffer, notes))
-            if advance is not None:
-                advance(product.size)
+        return propose
 
-        with one_blas_thread():
-            run(job, cut(0, len(self.points), step), parallel=parallel)
+    def settle(self, lo: int, hi: int, notes: Array, V: Array, words: Array) -> None:
+        """Decide every noted pair of the rows lo to hi."""
+        row, column = notes.T
+        cosine, squares = self.metric == "cosine", self.validation.squares
+        pairs = row.astype(np.int64) + lo, column
+        found = settled(pairs, self.points, V, squares, self.edges, cosine=cosine)
+        words[self.positions[lo:hi][row], column] = found
 
 
 @dataclass(frozen=True)
@@ -195,10 +186,9 @@ class RingBlock:
         """Near points in each segment and ring, for each validation point of the block."""
         pieces = pieces_of(segments, parallel=self.parallel)
         partial = np.zeros((len(pieces), self.codes.shape[1], self.rings + 1), np.int64)
-        words = self.codes.view(np.uint64)
 
         def job(place: int, lo: int, hi: int) -> None:
-            count_codes(words, lo, hi, partial[place])
+            count_codes(self.codes, lo, hi, partial[place])
 
         run(job, [(i, lo, hi) for i, (_, lo, hi) in enumerate(pieces)], parallel=self.parallel)
         counts = np.zeros((len(segments), self.rings, self.width), np.int64)
@@ -208,10 +198,12 @@ class RingBlock:
 
     def add(self, segments: Segments, weights: Floats, out: Floats) -> None:
         """Add to each point in `out` (sorted by class) the weights of its segment and rings."""
-        tables, words = by_code(weights, self.codes.shape[1]), self.codes.view(np.uint64)
+        tables = by_code(weights, self.codes.shape[1])
+        few = np.count_nonzero(self.codes[::SAMPLED]) < FEW * self.codes[::SAMPLED].size
+        kernel = add_few_codes if few else add_codes
 
         def job(index: int, lo: int, hi: int) -> None:
-            add_codes(words, lo, hi, tables[index], out)
+            kernel(self.codes, lo, hi, tables[index], out)
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 
@@ -277,7 +269,7 @@ class RingVisitTask(VisitTask):
             product, rows = np.dot(Q[some], tile), np.arange(last - first)
             notes = np.empty((product.size, 2), np.uint32)
             about = levels[leaf], numbers[leaf], NO_SCALE, NO_BINS, rows, words[first:last], notes
-            count = product_codes(product, norms[some], *about)
+            count = ring_codes(product, (), tile, norms[some], *about)
             row, place = notes[:count].T.astype(np.int64)
             kept = place + leaf * self.tree.leaf < len(self.tree.order)
             row, place = row[kept], place[kept]
