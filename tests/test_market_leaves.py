@@ -132,12 +132,12 @@ def test_the_forest_is_that_of_the_last_validation_set(tmp_path):
 
 def test_a_plan_compares_leaves_a_radius_and_a_kernel():
     known = {}
-    for near in ({"trees": 4}, {}):
+    for near in ({"trees": 16}, {}):
         asked = terms(**GIVEN | {"trees": None, "owners": 5, "rows_per_owner": 4} | near)
         told = plan(Question.read(asked, made_up(20, 1), "csv"))
         assert len(told["others"]) == 2
         known[tuple(near)] = told
-    leaves = "in the same leaf of 4 trees"
+    leaves = "in the same leaf of 16 trees"
     assert known[()]["others"][1]["near"] == leaves
     for name in ("relative_error", "rank_correlation"):
         assert known[()]["others"][1][name] == known["trees",][name]

@@ -19,7 +19,7 @@ LINE = {
     "value": 0.0314, "rows": 50, "personal_epsilon": 1.4,
 }  # fmt: skip
 OTHER = {
-    "near": "in the same leaf of 4 trees", "relative_error": 0.15, "rank_correlation": 0.95,
+    "near": "in the same leaf of 16 trees", "relative_error": 0.15, "rank_correlation": 0.95,
 }  # fmt: skip
 DRAFT: dict[str, Any] = {
     "title": "Sick or well?", "label": "diagnosis", "pot_cents": 1_000_000, "epsilon": 2.0,

@@ -20,7 +20,7 @@ MOST_PAIRS = 2_000_000  # of rows and validation points, for which other ways ar
 WAYS: dict[str, dict[str, Any]] = {  # to say who is near, by what a page calls them
     "within a radius": {},
     "within a radius, weighted: gaussian": {"kernel": "gaussian"},
-    "in the same leaf of 4 trees": {"trees": 4},
+    "in the same leaf of 16 trees": {"trees": 16},
 }
 PLAIN: dict[str, Any] = {"kernel": BOX, "radius": None, "trees": None, "forest": None}
 

@@ -107,7 +107,7 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
          "others give more weight to nearer rows."),
         ("trees", "Trees", "number", "1", "Instead of a radius: rows count where they are in the "
          "same leaf of a tree, and so many trees are grown on the validation set. Take few, such "
-         "as 4."),
+         "as 16."),
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [
