@@ -51,7 +51,7 @@ def task(
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     trees: Annotated[
-        int | None, given("Count in the leaves of so many public trees, not within a radius.")
+        int | None, given("Count in the leaves of this many public trees, not within a radius.")
     ] = None,
     leaves: Annotated[int, given("The most leaves that such a tree has.")] = 16,
     unit: Annotated[
