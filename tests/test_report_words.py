@@ -88,11 +88,11 @@ def test_the_verdict_says_that_nothing_can_be_said():
 
 def test_the_verdict_is_careful_where_it_has_to_be():
     assert sentence(suggested(keep=2000), care=("only 30 validation points",)).startswith(
-        "To be taken with care (only 30 validation points): Nothing stands out"
+        "Take this with care (only 30 validation points): Nothing stands out"
     )
     few = blobs(200, 30)[:4]
     found = gather(value(few), *few)
-    assert "To be taken with care (only 30 validation points" in found.verdict.sentence
+    assert "Take this with care (only 30 validation points" in found.verdict.sentence
     assert any("only 30 validation points" in caution for caution in found.cautions)
 
 

@@ -33,9 +33,9 @@ def embed_texts(texts: Sequence[str], *, model: str = TEXT_MODEL, progress: bool
     Parameters
     ----------
     texts
-        The texts. What is longer than the model reads is cut off by it.
+        The texts. The model cuts off texts that are too long for it.
     model
-        The name of a model, downloaded where that is possible, or the folder of one.
+        The name of a model, downloaded if possible, or the folder of a model.
     progress
         Show a bar on standard error.
 
@@ -76,10 +76,10 @@ def embed_images(images: Any, *, model: str = IMAGE_MODEL, progress: bool = Fals
     ----------
     images
         Numbers 0 to 255 (uint8) of shape (n, height, width) or (n, height, width, 3). They are
-        brought to 224 by 224 and to the mean and spread of ImageNet's colors.
+        resized to 224 by 224 and normalized to the mean and spread of ImageNet's colors.
     model
-        "resnet50" for the weights of torchvision, downloaded where that is possible, or a file with
-        the state dict of a ResNet50, whose last layer may be of any size or missing.
+        "resnet50" for the weights of torchvision, downloaded if possible, or a file with the state
+        dict of a ResNet50. Its last layer may have any size or be missing.
     progress
         Show a bar on standard error.
 
@@ -138,11 +138,11 @@ def _batch(torch: Any, pixels: Bytes) -> Any:
 
 
 def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
-    """X and X_val on the `count` leading principal components of X, that of most variance first.
+    """X and X_val on the `count` leading principal components of X, the largest variance first.
 
-    X_val is moved and turned as X is, and decides nothing. The components are eigenvectors of the
-    covariance of X, in float64; of each the entry of largest size is positive. For n rows of width
-    d this takes n d^2 + d^3 operations, and memory for d^2 numbers.
+    X_val is shifted and rotated in the same way, and does not influence the components. These are
+    eigenvectors of the covariance of X, in float64; the largest entry of each is positive. For n
+    rows of width d this takes n d^2 + d^3 operations, and memory for d^2 numbers.
 
     Examples
     --------

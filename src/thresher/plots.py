@@ -33,9 +33,9 @@ MOST_OWNERS = 40
 
 
 def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
-    """The distribution of values, with labels `y` a line for each class.
+    """The distribution of values; with labels `y`, one line for each class.
 
-    Of more than six classes the largest ones have a line each. Returns the axis.
+    If there are more than six classes, only the largest have lines. Returns the axis.
 
     Examples
     --------
@@ -63,14 +63,14 @@ def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, see
     Parameters
     ----------
     source
-        What `thresher.report.gather` found, or a valuation; then with the rows `X`.
+        What `thresher.report.gather` found, or a valuation together with its rows `X`.
     X
         The rows of a valuation.
     ax
         The axis to draw on.
     seed
-        Of the choice of points, where there are more than 4,000: the 1,000 of lowest value, and
-        others at random.
+        The seed for the choice of points if there are more than 4,000: the 1,000 with the lowest
+        values, and others at random.
 
     Examples
     --------
@@ -142,9 +142,9 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
 def plot_radius(
     suggestion: RadiusSuggestion, radius: float | None = None, *, ax: Any = None
 ) -> Any:
-    """Accuracy, coverage and detection over the radius, and the suggested and the used one.
+    """Accuracy, coverage and detection by radius, with the suggested radius and the one used.
 
-    Returns the axis. Detection is the AUROC of wrong labels that the suggestion goes by.
+    Returns the axis. Detection is the AUROC of wrong labels, on which the suggestion is based.
 
     Examples
     --------

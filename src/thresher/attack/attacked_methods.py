@@ -60,7 +60,7 @@ class Data:
 
 @dataclass(frozen=True)
 class TKNN:
-    """Exact threshold values, as of `tknn_shapley`: a target of `membership_attack`.
+    """Exact threshold values, as from `tknn_shapley`: a target of `membership_attack`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class TKNN:
 
 @dataclass(frozen=True)
 class KNN:
-    """Exact nearest-neighbor values, as of `knn_shapley`: a target of `membership_attack`.
+    """Exact nearest-neighbor values, as from `knn_shapley`: a target of `membership_attack`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class KNN:
 
 @dataclass(frozen=True)
 class DPTKNN:
-    """Private threshold values, as of `dp_tknn_shapley`: a target of `membership_attack`.
+    """Private threshold values, as from `dp_tknn_shapley`: a target of `membership_attack`.
 
     The noise is seeded, so that an attack can be repeated.
 
@@ -161,7 +161,7 @@ class DPTKNN:
 class Recomputed:
     """Any function of (X, y, X_val, y_val) with `.values`: a target of `membership_attack`.
 
-    The function is called anew for every question, so it is slow.
+    The function is called again for every question, so this is slow.
 
     Examples
     --------

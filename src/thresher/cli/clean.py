@@ -197,7 +197,7 @@ def _counts(rows: int, changes: list[dict[str, Any]], *, numbers: bool) -> dict[
 
 def _say(out: Path, log: Path | None, counts: dict[str, int], new: set[Any]) -> None:
     for label in sorted(new, key=str):
-        say(f"no row had the label {label!r} before: it may be a slip")
+        say(f"no row had the label {label!r} before: it may be a typo")
     dropped = f"dropped {counts['dropped']} row{'' if counts['dropped'] == 1 else 's'}"
     wrote = f"wrote {out}" + ("" if log is None else f" and {log}")
     words = [word for word in ("relabeled", "corrected") if counts.get(word)] or ["relabeled"]

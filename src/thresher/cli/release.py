@@ -50,7 +50,8 @@ def release(
         given("For regression: the public range of targets, such as 0,100; others are clipped."),
     ] = None,
     empty: Annotated[
-        float | None, given("For regression: the prediction where nobody is near, if not the mean.")
+        float | None,
+        given("For regression: the prediction if no point is near; the mean if not given."),
     ] = None,
     mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
@@ -69,7 +70,7 @@ def release(
         bool,
         given(
             "Spend 3 % of the budget on a noisy count of the points, and fit the table to it: "
-            "where no number for --points is public.",
+            "use it if no number for --points is public.",
             "--counted",
         ),
     ] = False,
@@ -147,8 +148,8 @@ def release(
     """
     if owner is not None and points_per_owner is None:
         say(
-            "thresher: Missing --points-per-owner: with --owner, say about how many points an "
-            "owner has (public, or a guess; 1 if one each); nothing was charged"
+            "thresher: Missing --points-per-owner: with --owner, say roughly how many points "
+            "each owner has (a public number or a guess; 1 if each has one); nothing was charged"
         )
         raise typer.Exit(2)
     from thresher.privacy.dp_tknn import dp_tknn_shapley
@@ -244,7 +245,7 @@ def _error(found: Any) -> str:
     """What to say about the error."""
     told = found.relative_error
     if told is None:
-        return f"; how good it is cannot be told: {found.error.why}"
+        return f"; its error is unknown: {found.error.why}"
     return f"; expected relative error {told:.3g}"
 
 

@@ -181,7 +181,7 @@ def value(
         str | None,
         _method(
             "The most memory to use, such as 2GB: the points are read in parts; needs --out and, "
-            "but for a forest of numbers, --validation."
+            "except for a forest of numbers, --validation."
         ),
     ] = None,
     checkpoint: Annotated[

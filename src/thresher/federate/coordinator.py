@@ -18,7 +18,7 @@ LINGER = 30.0  # seconds that silos have to fetch the result
 
 
 class Coordinator:
-    """Adds up what silos count, and sees the noisy sum alone; use it in a `with` block.
+    """Adds up what silos count, and sees only the noisy sum; use it in a `with` block.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class Coordinator:
     key
         The coordinator's key.
     host, port
-        Where to listen: by default on this machine alone, at a free port.
+        Where to listen. The default is on this machine only, at a free port.
     wait
-        Seconds that silos have for each step; those who are late are left out.
+        Seconds that silos have for each step; late silos are left out.
     first_wait
         Seconds that silos have to arrive.
     tell
-        Called with words about the progress.
+        A function that is called with messages about the progress.
 
     Examples
     --------
@@ -69,9 +69,9 @@ class Coordinator:
         return self._server.url
 
     def run(self) -> Any:
-        """Wait for the silos; the `Release`, or a price list if the task reveals exact counts.
+        """Wait for the silos; returns the `Release`, or a price list if counts are exact.
 
-        Raises `ProtocolError` if too few silos are left at a step: then nothing was opened, and
+        Raises `ProtocolError` if too few silos are left at a step. Nothing was opened then, and
         another `Coordinator` can try again.
         """
         self._server.run()

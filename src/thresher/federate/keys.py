@@ -15,7 +15,7 @@ FORMAT = "thresher.key/1"
 
 @dataclass(frozen=True)
 class Key:
-    """A secret key; `public` is what others need of it.
+    """A secret key; `public` is the part that others need.
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Key:
 
     @property
     def public(self) -> str:
-        """The public key, as 64 hexadecimal digits: tell it to those who make the task."""
+        """The public key, as 64 hexadecimal digits: send it to whoever makes the task."""
         return primitives.public_signing_key(self.secret).hex()
 
     def save(self, path: str | Path) -> None:
-        """Write it to a new file that only you can read."""
+        """Write the key to a new file that only you can read."""
         text = json.dumps({"format": FORMAT, "public": self.public, "secret": self.secret.hex()})
         write_text(path, f"{text}\n", replace=False, private=True)
 

@@ -30,10 +30,10 @@ class Plausibility:
     expected
         What the validation set suggests for it, or the number of trees.
     deviation
-        What noise alone moves `per_point` by.
+        By how much noise alone moves `per_point`.
     impossible
-        Validation points or leaves with counts beyond the number of points, or below zero:
-        each of them proves a lie.
+        Validation points or leaves with counts above the number of points or below zero. Each of
+        them proves that somebody lied.
 
     Examples
     --------
@@ -64,12 +64,12 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     release
         A federated release.
     points
-        How many points all silos say they have.
+        How many points all silos together say they have.
 
     Notes
     -----
-    A lie of the size of what a silo honestly holds is not found. It needs a prior (the validation
-    set with features) or leaves, to which each point adds one in every tree.
+    The check does not find a lie that is about as large as what a silo honestly holds. It needs a
+    prior (a validation set with features), or leaves, to which each point adds one in every tree.
 
     Examples
     --------

@@ -42,17 +42,17 @@ NOISY, EXACT = "noisy counts", "exact counts"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a federated release is about; made by `Task.create`, signed by the coordinator.
+    """The terms of a federated release; made by `Task.create` and signed by the coordinator.
 
     Attributes
     ----------
     terms
-        All that the digest covers, as JSON: budget, bound, radius, roster and the digest of the
-        validation set.
+        Everything that the digest covers, as JSON: budget, bound, radius, roster and the digest of
+        the validation set.
     side
-        The public side itself: the validation set, and what near means.
+        The public side: the validation set, and what near means.
     signature
-        The coordinator's.
+        The coordinator's signature.
 
     Examples
     --------
@@ -90,10 +90,10 @@ class Task:
         key
             The coordinator's key.
         fewest
-            k: below so many survivors the round fails and nothing is opened.
+            k: with fewer survivors than this, the round fails, and nothing is opened.
         colluding
-            t: how many silos may collude with the coordinator, the observer among them. Needs
-            2 k > n + t.
+            t: how many silos may collude with the coordinator, the observer included. It needs 2 k
+            > n + t.
         unit
             What is protected: a "point", an "owner" with all points in one silo (silos then name
             owners), or a "silo" as a whole.
@@ -102,11 +102,11 @@ class Task:
         points_per_owner
             About how many points an owner, or a silo, has: a public number, or a guess.
         name
-            What it is about, in words.
+            A description in words.
         forest
             Trees that were grown from public rows, such as the validation set
-            (`th.grow_forest(X_val, y_val)`): then near means in the same leaf, and radius, metric
-            and kernel play no part. Each leaf has noise of its own, so trees should have few.
+            (`th.grow_forest(X_val, y_val)`). Near then means in the same leaf, and radius, metric
+            and kernel are not used. Each leaf has its own noise, so trees should have few leaves.
 
         Examples
         --------
@@ -150,10 +150,10 @@ class Task:
     ) -> Task:  # fmt: skip
         """A task without noise: everyone learns the exact sums of all silos' counts.
 
-        No silo's own counts are seen, but nothing protects a point, an owner or a silo: whoever
-        knows all points but one learns that one. `counts` are without points; they say who judges
-        and what near means: a radius, a kernel, leaves of a forest, or targets within a radius. The
-        other parameters are as in `create`.
+        Nobody sees the counts of a single silo, but nothing protects a point, an owner or a silo:
+        anyone who knows all points except one learns that one. `counts` are `NeighborCounts`
+        without points. They say who judges and what near means: a radius, a kernel, leaves of a
+        forest, or targets within a radius. The other parameters are as in `create`.
         """
         if not isinstance(counts, NeighborCounts) or len(counts):
             raise InputError(f"counts must be NeighborCounts without points, got {counts!r}")
@@ -180,7 +180,7 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """What names the task: compare it with the other silos over another channel."""
+        """A hash that identifies the task: compare it with the other silos over another channel."""
         return terms_digest(self.terms).hex()
 
     @property
@@ -223,7 +223,7 @@ class Task:
         return replace(design, excess=self.excess(len(terms["silos"])))
 
     def excess(self, survivors: int) -> float:
-        """The variance of so many silos' noise, over that which the guarantee counts on."""
+        """The variance of the noise of this many silos, divided by what the guarantee needs."""
         return noise_excess(survivors, self.terms["fewest"], self.terms["colluding"])
 
     @property
@@ -233,13 +233,13 @@ class Task:
 
     @property
     def epsilon_two_silos(self) -> float:
-        """The epsilon of a unit whose points lie in two silos: it moves the sum twice as far."""
+        """The epsilon of a unit whose points are in two silos: it moves the sum twice as far."""
         design = self.design
         mu = discrete_mu(2 * design.length(self.terms["adjacency"]), design.sigma)
         return gaussian_epsilon(mu, self.terms["delta"])
 
     def plan(self, points: int) -> Plan:
-        """What to expect of so many points in all; the noise is that of all silos."""
+        """What to expect for this many points in all, with the noise of all silos."""
         if not self.is_private:
             raise InputError("a plan needs noise: this task reveals exact counts")
         return plan_design(self.design, check_count("points", points))

@@ -23,7 +23,7 @@ WAIT = 3600.0  # seconds for one step
 
 
 class Silo:
-    """One party with points of its own, which never leave.
+    """One party with its own points, which never leave it.
 
     Parameters
     ----------
@@ -32,16 +32,17 @@ class Silo:
     key
         The silo's key, whose public part is in the task.
     approve
-        The task that this silo takes part in: the `Task` itself, or its digest as you compared it
-        with the other silos. Without it, whoever runs the coordinator could invent the others.
+        The task that this silo takes part in: the `Task` itself, or its digest, which you compared
+        with the other silos. Without this check, whoever runs the coordinator could invent the
+        other silos.
     owners
         The owner of each point, if the task protects owners.
     ledger
         A `Ledger` or its path, charged before anything leaves this silo.
     reveal_exact_counts
-        Say so to take part in a task without noise.
+        Pass True to take part in a task without noise.
     noise
-        For tests: another source of noise than the operating system's entropy.
+        For tests: a source of noise other than the operating system's entropy.
 
     Examples
     --------
@@ -71,11 +72,11 @@ class Silo:
         self.bytes_sent = 0
 
     def join(self, url: str, *, patience: float = PATIENCE, wait: float = WAIT) -> Any:
-        """Take part in the round at `url`; the release, with the values of this silo's points.
+        """Take part in the round at `url`; returns the release with this silo's values.
 
         Raises `ProtocolError` if the coordinator or another silo does not follow the protocol, or
         the round fails, and `BudgetError` if the release does not fit the ledger. Then nothing has
-        left but keys and sealed shares of keys.
+        left this silo except keys and sealed shares of keys.
         """
         link = Link(url, patience)
         task = self.check(Task.read(fetch_task(link)))
@@ -93,7 +94,7 @@ class Silo:
         return self._outcome(task, done, holding)
 
     def check(self, task: Task) -> Task:
-        """The task, if it is the one that this silo approves of."""
+        """The task, if this silo approved it."""
         if task.digest != self._approved:
             raise InputError(
                 f"the coordinator's task has the digest {task.digest}, but this silo approved "

@@ -35,7 +35,7 @@ UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
 
 
 class MissingSetError(InputError):
-    """A data set that cannot be had here; the message says why.
+    """A data set is not available here; the message says why.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Rows and labels 0, 1, ...; `validation` where the set has a part of its own for it.
+    """Rows and labels 0, 1, ...; `validation` if the set has a separate part for it.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class DataSet:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all arrays: what was computed from other rows is not mistaken for this."""
+        """A hash of all arrays, so that results from other rows are not mistaken for these."""
         state = hashlib.sha256()
         for array in (self.X, self.y, *(self.validation or ()), *(self.replay or ())):
             state.update(f"{array.dtype}{array.shape}".encode())
@@ -86,14 +86,14 @@ class DataSet:
 
 
 class Shelf:
-    """The data sets that can be had: each is loaded once.
+    """The available data sets; each is loaded once.
 
     Parameters
     ----------
     folder
-        Where NAME.npz are; without it, the folder that THRESHER_DATA names.
+        The folder with the files NAME.npz. The default is the folder that THRESHER_DATA names.
     fetch
-        Whether what the folder lacks may be fetched from OpenML (scikit-learn keeps a cache).
+        Whether missing sets may be fetched from OpenML (scikit-learn keeps a cache).
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Shelf:
         return found
 
     def has_replay(self, name: str) -> bool:
-        """Whether the set can be had, and carries the authors' own draw."""
+        """Whether the set is available and contains the authors' own draw."""
         try:
             return self.get(name).replay is not None
         except MissingSetError:

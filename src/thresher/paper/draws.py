@@ -71,7 +71,7 @@ class Problem:
 
 
 def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Problem:
-    """The problem of this number; the same number, the same problem.
+    """The problem with this number; the same number gives the same problem.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Proble
     protocol
         "paper" or "clean".
     number
-        Of the draw; without effect where the authors' own draw is replayed.
+        The number of the draw. It has no effect if the authors' own draw is replayed.
 
     Examples
     --------

@@ -20,9 +20,9 @@ IN_KIND = "other embeddings than the paper's: to be compared in kind"
 class Record:
     """One figure of a table: ours, the paper's, and how far they are apart.
 
-    The standard error of the difference is None where it cannot be told. In a replay of the
-    authors' rows it is the error of both means over noise, and 0 without noise. Elsewhere the
-    paper's figure is that of one draw of rows, which spreads as ours do.
+    The standard error of the difference is None if it is unknown. In a replay of the authors' rows,
+    it is the error of both means over the noise, and 0 without noise. Otherwise the paper's figure
+    comes from one draw of rows, which varies as much as ours do.
 
     Examples
     --------

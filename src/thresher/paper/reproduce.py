@@ -65,24 +65,25 @@ def reproduce(
     runs: int | None = None, subsets: int | None = None, quick: bool = False,
     progress: bool = False,
 ) -> list[Reproduction]:  # fmt: skip
-    """Tables and figures of the paper, computed anew and written into a folder.
+    """Tables and figures of the paper, computed again and written to a folder.
 
     Parameters
     ----------
     names
-        Of experiments (the keys of `EXPERIMENTS`), or "all".
+        The names of experiments (the keys of `EXPERIMENTS`), or "all".
     out
-        The folder; made if it is not there. For each experiment it gets NAME.md, NAME.parquet and
-        figures as .svg and .png; and index.html, which shows all that the folder has. What is
-        computed is kept in cells.db: a broken run goes on where it stopped.
+        The folder, created if it does not exist. For each experiment it gets NAME.md, NAME.parquet
+        and figures as .svg and .png. index.html shows everything in the folder. Results are kept in
+        cells.db, so an interrupted run continues where it stopped.
     data, fetch
-        The folder with NAME.npz (else the one that THRESHER_DATA names), and whether OpenML is
-        asked for what it lacks. A set that cannot be had is reported as missing.
+        The folder with the files NAME.npz (by default the one that THRESHER_DATA names), and
+        whether missing sets are fetched from OpenML. A set that is not available is reported as
+        missing.
     sets, protocols
-        Which data sets, and "paper" or "clean"; without them, all.
+        Which data sets, and "paper" or "clean". The default is all.
     runs, subsets
-        Draws for each figure (5), and models to train for each retrained valuation (10,000;
-        at least 4,000, two permutations of the points).
+        How many draws to make for each figure (by default 5), and how many models to train for each
+        retrained valuation (by default 10,000, and at least 4,000: two permutations of the points).
     quick
         A small version: one draw, two sets, few steps of every axis, 4,000 models.
     progress

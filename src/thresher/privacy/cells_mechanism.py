@@ -41,7 +41,8 @@ class Cells:
     Parameters
     ----------
     cells
-        How many cells; without it, as many as the validation set can tell apart, at most 30.
+        How many cells there are. The default is as many as the validation set can tell apart, at
+        most 30.
 
     Examples
     --------

@@ -38,10 +38,12 @@ class Paper:
     rate
         The probability with which a point is in a sample.
     counts
-        "three": sample size, near, near with the label (sensitivity sqrt 3), as in the paper;
-        "disjoint": near with the label, near with another (sensitivity 1).
+        "three" counts the sample, near points, and near points with the label (sensitivity sqrt 3),
+        as in the paper. "disjoint" counts near points with the label and near points with another
+        label (sensitivity 1).
     sample
-        "fresh": one for each validation point, so M releases compose; "shared": one for all.
+        "fresh" draws one sample for each validation point, so M releases compose. "shared" draws
+        one for all.
     rescale
         Divide the noisy counts by the rate, so that values are those of all points, not of a
         sample. Otherwise every point is priced as an addition to the sample.

@@ -17,25 +17,25 @@ from thresher.privacy.table_design import TableDesign
 
 @dataclass(frozen=True)
 class Table:
-    """One joint release of the M x 2 counts, each unit clipped to sqrt(B), discrete Gaussian noise.
+    """One joint release of the M x 2 counts, with each unit clipped to sqrt(B) and Gaussian noise.
 
     Parameters
     ----------
     bound
-        B, the squared length that one unit may move the table by: a number chosen without looking
-        at the points, "usual" or "certified" (no point can be near more, so that nothing is
-        clipped). The usual one fits the number of points, by a simulation on the validation set,
-        where that number is public (`points=`). "counted" fits a noisy count of the units, which
-        takes a small part of the budget (T16). With neither, a quarter of the validation points
-        are near no more than that.
+        B, the squared length by which one unit may move the table. It is a number chosen without
+        looking at the points, "usual", "certified" or "counted". "usual" fits the public number of
+        points (`points=`) by a simulation on the validation set. Without that number, it is chosen
+        so that a quarter of the validation points are near no more than B others. "certified" is so
+        large that nothing is ever clipped. "counted" fits a noisy count of the units, which takes a
+        small part of the budget (T16).
     prior
-        Whether the public validation set serves as a prior for the counts.
+        Whether to use the public validation set as a prior for the counts.
     weights
-        Where few points are near, counts get less noise, and more where many are: noise of sigma /
-        s_v with s_v = (p_v + 1/R)^(-weights) for a share p_v of the R public rows near validation
-        point v. B is then a squared weighted length (T15). From 0 (no weights) to 1; by default 0
-        with a bound that is a number or certified, which is about unweighted lengths, and otherwise
-        1/4, or epsilon where that is less.
+        How much less noise counts get where few points are near, and how much more where many are,
+        from 0 (the same noise everywhere) to 1. The noise is sigma / s_v with s_v = (p_v +
+        1/R)^(-weights) for a share p_v of the R public rows near validation point v. B is then a
+        squared weighted length (T15). The default is 0 if the bound is a number or "certified",
+        which refer to unweighted lengths; otherwise 1/4, or epsilon if that is less.
 
     Examples
     --------

@@ -92,9 +92,9 @@ class About:
         """What a value is, and what all of them add up to."""
         if self.private:
             return (
-                "Noise was added to what the points contribute before anything else was done, and "
-                "all that is on this page follows from the noisy numbers and the public validation "
-                "set. How many points there are is not told."
+                "Noise was added to what the points contribute before anything else was done. "
+                "Everything on this page follows from the noisy numbers and the public "
+                "validation set. The number of points is not revealed."
             )
         what = "the mean over" if self.params.get("mean") else "a sum over"
         who = "validation points of what a row adds to their utility"

@@ -94,7 +94,7 @@ class PrivateRelease:
         found, caveat = [], self.record.get("caveat", "")
         if self.record["seeded"]:
             found.append(
-                "A seed was given, so this release protects nobody: it is for trials alone."
+                "A seed was given, so this release protects nobody: it is for trials only."
             )
         if caveat:
             found.append(f"The mechanism {self.record['mechanism']} {caveat}.")
@@ -145,14 +145,14 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     from thresher.privacy.release import is_noise
 
     if prices is None:
-        return None, "every value has noise of its own, and what they have in common is not public"
+        return None, "every value has its own noise, and what they have in common is not public"
     error = release.relative_error
     setting = release._design.setting
     public = setting.public()
     if is_noise(release._design, release.table):
         return None, (
-            "its table cannot be told from noise, so that all it says is what the validation set "
-            "says: the budget is too small for so few points near"
+            "its table cannot be told from noise, so it says only what the validation set says: "
+            "the budget is too small for so few near points"
         )
     if public is None or error is None:
         return None, "the mechanism cannot tell its own error on this validation set"

@@ -58,7 +58,7 @@ def judge(
         return _by_values(distribution, checked)
     sentence = f"{_found(suggestions)}{_gain(checked)}.{_second(second)}"
     if care:
-        sentence = f"To be taken with care ({'; '.join(care)}): {sentence}"
+        sentence = f"Take this with care ({'; '.join(care)}): {sentence}"
     return Verdict(sentence, _steps(suggestions))
 
 
@@ -167,8 +167,8 @@ def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdic
     steps = (
         "Look at the rows with the lowest values first: they hurt by this method, which may "
         "mean a wrong label, a rare case, or a hard one.",
-        "For suggestions, value the rows by forest_shapley (--method forest), and hand the data to "
-        "the report.",
+        "For suggestions, value the rows by forest_shapley (--method forest), and pass the data "
+        "to the report.",
     )
     return Verdict(f"{sentence}{_gain(checked)}.", steps)
 
@@ -296,4 +296,6 @@ def _about_twins(data: Data) -> list[str]:
     if not twins:
         return []
     copies = count_of(twins, "validation row is an exact copy", "validation rows are exact copies")
-    return [f"{copies} of rows that are valued: a leak, which flatters the copies."]
+    return [
+        (f"{copies} of rows that are valued: this leak makes the copies look better than they are.")
+    ]
