@@ -94,7 +94,9 @@ def render(result):
                     [r[column] for r in rows if (r["way"], r["epsilon"]) == (way, epsilon)]
                     for epsilon in budgets
                 ]
-                shown.append(" / ".join(f"{np.mean(each):.3f}" for each in own if each[0] is not None))
+                shown.append(
+                    " / ".join(f"{np.mean(each):.3f}" for each in own if each[0] is not None)
+                )
             lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 

@@ -53,7 +53,7 @@ def problem(X, y, seed):
 
 def public_prior(points, y, X_val, y_val):
     """Values at the counts that the validation set alone predicts for so many points."""
-    validation = check_validation(X_val, y_val, metric="cosine", classes=[0, 1])
+    validation = check_validation(X_val, y_val, metric="cosine", classes=np.unique(y_val))
     unclipped = Clipping(len(validation), 64, EntryWeights.alike(len(validation)))
     prior = Prior(Public.of(validation, 0.5), unclipped)
     same, other = np.split(prior.mean * len(points), 2)

@@ -3,11 +3,11 @@
 .venv/bin/python benchmarks/told_errors.py [--data FOLDER] [--seeds 1] [--sets phoneme wind ...]
     [--kinds owners ...] [--points 20000 ...]
 
-Sets are made up ("normal": two classes, "blobs": three) or the paper's tabular ones. Validation
+Sets are made up ("normal": two classes, "blobs": three, "letters": 26) or the paper's. Validation
 rows and points are drawn alike, a tenth of the points has a flipped label, and columns are scaled
 by the validation set. "fitted" is the table with `points=`, "counted" that with a noisy count of
-points, "owners" one of owners with ten points each and `points_per_owner=10`. Errors are those of
-releases that tell one. With --kinds or --points the other rows stay as they were measured before.
+points, "owners" one of owners with ten points each and `points_per_owner=10`. "prior" and "score"
+are what the validation set says alone, for no budget. Errors are those of releases that tell one. With --kinds or --points the other rows stay as they were measured before.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from privacy import public_prior
 from scipy.stats import spearmanr
 
 import thresher as th
@@ -30,6 +31,12 @@ DELTA = 1e-4
 EPSILONS = (0.1, 1.0, 10.0)
 SIZES = ((300, 200), (2000, 200), (20_000, 200), (100_000, 200), (2000, 2000))
 OWNED = 10
+MADE_UP = {"blobs": (12, 3), "letters": (52, 26)}  # groups and classes
+FREE = {
+    "prior": public_prior,
+    "score": lambda *data: th.zero_budget_score(*data).values,
+}
+SETS = ["normal", "blobs", "letters", "phoneme", "2dplanes"]
 COLUMNS = ("true", "told", "held", "spearman")
 
 
@@ -39,9 +46,10 @@ def rows_of(name, count, seed, shelf):
     if name == "normal":
         X = random.normal(size=(count, 6))
         return X, (X[:, 0] + X[:, 1] + 0.5 * random.normal(size=count) > 0) * 1
-    if name == "blobs":
-        center, which = 1.5 * random.normal(size=(12, 8)), random.integers(0, 12, count)
-        return center[which] + random.normal(size=(count, 8)), which % 3
+    if name in MADE_UP:
+        groups, classes = MADE_UP[name]
+        center, which = 1.5 * random.normal(size=(groups, 8)), random.integers(0, groups, count)
+        return center[which] + random.normal(size=(count, 8)), which % classes
     stored = shelf.get(name)
     order = random.permutation(len(stored.y))[:count]
     return stored.X[order], stored.y[order]
@@ -77,14 +85,21 @@ def measure(name, points, validation, seed, shelf, kinds):
     if data is None:
         return
     exact = th.tknn_shapley(*data).values
+    about = {"set": name, "points": points, "validation": validation, "seed": seed}
+    for kind in FREE.keys() & set(kinds):
+        values = FREE[kind](*data)
+        missed = np.sqrt(((values - exact) ** 2).mean() / (exact**2).mean())
+        yield about | {
+            "epsilon": 0.0, "kind": kind, "bound": None, "true": float(missed), "told": None,
+            "held": None, "spearman": float(spearmanr(values, exact)[0]),
+        }  # fmt: skip
     for epsilon in EPSILONS:
-        for kind in kinds:
+        for kind in (kind for kind in kinds if kind not in FREE):
             options = contenders(points)[kind]
             found = th.dp_tknn_shapley(*data, epsilon=epsilon, delta=DELTA, seed=seed, **options)
             error = found.error
             missed = np.sqrt(((found.values - exact) ** 2).mean() / (exact**2).mean())
-            yield {
-                "set": name, "points": points, "validation": validation, "seed": seed,
+            yield about | {
                 "epsilon": epsilon, "kind": kind, "bound": found.record["bound"],
                 "true": float(missed), "told": error.relative,
                 "held": None
@@ -96,7 +111,7 @@ def measure(name, points, validation, seed, shelf, kinds):
 
 def place(row):
     """Where a row stands in the results."""
-    kinds = list(contenders(1))
+    kinds = list(FREE) + list(contenders(1))
     return row["validation"], row["points"], row["epsilon"], kinds.index(row["kind"])
 
 
@@ -131,8 +146,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", default=["normal", "blobs", "phoneme", "2dplanes"])
-    parser.add_argument("--kinds", nargs="+", default=list(contenders(1)))
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--kinds", nargs="+", default=[*FREE, *contenders(1)])
     parser.add_argument("--points", nargs="+", type=int, default=[points for points, _ in SIZES])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -12,25 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Array, Floats, Integers
+from thresher.array_types import Floats, Integers
 from thresher.checks import check_count
 from thresher.errors import InputError, option
-from thresher.inputs import Validation
-from thresher.metrics import CHUNK, Rows, measure
-from thresher.neighbors.tiles import pair_table
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
+from thresher.privacy.cell_map import CellMap
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
 from thresher.privacy.noise import Noise
-from thresher.privacy.public_rows import CHUNK_ROWS, Public, priceable, total_deviations
-from thresher.threads import cut
+from thresher.privacy.public_rows import priceable, total_deviations
 
 MOST_CELLS = 30
-LEAST_SHARE = 0.25  # of the positive bins that are taken for points, however many are negative
-OVERALL = 2.0  # rows of a class that the shares of its whole cell are worth
-DOUBTED = 0.5  # and in draws, which show how far shares may be off
-SHAPE = 0.5  # of the weights of rows in draws: more spread than a sample has, since cells differ
 ROWS_A_CELL = 5  # public rows that a cell should have on average
 
 
@@ -168,100 +161,3 @@ def _deviation(scale: float) -> float:
     """The standard deviation of the discrete Laplace distribution: sqrt(2 p) / (1 - p)."""
     p = math.exp(-1 / scale)
     return math.sqrt(2 * p) / -math.expm1(-1 / scale)
-
-
-@dataclass(frozen=True)
-class CellMap:
-    """Centers from the validation set, and which validation points lie in which cell."""
-
-    centers: Rows
-    validation: Validation
-    public: Public
-    member: Floats  # one row per public row: a one in the column of its cell
-
-    @classmethod
-    def of(cls, validation: Validation, radius: float, cells: int) -> CellMap:
-        """Cells by k-means on the validation rows (unit vectors for the cosine metric)."""
-        from sklearn.cluster import KMeans
-
-        public = Public.of(validation, radius, least=1)
-        assert validation.rows is not None  # noqa: S101 - the mechanism checked it
-        assert public is not None  # noqa: S101 - so it is
-        cosine = validation.metric == "cosine"
-        rows: Any = validation.rows.as_float64(slice(None))
-        if cosine:
-            rows = rows / np.sqrt(validation.rows.squares)[:, None]
-        distinct = len(np.unique(rows, axis=0))
-        means = KMeans(min(cells, distinct), n_init=4, random_state=0).fit(rows).cluster_centers_
-        means = means[(means**2).sum(axis=1) > 1e-20] if cosine else means
-        centers = measure("centers", means if len(means) else rows[:1], cosine=cosine)
-        member = np.eye(len(centers))[_nearest(validation.rows, centers, cosine=cosine)]
-        return cls(centers, validation, public, member[public.rows])
-
-    def cells_of(self, rows: Any) -> Integers:
-        """The cell of each row, a function of that row alone; the first of equally near ones."""
-        return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
-
-    def counts(self, histogram: Array) -> tuple[Floats, Floats]:
-        """The counts (same, other) that points spread like the validation set would give."""
-        return self._counts(histogram, np.ones(len(self.member)), OVERALL)
-
-    def drawn_counts(self, histogram: Array, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """The same with shares drawn from what the validation set leaves likely.
-
-        Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
-        so that shares that rest on the same rows err together.
-        """
-        return self._counts(histogram, random.standard_gamma(SHAPE, len(self.member)), DOUBTED)
-
-    def _counts(self, histogram: Array, chance: Floats, strength: float) -> tuple[Floats, Floats]:
-        """With public rows weighed by chance, and shares of each class in a cell of its own.
-
-        In a cell classes need not lie alike; where there are few rows of a class, all rows of the
-        cell tell its share.
-        """
-        counted, codes = nonnegative(histogram), self.public.codes[self.public.rows]
-        rows = self.member * chance[:, None]
-        overall = self._shares(rows, 0.0, 1e-9)
-        by_class = np.empty((len(self.validation), counted.shape[1]))
-        for code in range(counted.shape[1]):
-            shares = self._shares(rows * (codes == code)[:, None], overall, strength)
-            by_class[:, code] = shares @ counted[:, code]
-        return self._split(by_class)
-
-    def _shares(self, rows: Floats, usual: Floats | float, strength: float) -> Floats:
-        """Which share of the rows of each cell is near each validation point, itself left out."""
-        near = np.zeros((len(self.validation), rows.shape[1]))
-        for lo, hi in cut(0, len(rows), CHUNK_ROWS):
-            near += self.public.near[lo:hi].T @ rows[lo:hi]
-        size = np.tile(rows.sum(axis=0), (len(near), 1))
-        size[self.public.rows] -= rows
-        return (near + strength * usual) / (np.maximum(size, 0.0) + strength)
-
-    def _split(self, by_class: Floats) -> tuple[Floats, Floats]:
-        same = by_class[np.arange(len(by_class)), self.validation.codes]
-        return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
-
-
-def nonnegative(histogram: Array) -> Floats:
-    """The nearest histogram without negative bins and of the same total, if that is one.
-
-    To cut off negative bins alone would add points that are not there: noise lifts empty bins.
-
-    Examples
-    --------
-    >>> nonnegative(np.array([[5.0, 1.0], [-2.0, 0.0]])).tolist()
-    [[4.0, 0.0], [0.0, 0.0]]
-    """
-    positive = np.maximum(histogram, 0.0)
-    total = max(float(histogram.sum()), LEAST_SHARE * float(positive.sum()))
-    falling = np.sort(positive.ravel())[::-1]
-    cuts = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
-    return np.maximum(positive - max(0.0, float(cuts.max())), 0.0)
-
-
-def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> Integers:
-    cells = np.zeros(len(rows), np.int64)
-    for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
-        cells[lo:hi] = pair_table(rows.some(slice(lo, hi)), centers, cosine=cosine).argmin(axis=1)
-    return cells

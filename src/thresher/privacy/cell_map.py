@@ -1,0 +1,154 @@
+"""Public cells, and the counts that a histogram over them implies for the validation points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.array_types import Array, Floats, Integers
+from thresher.inputs import Validation
+from thresher.metrics import CHUNK, Rows, measure
+from thresher.neighbors.tiles import pair_table
+from thresher.privacy.public_rows import CHUNK_ROWS, Public
+from thresher.threads import cut
+
+LEAST_SHARE = 0.25  # of the positive bins that are taken for points, however many are negative
+OVERALL = 1.0  # rows of a class that the shares of its whole cell are worth
+DOUBTED = 0.5  # and in draws, which show how far shares may be off
+SHAPE = 0.5  # of the weights of rows in draws: more spread than a sample has, since cells differ
+MOST_WRONG = 0.5  # of all labels: beyond it the histogram and the public rows do not fit
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """Centers from the validation set, and which validation points lie in which cell."""
+
+    centers: Rows
+    validation: Validation
+    public: Public
+    member: Floats  # one row a public row: a one in the column of its cell
+
+    @classmethod
+    def of(cls, validation: Validation, radius: float, cells: int) -> CellMap:
+        """Cells by k-means on the validation rows (unit vectors for the cosine metric)."""
+        from sklearn.cluster import KMeans
+
+        public = Public.of(validation, radius, least=1)
+        assert validation.rows is not None  # noqa: S101 - the mechanism checked it
+        assert public is not None  # noqa: S101 - so it is
+        cosine = validation.metric == "cosine"
+        rows: Any = validation.rows.as_float64(slice(None))
+        if cosine:
+            rows = rows / np.sqrt(validation.rows.squares)[:, None]
+        distinct = len(np.unique(rows, axis=0))
+        means = KMeans(min(cells, distinct), n_init=4, random_state=0).fit(rows).cluster_centers_
+        means = means[(means**2).sum(axis=1) > 1e-20] if cosine else means
+        centers = measure("centers", means if len(means) else rows[:1], cosine=cosine)
+        member = np.eye(len(centers))[_nearest(validation.rows, centers, cosine=cosine)]
+        return cls(centers, validation, public, member[public.rows])
+
+    def cells_of(self, rows: Any) -> Integers:
+        """The cell of each row, a function of that row alone; the first of equally near ones."""
+        return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
+
+    def counts(self, histogram: Array) -> tuple[Floats, Floats]:
+        """The counts (same, other) that points spread like the validation set would give."""
+        return self._counts(histogram, np.ones(len(self.member)), OVERALL)
+
+    def drawn_counts(self, histogram: Array, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """The same with shares drawn from what the validation set leaves likely.
+
+        Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
+        so that shares that rest on the same rows err together.
+        """
+        return self._counts(histogram, random.standard_gamma(SHAPE, len(self.member)), DOUBTED)
+
+    def _counts(self, histogram: Array, chance: Floats, strength: float) -> tuple[Floats, Floats]:
+        """With public rows weighed by chance, and shares of each class in a cell of its own.
+
+        In a cell classes need not lie alike; where there are few rows of a class, all rows of the
+        cell tell its share. Points with a wrong label lie where other classes do.
+        """
+        counted, codes = nonnegative(histogram), self.public.codes[self.public.rows]
+        rows, one_hot = self.member * chance[:, None], np.eye(counted.shape[1])[codes]
+        wrong = wrong_shares(counted, rows, one_hot)
+        whole = self._near(rows)
+        overall = whole[0] / (whole[1] + 1e-9)
+        by_class = np.empty((len(self.validation), counted.shape[1]))
+        for code, labeled in enumerate(one_hot.T):
+            own = self._near(rows * labeled[:, None])
+            (near, size), (others, beside) = own, (whole[0] - own[0], whole[1] - own[1])
+            right = (near + strength * overall) / (size + strength)
+            astray = (others + strength * overall) / (np.maximum(beside, 0.0) + strength)
+            by_class[:, code] = (right + wrong[:, code] * (astray - right)) @ counted[:, code]
+        return self._split(by_class)
+
+    def _near(self, rows: Floats) -> tuple[Floats, Floats]:
+        """How many of the rows of each cell are near each validation point, and of how many.
+
+        A validation point itself is left out.
+        """
+        near = np.zeros((len(self.validation), rows.shape[1]))
+        for lo, hi in cut(0, len(rows), CHUNK_ROWS):
+            near += self.public.near[lo:hi].T @ rows[lo:hi]
+        size = np.tile(rows.sum(axis=0), (len(near), 1))
+        size[self.public.rows] -= rows
+        return near, np.maximum(size, 0.0)
+
+    def _split(self, by_class: Floats) -> tuple[Floats, Floats]:
+        same = by_class[np.arange(len(by_class)), self.validation.codes]
+        return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
+
+
+def nonnegative(histogram: Array) -> Floats:
+    """The nearest histogram without negative bins and of the same total, if that is one.
+
+    To cut off negative bins alone would add points that are not there: noise lifts empty bins.
+
+    Examples
+    --------
+    >>> nonnegative(np.array([[5.0, 1.0], [-2.0, 0.0]])).tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
+    positive = np.maximum(histogram, 0.0)
+    total = max(float(histogram.sum()), LEAST_SHARE * float(positive.sum()))
+    falling = np.sort(positive.ravel())[::-1]
+    cuts = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+    return np.maximum(positive - max(0.0, float(cuts.max())), 0.0)
+
+
+def wrong_shares(counted: Floats, rows: Floats, one_hot: Floats) -> Floats:
+    """Which share of the points of each class in each cell has a wrong label.
+
+    A point whose label is wrong in a share f of all cases has any other one instead. So a cell with
+    shares q of the classes has q + f ((1 - q) / (C - 1) - q) of them in the histogram, which a
+    regression over all bins solves for f. Shares q of few rows err, which looks like wrong labels:
+    that is subtracted, and an f within its own error is drawn towards 0.
+    """
+    classes = counted.shape[1]
+    others = max(classes - 1, 1)
+    ratio = classes / others
+    sizes, squares = rows.sum(axis=0)[:, None], (rows**2).sum(axis=0)[:, None]
+    labeled, n = rows.T @ one_hot, counted.sum(axis=1, keepdims=True)
+    q = labeled / np.maximum(sizes, 1e-9)
+    noise = q * (1 - q) / np.maximum(sizes**2 / np.maximum(squares, 1e-9) - 1, 1.0)
+    pull = n * ((1 - q) / others - q)
+    weight = float((pull**2 - (n * ratio) ** 2 * noise).sum())
+    if weight <= 0:
+        return np.zeros_like(counted)
+    raw = float((pull * (counted - n * q) - n**2 * ratio * noise).sum()) / weight
+    f = min(max(raw, 0.0), MOST_WRONG)
+    variance = float(((pull * (counted - n * q - f * pull)) ** 2).sum()) / weight**2
+    f *= f**2 / (f**2 + 2 * variance + 1e-12)
+    q = (labeled + 0.5) / (sizes + 0.5 * classes)
+    astray = (1 - q) * f / others
+    return np.asarray(astray / (q * (1 - f) + astray))
+
+
+def _nearest(rows: Rows, centers: Rows, *, cosine: bool) -> Integers:
+    cells = np.zeros(len(rows), np.int64)
+    for lo, hi in cut(0, len(rows), max(1, CHUNK // rows.width)):
+        cells[lo:hi] = pair_table(rows.some(slice(lo, hi)), centers, cosine=cosine).argmin(axis=1)
+    return cells
