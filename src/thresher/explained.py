@@ -27,9 +27,15 @@ VOTERS = 10  # validation points, or k if that is more
 
 
 def explain(
-    valuation: Valuation, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *,
-    forest: Any = None, unseen: Any = None,
-) -> Findings:  # fmt: skip
+    valuation: Valuation,
+    X: Any,
+    y: Any,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    forest: Any = None,
+    unseen: Any = None,
+) -> Findings:
     """What a valuation by a radius, by nearest neighbors or by trees says about each point.
 
     Parameters

@@ -42,9 +42,12 @@ BROKEN = (  # what readers raise on a file that is not what it seems
 
 
 def write_whole(
-    path: str | Path, write: Callable[[Path], object], *, replace: bool = True,
+    path: str | Path,
+    write: Callable[[Path], object],
+    *,
+    replace: bool = True,
     private: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it: never half a file.
 
     A file that is replaced keeps its permissions, and a link goes on pointing to it. Without

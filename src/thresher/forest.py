@@ -35,10 +35,20 @@ LEAVES, FOREST = "leaf-shapley", "forest-shapley"
 
 
 def leaf_shapley(
-    leaves: Any, y: Any, leaves_val: Any = None, y_val: Any = None, *, unseen: Any = None,
-    semivalue: Semivalue = "shapley", classes: Any = None, owners: Any = None, mean: bool = False,
-    progress: bool = False, task: str = CLASSES, empty: float | None = None,
-) -> Valuation:  # fmt: skip
+    leaves: Any,
+    y: Any,
+    leaves_val: Any = None,
+    y_val: Any = None,
+    *,
+    unseen: Any = None,
+    semivalue: Semivalue = "shapley",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    progress: bool = False,
+    task: str = CLASSES,
+    empty: float | None = None,
+) -> Valuation:
     """The exact value of each point for the soft vote of trees whose leaves are known.
 
     Parameters

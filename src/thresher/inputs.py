@@ -130,9 +130,15 @@ def kept(validation: Validation) -> Validation:
 
 
 def check_points(
-    X: object, y: object, validation: Validation, labels: RawLabels | None = None, *,
-    strangers: bool = False, first: int = 0, name: str = "X",
-) -> Points:  # fmt: skip
+    X: object,
+    y: object,
+    validation: Validation,
+    labels: RawLabels | None = None,
+    *,
+    strangers: bool = False,
+    first: int = 0,
+    name: str = "X",
+) -> Points:
     """Points that match the validation set in width and classes.
 
     Labels that are no class are an error, or with `strangers` get the code behind the last class.

@@ -33,11 +33,23 @@ NUMBERS = 1 << 26  # points times classes whose shares are held at once
 
 
 def forest_findings(
-    X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, forest: Any = None, trees: int = 200,
-    folds: int = 2, seed: int = 0, semivalue: Semivalue = "shapley", classes: Any = None,
-    owners: Any = None, mean: bool = False, progress: bool = False, task: str = CLASSES,
+    X: Any,
+    y: Any,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    forest: Any = None,
+    trees: int = 200,
+    folds: int = 2,
+    seed: int = 0,
+    semivalue: Semivalue = "shapley",
+    classes: Any = None,
+    owners: Any = None,
+    mean: bool = False,
+    progress: bool = False,
+    task: str = CLASSES,
     empty: float | None = None,
-) -> tuple[Valuation, Findings]:  # fmt: skip
+) -> tuple[Valuation, Findings]:
     """The values of `forest_shapley` and the findings of `explain`, from one forest in one pass.
 
     Parameters

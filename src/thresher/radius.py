@@ -78,9 +78,17 @@ class RadiusSuggestion(float):
 
 
 def suggest_radius(
-    X_val: Any, y_val: Any, *, metric: str = "cosine", classes: Any = None, candidates: int = 64,
-    most_points: int = 4000, kernel: Any = BOX, rings: int = 16, task: str = CLASSES,
-) -> RadiusSuggestion:  # fmt: skip
+    X_val: Any,
+    y_val: Any,
+    *,
+    metric: str = "cosine",
+    classes: Any = None,
+    candidates: int = 64,
+    most_points: int = 4000,
+    kernel: Any = BOX,
+    rings: int = 16,
+    task: str = CLASSES,
+) -> RadiusSuggestion:
     """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
 
     Every validation point is judged by the others within the radius, once with its own label and

@@ -171,9 +171,12 @@ class Valuation:
         return module.DataFrame(columns)
 
     def save(
-        self, path: str | Path, *, columns: Mapping[str, Any] | None = None,
+        self,
+        path: str | Path,
+        *,
+        columns: Mapping[str, Any] | None = None,
         record: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write one Parquet file, the parameters in its metadata; an existing file is replaced.
 
         Owners and ids must be strings or numbers, all of one type, so that they load unchanged.
@@ -260,9 +263,17 @@ class Valuation:
         return np.argsort(self.values, kind="stable")
 
     def report(
-        self, path: str | Path, X: Any = None, y: Any = None, X_val: Any = None, y_val: Any = None,
-        *, ids: Any = None, held_out: bool = False, force: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        path: str | Path,
+        X: Any = None,
+        y: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        ids: Any = None,
+        held_out: bool = False,
+        force: bool = False,
+    ) -> None:
         """Write a page that shows what was found and what to do: one HTML file, for any browser.
 
         Parameters

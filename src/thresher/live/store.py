@@ -88,11 +88,22 @@ class LiveCounts:
 
     @classmethod
     def create(
-        cls, folder: str | Path, X_val: object = None, y_val: object = None, *,
-        radius: float | None = None, metric: str = "cosine", classes: object = None,
-        dtype: str = "float64", forest: Forest | None = None, kernel: object = BOX, rings: int = 16,
-        task: str = CLASSES, empty: float | None = None, bounds: tuple[float, float] | None = None,
-    ) -> Self:  # fmt: skip
+        cls,
+        folder: str | Path,
+        X_val: object = None,
+        y_val: object = None,
+        *,
+        radius: float | None = None,
+        metric: str = "cosine",
+        classes: object = None,
+        dtype: str = "float64",
+        forest: Forest | None = None,
+        kernel: object = BOX,
+        rings: int = 16,
+        task: str = CLASSES,
+        empty: float | None = None,
+        bounds: tuple[float, float] | None = None,
+    ) -> Self:
         """A new store without points.
 
         Parameters

@@ -100,13 +100,26 @@ class Evidence:
 
 
 def gather(
-    valuation: Valuation | None, X: Any = None, y: Any = None, X_val: Any = None, y_val: Any = None,
-    *, ids: Any = None, rows: Any = None, show: Mapping[str, Any] | None = None,
-    held_out: bool = False, record: Mapping[str, Any] | None = None, release: Any = None,
-    seed: int = 0, findings: Findings | None = None,
-    checked: tuple[Points, Validation] | None = None, copies: Copies | None = None,
-    cautions: Sequence[str] = (), details: Details | None = None, progress: bool = False,
-) -> Evidence:  # fmt: skip
+    valuation: Valuation | None,
+    X: Any = None,
+    y: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+    *,
+    ids: Any = None,
+    rows: Any = None,
+    show: Mapping[str, Any] | None = None,
+    held_out: bool = False,
+    record: Mapping[str, Any] | None = None,
+    release: Any = None,
+    seed: int = 0,
+    findings: Findings | None = None,
+    checked: tuple[Points, Validation] | None = None,
+    copies: Copies | None = None,
+    cautions: Sequence[str] = (),
+    details: Details | None = None,
+    progress: bool = False,
+) -> Evidence:
     """Everything that a report of a valuation, or of a private release, shows.
 
     Parameters

@@ -38,9 +38,12 @@ class Usual:
 
 
 def unlike_columns(
-    columns: Mapping[str, Any], codes: Codes, names: tuple[str, ...], asked: Integers,
+    columns: Mapping[str, Any],
+    codes: Codes,
+    names: tuple[str, ...],
+    asked: Integers,
     best: Integers,
-) -> list[list[Sentence]]:  # fmt: skip
+) -> list[list[Sentence]]:
     """For each asked row, the most telling columns: the cell, and what it is like.
 
     `best` are the other labels that the rows are compared with; columns are numbers (floats) or

@@ -24,9 +24,13 @@ Checked = tuple[Points, Validation]
 
 
 def value_data(
-    settings: Settings, data: Data, *, owners: Any = None, progress: bool = False,
+    settings: Settings,
+    data: Data,
+    *,
+    owners: Any = None,
+    progress: bool = False,
     forest: Any = None,
-) -> tuple[Valuation, Findings | None, Checked | None]:  # fmt: skip
+) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
     Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.

@@ -50,9 +50,13 @@ class PrivateTable:
 
 
 def read_private(
-    path: Path, label: str, owner: str | None = None, *, delimiter: str | None = None,
+    path: Path,
+    label: str,
+    owner: str | None = None,
+    *,
+    delimiter: str | None = None,
     numbered: bool = False,
-) -> PrivateTable:  # fmt: skip
+) -> PrivateTable:
     """Private features, labels and owners: arrays of an .npz, or columns of a table.
 
     Of a table all other columns are features. What a row holds changes no other row, raises nothing
