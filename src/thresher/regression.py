@@ -15,11 +15,13 @@ from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
 from thresher.games.nearest_targets import Chances, nearest_values
 from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.games.target_changes import growth
 from thresher.games.targets import Grid, TargetGame
 from thresher.inputs import Points, Validation, check_pair
 from thresher.labels import check_owners
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.kernel import BOX
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
 from thresher.passes.walk import pay_while_counting
@@ -47,14 +49,19 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
                 "no point is near"
             )
         return False
+    check_box_of_targets(classes, BOX if kernel is None else kernel)
+    return True
+
+
+def check_box_of_targets(classes: Any, kernel: Any) -> None:
+    """Refuse classes and kernels, which numbers do not go with."""
     if classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
-    if kernel is not None:
+    if kernel != BOX:
         raise InputError(
             "task='regression' needs kernel='box': the squared error of a weighted mean has a "
             "term for every pair of rings, which is not computed"
         )
-    return True
 
 
 def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
@@ -116,12 +123,18 @@ class Targets:
     empty: float
 
     @classmethod
-    def check(cls, y: Any, y_val: Any, empty: Any, *, differ: bool = True) -> Targets:
+    def of_judges(cls, y_val: Any, empty: Any) -> Targets:
+        """Those of a validation set alone, checked."""
+        judges = check_targets("y_val", y_val)
+        return cls(judges, judges, check_empty(empty, judges))
+
+    @classmethod
+    def check(cls, y: Any, y_val: Any, empty: Any) -> Targets:
         """Checked; the default for `empty` is the mean of the validation targets."""
         points = check_targets("y", y)
         judges = points if y_val is None else check_targets("y_val", y_val)
         together = np.concatenate([points, judges])
-        if differ and together.min() == together.max():
+        if together.min() == together.max():
             raise InputError(
                 f"y has one distinct target, {together[0]:g}, and so does y_val: every value would "
                 "be 0. Regression needs targets that differ"
@@ -163,10 +176,9 @@ class Paid:
 
     def worth(self, targets: Floats) -> Floats:
         """What each point would be worth with another target, all else equal."""
-        base, slope, bend, square, pull, own = self.sums[:6]
+        base, slope, bend = self.sums[:3]
         now, new = self.steps.astype(np.float64), (targets - self.grid.center) / self.grid.step
-        found = base + now * (slope + now * bend)
-        found = found + (new - now) * (pull - own * now - square * (now + new))
+        found = base + now * (slope + now * bend) + growth(self.sums[3:6], now, new)
         return np.asarray(found * self.grid.step**2 / self.divisor)
 
 
@@ -322,6 +334,7 @@ def leaf_regression(
         "trees": trees,
         "semivalue": semivalue_name(semivalue),
         **targets.record(),
+        "bounds": list(targets.bounds()),
         "grid": grid.record(),
         "judges": "points" if mutual else "validation",
         "validation_points": 0 if mutual else len(judges),
