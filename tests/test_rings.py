@@ -396,6 +396,7 @@ def test_calibrated_is_exact_for_many_points_and_for_the_box_alone():
         ("gaussian", 0.0, "rings have a width"),
         ("gaussian", math.inf, "rings have a width"),
         ("gaussian", 5e-324, "must be 0 or at least"),
+        ("gaussian", 1e308, "is too large for rings"),
     ],
 )  # fmt: skip
 def test_kernels_that_are_none(kernel, radius, message):

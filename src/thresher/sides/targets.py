@@ -20,7 +20,7 @@ from thresher.games.target_changes import changes
 from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
 from thresher.inputs import Points, check_validation, kept
 from thresher.labels import Classes
-from thresher.regression import Targets, check_bounds, check_targets, checked_points
+from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
 from thresher.sides.ball import BallSide
 from thresher.sides.numbers import NumberSide
 
@@ -192,6 +192,7 @@ def public_bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
             raise InputError(
                 f"y_val has one distinct target, {low:g}: pass bounds=, the public range of targets"
             )
+        check_range(low, high)
         return low - ROOM * (high - low), high + ROOM * (high - low)
     return holding_bounds(bounds, targets.empty)
 
