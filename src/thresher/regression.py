@@ -60,8 +60,8 @@ def check_box_of_targets(classes: Any, kernel: Any) -> None:
         raise InputError("classes cannot be used with task='regression', which has targets")
     if kernel != BOX:
         raise InputError(
-            "task='regression' needs kernel='box': the squared error of a weighted mean has a "
-            "term for every pair of rings, which is not computed"
+            "task='regression' needs kernel='box': prices for weighted means of targets are not "
+            "built"
         )
 
 
