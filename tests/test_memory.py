@@ -59,7 +59,7 @@ def test_a_budget_that_is_too_small_says_how_much_is_needed(tmp_path):
     said = check_refused(
         lambda: th.tknn_shapley(mapped, y, X_val, y_val, memory="20MB"), "20MB is too little"
     )
-    least = re.search(r"need (\d+MB) at least", said)[1]
+    least = re.search(r"need at least (\d+MB)", said)[1]
     assert check_memory(least) > in_use() / 2
     assert th.tknn_shapley(mapped, y, X_val, y_val, memory=least)
 
@@ -140,7 +140,7 @@ def test_the_least_memory_that_is_told_holds_for_both_passes(tmp_path):
     X, y = np.load(tmp_path / "x.npy", mmap_mode="r"), np.zeros(4_000_000, np.int8)
     data = X, y, np.ones((3, 1)), [0, 0, 0]
     said = check_refused(lambda: th.tknn_shapley(*data, memory="1MB"), "is too little")
-    least = re.search(r"need (\d+MB) at least", said)[1]
+    least = re.search(r"need at least (\d+MB)", said)[1]
     assert th.tknn_shapley(*data, memory=least).values[0] == 0
 
 

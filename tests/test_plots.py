@@ -123,7 +123,7 @@ def test_owners_are_in_order_of_value():
     [
         (lambda: plot_map(gather(VALUATION)), "takes evidence that has a map, or a valuation and its X"),
         (lambda: plot_map(VALUATION), "takes evidence that has a map, or a valuation and its X"),
-        (lambda: plot_map(VALUATION, DATA[0][:5]), "X has 5 rows but the valuation 240 points"),
+        (lambda: plot_map(VALUATION, DATA[0][:5]), "X has 5 rows but the valuation has 240 points"),
         (lambda: plot_removal(gather(VALUATION)), "there are no removal curves: the report was made without"),
         (lambda: plot_radius(0.5), "suggestion must come from suggest_radius, got 0.5"),
         (lambda: plot_values(VALUATION, ["a"]), "y has 1 labels but there are 240 rows"),
