@@ -24,8 +24,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 import thresher as th
+from thresher.findings.leaf_findings import explain_votes
 from thresher.forest import forest_votes
-from thresher.leaf_findings import explain_votes
 from thresher.neighbors import growing
 
 HERE = Path(__file__).parent

@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 import thresher as th
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
 from thresher.paper.datasets import TABULAR, Shelf
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.prior import Prior

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import thresher as th
 from thresher import knn as nearest
-from thresher.inputs import check_pair
+from thresher.inputs.checked_inputs import check_pair
 from thresher.kernels.distances import direct_keys, direct_tile
 from thresher.kernels.pairs import pair_keys
 from thresher.kernels.select import collect, merge, shrink, shrink_row, smallest

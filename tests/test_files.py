@@ -20,8 +20,8 @@ import waits
 from tabular import check_refused
 
 import thresher as th
-from thresher.arrays import load_array, load_arrays
 from thresher.files import check_writable
+from thresher.inputs.arrays import load_array, load_arrays
 from thresher.tables.columns import choose_columns
 from thresher.tables.reader import read_table
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher import findings as module
-from thresher.explained import explain
-from thresher.findings import value_and_explain
-from thresher.inputs import check_pair
+from thresher.findings import label_findings as module
+from thresher.findings.explained import explain
+from thresher.findings.label_findings import value_and_explain
+from thresher.inputs.checked_inputs import check_pair
 
 SEMIVALUES = ["shapley", "banzhaf", "leave-one-out", th.Beta(4, 1)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher.advice import NEW_LABEL, SUGGESTIONS, suggest_by_shares
+from thresher.findings.advice import NEW_LABEL, SUGGESTIONS, suggest_by_shares
 from thresher.forecast import Forecast, forecast_errors, lowest
 from thresher.games.label_shares import LabelShares
 

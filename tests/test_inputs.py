@@ -15,9 +15,9 @@ import pytest
 from input_cases import BOTH, YV, V, X, Y
 
 import thresher as th
-from thresher.coded import Coded
 from thresher.files import arrow_table
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
+from thresher.inputs.coded import Coded
 
 WANT = th.tknn_shapley(X, Y, V, YV).values
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher.explained import explain
+from thresher.findings.explained import explain
 from thresher.kernels import bits, relabel
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")

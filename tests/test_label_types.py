@@ -14,7 +14,7 @@ import pytest
 from tabular import check_refused
 
 from thresher.cli import app
-from thresher.labels import check_labels
+from thresher.inputs.labels import check_labels
 from thresher.tables.new_labels import fitting_label
 
 DAY = 86_400

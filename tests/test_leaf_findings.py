@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher import forest, leaf_findings
-from thresher.advice import SUGGESTIONS
+from thresher import forest
 from thresher.errors import InputError
+from thresher.findings import leaf_findings
+from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.stability import Stability
 from thresher.kernels.leaf_sums import add_shares
-from thresher.stability import Stability
 
 
 def shares_by_definition(leaves, y, play, classes, leaves_val, y_val):

@@ -16,8 +16,8 @@ from tabular import put, thresher
 
 import thresher as th
 from thresher.errors import either, in_options, message_of, option, plain_text
+from thresher.inputs.spelling import missing
 from thresher.report import gather, render
-from thresher.spelling import missing
 from thresher.tables.reader import read_table
 
 COLOR, TURNED, LINES = "\x1b[31mred\x1b[0m", "abc\u202edef", "two\nlines\r\x00\x07"

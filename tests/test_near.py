@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from oracles import is_near
 
 import thresher as th
-from thresher.checks import check_features
+from thresher.inputs.checks import check_features
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.bits import (
     add_by_bits,
     add_by_tables,
@@ -22,7 +23,6 @@ from thresher.metrics import Scaled, measure, score
 from thresher.neighbors import blocks as near_module
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.groups import Groups
-from thresher.precomputed import Distances
 
 METRICS = ["cosine", "euclidean"]
 

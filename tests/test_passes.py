@@ -13,7 +13,7 @@ from oracles import semivalues
 
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import rest_prices
-from thresher.inputs import Points, check_pair
+from thresher.inputs.checked_inputs import Points, check_pair
 from thresher.metrics import measure
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
 from thresher.kernels.units import add_counts, add_squares
 from thresher.privacy import Cells, Paper, Table
 from thresher.privacy import contributions as contributions_module

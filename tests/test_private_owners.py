@@ -11,7 +11,7 @@ from releases import release
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
 from thresher.kernels.units import LONGEST, add_squares
 from thresher.privacy import Cells, Table
 from thresher.privacy.accountants import Budget

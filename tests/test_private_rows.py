@@ -33,7 +33,7 @@ from releases import X_VAL, Y_VAL
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
 from thresher.privacy.names import number_owners, read_labels, read_owners
 from thresher.privacy.private_points import read_points
 

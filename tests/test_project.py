@@ -23,10 +23,7 @@ TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 
 LAYERS = {
     "bottom": {"array_types", "drafts", "errors", "hooks", "kernels", "lazy_names", "progress", "version"},
-    "inputs": {
-        "arrays", "checks", "coded", "files", "inputs", "keeper", "labels", "metrics", "precomputed", "ranking",
-        "spelling", "threads", "time_labels",
-    },
+    "inputs": {"files", "inputs", "keeper", "metrics", "ranking", "threads"},
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
@@ -34,9 +31,7 @@ LAYERS = {
         "valuation", "votes",
     },
     "findings": {
-        "advice", "attack", "embed", "explained", "federate", "findings", "forecast", "leaf_findings",
-        "paper", "payouts", "plots", "report", "review_list", "second_look", "stability", "tables",
-        "target_advice", "target_findings",
+        "attack", "embed", "federate", "findings", "forecast", "paper", "payouts", "plots", "report", "tables",
     },
     "face": {"__init__", "__main__", "cli", "market", "runs"},
 }  # fmt: skip

@@ -15,12 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import thresher as th
-from thresher.advice import SUGGESTIONS
 from thresher.embed import leading_components
-from thresher.explained import explain
+from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.explained import explain
+from thresher.findings.review_list import review_list
 from thresher.report import gather, render
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.review_list import review_list
 from thresher.runs.memory_run import value_files
 from thresher.runs.settings import Settings
 
@@ -183,9 +183,9 @@ def test_from_file_to_page_are_few_walks_and_inputs_are_checked_once(
 
     spy("thresher.neighbors.blocks", "near_blocks")
     spy("thresher.neighbors.visits", "tree_blocks")
-    spy("thresher.checks", "check_features", lambda name, *_: name)
-    spy("thresher.inputs", "check_points")
-    spy("thresher.inputs", "check_validation")
+    spy("thresher.inputs.checks", "check_features", lambda name, *_: name)
+    spy("thresher.inputs.checked_inputs", "check_points")
+    spy("thresher.inputs.checked_inputs", "check_validation")
     settings = Settings(
         str(tmp_path / "points.csv"), validation=str(tmp_path / "val.csv"), metric="euclidean",
         **options,

@@ -12,15 +12,15 @@ from pages import Page, blobs, overlapping
 from pyarrow import csv
 
 import thresher as th
+from thresher.findings.review_list import MOST, review_list
+from thresher.findings.second_look import SecondLook, contradicted, look_again, rank_space
+from thresher.findings.stability import Stability
 from thresher.forecast import Forecast
 from thresher.report import gather, render
 from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import judge, nothing_stands_out
-from thresher.review_list import MOST, review_list
 from thresher.runs.memory_run import value_files
 from thresher.runs.settings import Settings
-from thresher.second_look import SecondLook, contradicted, look_again, rank_space
-from thresher.stability import Stability
 from thresher.tables.columns import Columns
 from thresher.tables.copies import Copies
 
@@ -190,7 +190,7 @@ def test_a_second_look_finds_wrong_labels_by_another_method(forest):
 
 
 def test_a_second_look_takes_some_of_many_rows(monkeypatch):
-    monkeypatch.setattr("thresher.second_look.MOST_ROWS", 50)
+    monkeypatch.setattr("thresher.findings.second_look.MOST_ROWS", 50)
     X, y = np.random.default_rng(0).normal(size=(200, 2)), np.zeros(200, np.int32)
     assert look_again(X, y, forest=False).rows == 50
     assert not contradicted(rank_space(X[:1]), y[:1]).any()

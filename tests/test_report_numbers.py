@@ -90,7 +90,7 @@ def test_the_removal_curves_are_those_of_a_ridge_regression(run, evidence):
 
 def evidence_rows(X, V):
     """Columns as ranks, as a forest has them, standardized by the points."""
-    from thresher.second_look import rank_space
+    from thresher.findings.second_look import rank_space
 
     ranks = rank_space(np.concatenate([X, V])).astype(np.float32).astype(np.float64)
     ours, theirs = ranks[: len(X)], ranks[len(X) :]

@@ -10,7 +10,7 @@ import pytest
 from tabular import check_refused, thresher
 
 import thresher as th
-from thresher.inputs import check_validation
+from thresher.inputs.checked_inputs import check_validation
 from thresher.privacy import Paper
 from thresher.runs.appraisal import appraise_files
 from thresher.runs.scales import scale_mismatch

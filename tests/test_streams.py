@@ -23,7 +23,7 @@ import waits
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.spelling import missing, nearest
+from thresher.inputs.spelling import missing, nearest
 from thresher.tables.paths import find_files
 
 COMMAND = [sys.executable, "-m", "thresher"]

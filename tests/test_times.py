@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher as th
-from thresher.labels import check_labels
+from thresher.inputs.labels import check_labels
 from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings

@@ -10,9 +10,9 @@ import pytest
 from pages import Page, blobs
 
 import thresher as th
-from thresher.findings import Worth
+from thresher.findings.label_findings import Worth
 from thresher.forecast import Forecast
-from thresher.inputs import check_pair
+from thresher.inputs.checked_inputs import check_pair
 from thresher.report import Details, gather, render
 from thresher.report.headline import describe_headline
 from thresher.report.leaf_witnesses import shared_leaves

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from thresher.classifier import TKNNClassifier
     from thresher.corrupt import add_feature_noise, flip_labels
     from thresher.counts import NeighborCounts
-    from thresher.explained import explain
-    from thresher.findings import Findings
+    from thresher.findings.explained import explain
+    from thresher.findings.label_findings import Findings
+    from thresher.findings.leaf_findings import forest_findings
+    from thresher.findings.target_findings import TargetFindings
     from thresher.forest import forest_shapley, leaf_shapley
     from thresher.games.semivalues import Beta, Calibrated
     from thresher.growth import grow_forest
     from thresher.knn import knn_shapley
-    from thresher.leaf_findings import forest_findings
     from thresher.live.store import LiveCounts
     from thresher.neighbors.forests import Forest
     from thresher.owner_valuation import OwnerValuation
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
     from thresher.tables.file_scan import Scan
-    from thresher.target_findings import TargetFindings
     from thresher.tknn import tknn_shapley, zero_budget_score
     from thresher.valuation import Valuation
 
@@ -80,13 +80,14 @@ _HOMES = {
     ".classifier": "TKNNClassifier",
     ".corrupt": "add_feature_noise flip_labels",
     ".counts": "NeighborCounts",
-    ".explained": "explain",
-    ".findings": "Findings",
+    ".findings.explained": "explain",
+    ".findings.label_findings": "Findings",
+    ".findings.leaf_findings": "forest_findings",
+    ".findings.target_findings": "TargetFindings",
     ".forest": "forest_shapley leaf_shapley",
     ".games.semivalues": "Beta Calibrated",
     ".growth": "grow_forest",
     ".knn": "knn_shapley",
-    ".leaf_findings": "forest_findings",
     ".live.store": "LiveCounts",
     ".neighbors.forests": "Forest",
     ".owner_valuation": "OwnerValuation",
@@ -104,7 +105,6 @@ _HOMES = {
     ".radius": "RadiusSuggestion suggest_radius",
     ".retrain.methods": "beta_shapley data_banzhaf data_shapley leave_one_out",
     ".tables.file_scan": "Scan",
-    ".target_findings": "TargetFindings",
     ".tknn": "tknn_shapley zero_budget_score",
     ".valuation": "Valuation",
 }

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.checks import MAX_INTEGER, check_features, check_metric
 from thresher.errors import InputError
 from thresher.games.classes import ClassCounts
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import MAX_INTEGER, check_features, check_metric
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import BOX, check_kernel

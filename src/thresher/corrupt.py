@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Flags
-from thresher.checks import check_count, check_features, check_number
 from thresher.errors import InputError
-from thresher.labels import check_labels, class_list, label_array
+from thresher.inputs.checks import check_count, check_features, check_number
+from thresher.inputs.labels import check_labels, class_list, label_array
 
 
 def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> tuple[Array, Flags]:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers, LongWords
-from thresher.arrays import load_about, load_arrays, save_arrays
-from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import reading
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Validation, check_validation, kept, tell_of_twins
-from thresher.labels import check_labels
+from thresher.inputs.arrays import load_about, load_arrays, save_arrays
+from thresher.inputs.checked_inputs import Validation, check_validation, kept, tell_of_twins
+from thresher.inputs.checks import rows_text
+from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.panels import NOBODY, plain_label

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Bytes, Integers, Single
-from thresher.checks import check_count, check_features, check_text, check_width
 from thresher.errors import ExtraError, InputError
 from thresher.files import check_free, write_whole
-from thresher.labels import check_labels, class_list, label_array
+from thresher.inputs.checks import check_count, check_features, check_text, check_width
+from thresher.inputs.labels import check_labels, class_list, label_array
 from thresher.metrics import measure
 from thresher.progress import progress_bar
 

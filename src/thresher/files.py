@@ -17,9 +17,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from thresher.coded import Coded
 from thresher.drafts import draft_file
 from thresher.errors import InputError, option
+from thresher.inputs.coded import Coded
 from thresher.threads import cut
 
 KEY = b"thresher"

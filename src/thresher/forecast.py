@@ -24,7 +24,7 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.games.label_shares import LabelShares
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 
 SUREST = 0.25  # of the points of a class, those where its share is largest
 CLEAR = 0.7  # of the median margin

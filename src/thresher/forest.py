@@ -20,10 +20,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from thresher.checks import DaskCollection, check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.growth import check_growth, grow_on_targets, grown_from
+from thresher.inputs.checks import DaskCollection, check_flag, check_no_limits, is_dask
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation

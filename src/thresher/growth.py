@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.array_types import Floats
-from thresher.checks import check_count
 from thresher.errors import InputError
-from thresher.labels import Classes, Codes, check_labels, class_list
+from thresher.inputs.checks import check_count
+from thresher.inputs.labels import Classes, Codes, check_labels, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import grow
 from thresher.neighbors.tree_columns import Features, TreeColumns

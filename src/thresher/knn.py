@@ -23,14 +23,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.games.truncation import Truncation, error_bound, neighbors_kept
-from thresher.inputs import Points, Validation, check_pair
+from thresher.inputs.checked_inputs import Points, Validation, check_pair
+from thresher.inputs.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_number
+from thresher.inputs.labels import check_owners
 from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
-from thresher.labels import check_owners
 from thresher.neighbors.closest import closest
 from thresher.neighbors.sorting import Bench, Source, order, sources
 from thresher.progress import progress_bar

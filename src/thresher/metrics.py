@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers, Single
-from thresher.checks import MAX_MAGNITUDE, Features, Metric, rows_text
 from thresher.errors import InputError
+from thresher.inputs.checks import MAX_MAGNITUDE, Features, Metric, rows_text
 from thresher.kernels.pairs import squared_norms
 from thresher.threads import cut, run
 

@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from os import PathLike
 from typing import Any
 
-from thresher.checks import check_flag, check_no_limits, is_dask
 from thresher.errors import InputError
 from thresher.games.semivalues import Calibrated, Semivalue, check_semivalue
-from thresher.inputs import check_pair
-from thresher.labels import check_labels, check_owners, class_list
+from thresher.inputs.checked_inputs import check_pair
+from thresher.inputs.checks import check_flag, check_no_limits, is_dask
+from thresher.inputs.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel

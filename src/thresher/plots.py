@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_features
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_whole
-from thresher.labels import check_labels, class_list
+from thresher.inputs.checks import check_features
+from thresher.inputs.labels import check_labels, class_list
 from thresher.metrics import Rows, measure
 from thresher.radius import RadiusSuggestion
 from thresher.report.distribution import bar_edges

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Floats
-from thresher.arrays import pack_array, unpack_array
-from thresher.checks import check_flag
 from thresher.errors import InputError, ScaleWarning, option
 from thresher.files import reading, sealed, write_text
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
-from thresher.inputs import Validation
+from thresher.inputs.arrays import pack_array, unpack_array
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import check_flag
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import SMALLEST_RADIUS, check_count
 from thresher.errors import InputError
-from thresher.inputs import Validation, check_validation
+from thresher.inputs.checked_inputs import Validation, check_validation
+from thresher.inputs.checks import SMALLEST_RADIUS, check_count
+from thresher.inputs.labels import Classes
 from thresher.kernels.pairs import pair_distances
-from thresher.labels import Classes
 from thresher.metrics import Rows
 from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 from thresher.radius_targets import target_curves

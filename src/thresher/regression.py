@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import MAX_INTEGER, check_choice
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
 from thresher.games.nearest_targets import Chances, nearest_values
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.games.target_changes import growth
 from thresher.games.targets import Grid, TargetGame
-from thresher.inputs import Points, Validation, check_pair
-from thresher.labels import check_owners
+from thresher.inputs.checked_inputs import Points, Validation, check_pair
+from thresher.inputs.checks import MAX_INTEGER, check_choice
+from thresher.inputs.labels import check_owners
+from thresher.inputs.precomputed import Distances
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.kernel import BOX
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
 from thresher.passes.walk import pay_while_counting
-from thresher.precomputed import Distances
 from thresher.progress import progress_bar
 from thresher.threads import cut
 from thresher.valuation import Valuation

@@ -7,18 +7,24 @@ from typing import Any, overload
 
 import numpy as np
 
-from thresher.checks import DaskCollection, check_flag, check_no_limits, check_radius, is_dask
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import (
+from thresher.inputs.checked_inputs import (
     check_pair,
     check_points,
     check_validation,
     warn_of_labels,
     warn_of_twins,
 )
-from thresher.labels import check_labels, check_owners, class_list
+from thresher.inputs.checks import (
+    DaskCollection,
+    check_flag,
+    check_no_limits,
+    check_radius,
+    is_dask,
+)
+from thresher.inputs.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
 from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.passes.dask_valuation import DaskValuation

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import check_choice, check_count, check_number, check_ordered
 from thresher.errors import ExtraError, InputError, plain_text, require
 from thresher.files import check_sealed, portable_column, read_table, reading, sealed, write_table
 from thresher.hooks import write_page
+from thresher.inputs.checks import check_choice, check_count, check_number, check_ordered
 
 OTHER_KINDS = (".csv", ".tsv", ".json", ".xlsx", ".npz", ".html")  # names of what is not Parquet
 

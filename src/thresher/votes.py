@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Flags, Floats, Integers
-from thresher.checks import check_flag
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
-from thresher.inputs import warn_of_codes
-from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
+from thresher.inputs.checked_inputs import warn_of_codes
+from thresher.inputs.checks import check_flag
+from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.passes.walk import value_while_counting

@@ -22,11 +22,11 @@ from thresher.attack.oracles import (
     RingTables,
     TargetTables,
 )
-from thresher.checks import MAX_INTEGER, check_choice, check_count, check_radius
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import Points, Validation, check_points, check_validation
-from thresher.labels import check_labels
+from thresher.inputs.checked_inputs import Points, Validation, check_points, check_validation
+from thresher.inputs.checks import MAX_INTEGER, check_choice, check_count, check_radius
+from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget

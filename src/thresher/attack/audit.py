@@ -18,8 +18,8 @@ from thresher.attack.audit_result import CANARY, NO_ONE_RUN, SEEDED, Audit
 from thresher.attack.replay import leaks
 from thresher.attack.subjects import knn_subject, subject_of
 from thresher.attack.trials import Buffered, run_trial
-from thresher.checks import check_count, check_flag
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_count, check_flag
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.mechanisms import Mechanism

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
 from thresher.array_types import Floats
-from thresher.checks import check_count, check_number
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_count, check_number
 from thresher.privacy.accountants import gaussian_delta
 
 Bound = Callable[[Any, int, Any, int], Any]  # from hits of so many runs inside, and outside

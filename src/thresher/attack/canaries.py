@@ -22,7 +22,7 @@ import numpy as np
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.attack.trials import Trial
 from thresher.errors import InputError
-from thresher.inputs import Validation, check_validation
+from thresher.inputs.checked_inputs import Validation, check_validation
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.neighbors.tree_columns import TreeColumns

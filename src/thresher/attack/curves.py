@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
-from thresher.inputs import check_points, check_validation
+from thresher.inputs.checked_inputs import check_points, check_validation
+from thresher.inputs.checks import check_choice, check_count
+from thresher.inputs.labels import check_labels
 from thresher.knn import knn_shapley
-from thresher.labels import check_labels
 from thresher.metrics import Rows
 from thresher.neighbors.tiles import pair_table
 from thresher.tknn import tknn_shapley

@@ -18,9 +18,9 @@ from thresher.array_types import Flags, Floats, Integers
 from thresher.attack.attacked_methods import TKNN, Data, Target
 from thresher.attack.oracles import Oracle
 from thresher.attack.roc import Roc
-from thresher.checks import check_count
 from thresher.errors import InputError
-from thresher.labels import check_labels
+from thresher.inputs.checks import check_count
+from thresher.inputs.labels import check_labels
 from thresher.progress import Advance, progress_bar
 
 SHARED = 4  # shadow sets that all candidates share, for each that one candidate would have alone

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.array_types import Array, Bytes, Flags, Floats, Integers
 from thresher.games.semivalues import Semivalue, rest_prices
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
 from thresher.knn import Recursion
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball

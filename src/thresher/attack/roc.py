@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import check_number
 from thresher.errors import InputError
+from thresher.inputs.checks import check_number
 
 
 @dataclass(frozen=True, eq=False)

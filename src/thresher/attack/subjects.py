@@ -15,7 +15,7 @@ from thresher.attack.noise_size import Shape
 from thresher.attack.replay import replay_bait
 from thresher.attack.sampled_bound import Scheme
 from thresher.attack.trials import Trial
-from thresher.checks import check_choice, check_count, check_number
+from thresher.inputs.checks import check_choice, check_count, check_number
 from thresher.privacy.accountants import (
     Adjacency,
     Budget,

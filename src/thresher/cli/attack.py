@@ -77,7 +77,7 @@ def attack(
 
 def _target(method: str, radius: float, k: int, metric: str, private: dict[str, Any]) -> Any:
     from thresher.attack import DPTKNN, KNN, TKNN
-    from thresher.checks import check_choice
+    from thresher.inputs.checks import check_choice
 
     check_choice("--method", method, ("tknn", "knn", "dp-tknn"))
     check_choice("--metric", metric, ("cosine", "euclidean"))

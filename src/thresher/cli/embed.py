@@ -55,8 +55,8 @@ def embed(
     Example: thresher embed cifar10-images.npz --model resnet50.pth --components 256
     --out cifar10.npz
     """
-    from thresher.checks import check_count
     from thresher.embed import IMAGE_MODEL, TEXT_MODEL, check_target, embed_images, embed_texts
+    from thresher.inputs.checks import check_count
 
     check_target(out, force=force)
     if components is not None:
@@ -120,9 +120,9 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 def _images(path: Path) -> tuple[Any, Any, Any, Any]:
     """The arrays of an .npz file of images."""
-    from thresher.arrays import load_arrays
     from thresher.embed import check_images
     from thresher.files import reading
+    from thresher.inputs.arrays import load_arrays
 
     with reading(path, "set of images") as found:
         stored = load_arrays(found)
@@ -136,7 +136,7 @@ def _images(path: Path) -> tuple[Any, Any, Any, Any]:
 def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
     """The texts and the labels of a table."""
     from thresher.embed import check_texts
-    from thresher.labels import check_labels
+    from thresher.inputs.labels import check_labels
     from thresher.tables.class_labels import plain_labels
     from thresher.tables.columns import entries_of
     from thresher.tables.reader import read_table

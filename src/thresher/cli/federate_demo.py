@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_count
 from thresher.federate.coordinator import Coordinator
 from thresher.federate.keys import Key
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.round_terms import least_survivors
 from thresher.federate.signed_task import Task
+from thresher.inputs.checks import check_count
 
 EPSILON, DELTA = 4.0, 1e-6
 HELD_OUT = 300

@@ -230,7 +230,7 @@ def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> An
 
 def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
     """Private and public labels as the task has them; a hint about those that are public."""
-    from thresher.labels import check_labels
+    from thresher.inputs.labels import check_labels
     from thresher.runs.hints import missing_labels
     from thresher.tables.labeled import private_targets, public_targets
 

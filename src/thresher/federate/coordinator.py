@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any, Self
 
-from thresher.checks import check_count, check_number
 from thresher.federate.coordinator_round import CoordinatorRound
 from thresher.federate.http_server import RoundServer
 from thresher.federate.keys import Key
 from thresher.federate.primitives import ProtocolError
 from thresher.federate.round_release import Holding, exact_prices, outcome
 from thresher.federate.signed_task import Task
+from thresher.inputs.checks import check_count, check_number
 
 LINGER = 30.0  # seconds that silos have to fetch the result
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.checks import check_count
 from thresher.errors import InputError
+from thresher.inputs.checks import check_count
 from thresher.privacy.release import Release, SeededRelease
 
 DEVIATIONS = 6.0  # of the noise, beyond which an excess is no accident: 1 in 10^9 for each number

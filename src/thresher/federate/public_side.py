@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.arrays import pack_array, unpack_array
 from thresher.errors import InputError
 from thresher.federate import primitives
+from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.sides.protocol import PublicSide
 from thresher.sides.stored import stored_side
 

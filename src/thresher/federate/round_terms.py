@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from thresher.checks import check_count, check_text
 from thresher.errors import InputError, option
 from thresher.federate import primitives
 from thresher.federate.messages import SIGNED_KEYS_BYTES, SMALLEST
+from thresher.inputs.checks import check_count, check_text
 
 MOST_SILOS = 1000
 MOST_ENTRIES = 1 << 28

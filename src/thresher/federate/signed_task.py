@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from thresher.checks import check_choice, check_count
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError, option
 from thresher.federate import primitives
@@ -25,6 +24,7 @@ from thresher.federate.public_side import pack_side, read_side, side_digest, sid
 from thresher.federate.round_terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_text
 from thresher.games.semivalues import check_semivalue, semivalue_name
+from thresher.inputs.checks import check_choice, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import check_number
 from thresher.games.semivalues import Beta, Semivalue
+from thresher.inputs.checks import check_number
 from thresher.kernels.integrals import Rule, Rules
 
 AGREE = 3e-14  # how well a finer rule confirms one

@@ -14,8 +14,8 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.ring_prices import ring_prices, ring_utility
 from thresher.games.semivalues import Semivalue, label_prices, member_prices, utility
-from thresher.inputs import Validation
-from thresher.labels import Codes
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 from thresher.neighbors.kernel import Kernel
 

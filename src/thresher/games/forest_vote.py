@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.array_types import Floats, Integers
 from thresher.games.semivalues import Weights, member_prices
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Groups, Segments
 
 

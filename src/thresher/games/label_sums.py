@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Bytes, Floats, Integers, LongWords
+from thresher.inputs.labels import Codes
 from thresher.kernels.bits import byte_tables, rows_of_visits
 from thresher.kernels.relabel import add_label_values, count_labels, label_slots, label_weights
-from thresher.labels import Codes
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import JOB_LEAVES

@@ -15,7 +15,7 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
 from thresher.games.owner_values import OwnerGames
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 
 NUMBERS = 1 << 22  # of a table of games that is held at a time

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import check_count, check_number
 from thresher.errors import InputError
+from thresher.inputs.checks import check_count, check_number
 
 Weights = Callable[[Integers], tuple[Floats, Floats]]
 

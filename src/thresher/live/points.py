@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 from thresher.metrics import CHUNK
 from thresher.threads import cut
 

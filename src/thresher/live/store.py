@@ -13,12 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice, is_frame
 from thresher.counts import NeighborCounts
 from thresher.drafts import remove_abandoned
 from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
-from thresher.labels import raw_labels
+from thresher.inputs.checks import check_choice, is_frame
+from thresher.inputs.labels import raw_labels
 from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.store_file import NAME, StoreFile, check_folder, create_file, make_folder

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_choice
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX
 from thresher.errors import InputError
 from thresher.files import BROKEN, sealed, sync_folder, why, write_whole, writing
+from thresher.inputs.checks import check_choice
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
 from thresher.sides.stored import stored_kind, stored_side

@@ -10,7 +10,7 @@ import numpy as np
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.labels import is_missing
+from thresher.inputs.labels import is_missing
 from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation

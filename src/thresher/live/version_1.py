@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.arrays import load_about, load_arrays
 from thresher.counts import NeighborCounts
 from thresher.drafts import PREFIX, fcntl
 from thresher.errors import InputError, ThresherWarning
 from thresher.files import check_sealed, reading
+from thresher.inputs.arrays import load_about, load_arrays
 from thresher.live.points import Id, PointTable
 from thresher.live.store_file import NAME, SNAPSHOT, create_file, empty_store
 

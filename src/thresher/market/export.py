@@ -17,8 +17,8 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from thresher.arrays import unpack_array
 from thresher.errors import InputError
+from thresher.inputs.arrays import unpack_array
 from thresher.market.market import Market
 from thresher.market.questions import Question, Rows
 from thresher.market.refusals import Refusal

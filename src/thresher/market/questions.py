@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.inputs import Validation, check_validation
+from thresher.inputs.checked_inputs import Validation, check_validation
+from thresher.inputs.time_labels import arrow_entries
 from thresher.market.refusals import unusable
 from thresher.market.terms import Terms
 from thresher.neighbors.forests import Forest
@@ -28,7 +29,6 @@ from thresher.privacy.private_points import read_points
 from thresher.radius import suggest_radius
 from thresher.runs.public_encoding import PublicEncoding
 from thresher.tables.labeled import read_labeled, read_private
-from thresher.time_labels import arrow_entries
 
 KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
 TOLD = 5  # bad rows that a message names

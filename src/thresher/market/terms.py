@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from thresher.checks import check_choice, check_count, check_flag, check_radius, check_text
 from thresher.errors import InputError
+from thresher.inputs.checks import check_choice, check_count, check_flag, check_radius, check_text
 from thresher.neighbors.kernel import BOX, MOST_RINGS, SHAPES
 from thresher.privacy.accountants import Budget
 from thresher.privacy.release_setting import RINGS

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from thresher.array_types import Array
-from thresher.checks import Metric, check_choice
 from thresher.errors import InputError
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import Metric, check_choice
+from thresher.inputs.precomputed import Distances
 from thresher.metrics import Rows
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space
@@ -21,7 +22,6 @@ from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingTask, RingVisitTask
 from thresher.neighbors.tree import Tree
 from thresher.neighbors.visits import Advance, tree_blocks
-from thresher.precomputed import Distances
 
 Neighbors = Literal["auto", "all", "tree"]
 

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, Words
-from thresher.checks import Metric
 from thresher.errors import InputError
+from thresher.inputs.checks import Metric
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
@@ -25,7 +26,6 @@ from thresher.kernels.target_sums import sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
 from thresher.neighbors.groups import Groups, clear_bits
 from thresher.neighbors.visits import Advance
-from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once

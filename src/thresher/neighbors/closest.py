@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.labels import Codes
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.select import collect, merge, shrink, shrink_row
-from thresher.labels import Codes
 from thresher.neighbors.sorting import settle_ties
 from thresher.neighbors.tiles import Tiles, tiles
-from thresher.precomputed import Distances
 from thresher.threads import cut, in_order, one_blas_thread, take
 
 TILE_NUMBERS = 1 << 17  # in a tile of points, and in one of distances

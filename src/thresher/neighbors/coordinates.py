@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, Single
-from thresher.checks import Metric
+from thresher.inputs.checks import Metric
 from thresher.metrics import CHUNK, DIRECT_WIDTH, UNIT, Rows, power_of_two
 from thresher.threads import cut, one_blas_thread, run
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import Metric
+from thresher.inputs.checks import Metric
 from thresher.kernels.boxes import gaps
 from thresher.metrics import DIRECT_WIDTH, Rows
 from thresher.neighbors.coordinates import Space, lengths

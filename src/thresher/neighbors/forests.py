@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_about, load_arrays, pack_array, save_arrays, unpack_array
-from thresher.checks import check_count
 from thresher.errors import InputError
 from thresher.files import check_sealed, portable, reading
-from thresher.labels import Classes
+from thresher.inputs.arrays import load_about, load_arrays, pack_array, save_arrays, unpack_array
+from thresher.inputs.checks import check_count
+from thresher.inputs.labels import Classes
 from thresher.neighbors.tree_columns import Features, TreeColumns
 from thresher.neighbors.trees import NODE, ForestRows, Tree, fold_of
 

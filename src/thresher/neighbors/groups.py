@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from thresher.array_types import Floats, Integers, Words
 from thresher.errors import InputError
+from thresher.inputs.labels import Codes
 from thresher.kernels.codes import class_positions, gather
-from thresher.labels import Codes
 from thresher.threads import cut, run
 
 GATHER = 1 << 17  # numbers put back in input order at a time

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_count, check_radius
 from thresher.errors import InputError, ThresherWarning, option
+from thresher.inputs.checks import check_count, check_radius
 
 BOX = "box"
 MOST_RINGS = 254  # a pair's ring is one byte

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import MAX_MAGNITUDE
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import MAX_MAGNITUDE
 from thresher.kernels.pairs import PANEL, fingerprint, move_row
 from thresher.metrics import SMALLEST_SQUARE
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.labels import Codes
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.distances import direct_keys
 from thresher.kernels.order import fill_patterns, mixed_runs, order_points, run_points, sort_runs
-from thresher.labels import Codes
 from thresher.metrics import CHUNK, Rows
 from thresher.neighbors.tiles import DIRECT_WIDTH, Computed, GivenTiles, Judge, Tiles, tiles
-from thresher.precomputed import Distances
 from thresher.threads import cut, one_blas_thread, run
 
 COPY_BYTES = 64 << 20  # of points that are copied whole, transposed

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.distances import direct_tile, product_keys
 from thresher.kernels.pairs import pair_keys
 from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, centered, power_of_two
-from thresher.precomputed import Distances
 from thresher.threads import cut, take
 
 USUAL_ROWS = 1024  # by which the usual length is judged

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import (
+from thresher.errors import InputError
+from thresher.inputs.checks import (
     check_columns,
     check_features,
     check_long_integers,
@@ -21,8 +22,7 @@ from thresher.checks import (
     column_names,
     is_frame,
 )
-from thresher.errors import InputError
-from thresher.labels import is_missing
+from thresher.inputs.labels import is_missing
 
 LARGEST = np.finfo(np.float32).max
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.arrays import load_arrays
 from thresher.errors import InputError, require
 from thresher.files import reading
+from thresher.inputs.arrays import load_arrays
 
 OPENML = {
     "2dplanes": 727, "phoneme": 1489, "cpu": 761, "fraud": 42397, "creditcard": 42477,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
+from thresher.inputs.checks import check_choice, check_count
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
 from thresher.paper.datasets import SETS, MissingSetError, Shelf

@@ -8,7 +8,7 @@ from typing import Any
 
 from thresher.errors import InputError
 from thresher.growth import grow_codes, is_fitted
-from thresher.labels import check_labels, class_list
+from thresher.inputs.labels import check_labels, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import GrowingSample, split_count
 from thresher.neighbors.tree_columns import TreeColumns

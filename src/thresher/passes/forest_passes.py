@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import column_names, is_frame
 from thresher.errors import require
-from thresher.labels import check_labels
+from thresher.inputs.checks import column_names, is_frame
+from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import GROWN_FROM, GrowingSample
 from thresher.neighbors.tree_columns import TreeColumns

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import column_names
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue
-from thresher.labels import check_owners
+from thresher.inputs.checks import column_names
+from thresher.inputs.labels import check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.checkpoint import Checkpoint, Chunk

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import column_names
 from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
-from thresher.labels import check_labels, check_owners
+from thresher.inputs.checks import column_names
+from thresher.inputs.labels import check_labels, check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.dask_valuation import DaskValuation

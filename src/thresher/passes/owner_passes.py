@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import column_names
 from thresher.errors import InputError, require
 from thresher.files import portable
-from thresher.labels import Codes, check_owners
+from thresher.inputs.checks import column_names
+from thresher.inputs.labels import Codes, check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.checkpoint import Checkpoint

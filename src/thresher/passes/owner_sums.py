@@ -13,14 +13,14 @@ import numpy as np
 from thresher.array_types import Array, Floats
 from thresher.errors import LabelWarning, ThresherWarning
 from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
+from thresher.inputs.spelling import NAMES, look_alikes, named
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.walk import Advance, show_sums
 from thresher.sides.ball import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.spelling import NAMES, look_alikes, named
 
 METHOD = "owner-shapley"
 SEEN = "values"  # the piece of a checkpoint that has the values so far

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import is_dask
 from thresher.errors import InputError
-from thresher.labels import raw_labels
+from thresher.inputs.checks import is_dask
+from thresher.inputs.labels import raw_labels
 from thresher.progress import Advance, progress_bar
 
 

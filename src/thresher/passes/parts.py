@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features
 from thresher.errors import InputError
-from thresher.labels import RawLabels, check_labels, raw_labels
+from thresher.inputs.checks import check_features
+from thresher.inputs.labels import RawLabels, check_labels, raw_labels
 from thresher.sides.protocol import PublicSide, SidePoints
 
 SAMPLE = 1024  # rows by which arrays are told apart

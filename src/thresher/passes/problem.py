@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.inputs import Validation, check_validation, tell_of_twins, warn_of_labels
-from thresher.labels import check_labels, class_list
+from thresher.inputs.checked_inputs import (
+    Validation,
+    check_validation,
+    tell_of_twins,
+    warn_of_labels,
+)
+from thresher.inputs.labels import check_labels, class_list
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.parts import Labels, Part

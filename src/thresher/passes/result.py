@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from thresher.array_types import Floats
 from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
 from thresher.neighbors.kernel import Kernel
 from thresher.sides.ball import BallSide, warn_of_reach
 from thresher.sides.protocol import PublicSide

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.files import portable
-from thresher.labels import RawLabels
+from thresher.inputs.labels import RawLabels
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place

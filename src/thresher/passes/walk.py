@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from thresher.array_types import Bytes, Flags, Floats, Integers
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 
 Advance = Callable[[int], None]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
+from thresher.inputs.checks import check_choice, check_count
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import warn_of_names
 from thresher.payouts.shared_rows import SharedRows, shared_rows

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import check_choice, check_count
 from thresher.errors import InputError
 from thresher.files import write_text
+from thresher.inputs.checks import check_choice, check_count
 from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Integers
-from thresher.checks import check_radius
 from thresher.games.owner_counts import OwnerAgreement
-from thresher.inputs import check_mutual
-from thresher.labels import check_owners
+from thresher.inputs.checked_inputs import check_mutual
+from thresher.inputs.checks import check_radius
+from thresher.inputs.labels import check_owners
 from thresher.neighbors.ball import Ball
 from thresher.passes.owner_sums import OwnedPoints, OwnerNames
 from thresher.passes.walk import show_sums

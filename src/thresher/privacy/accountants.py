@@ -27,8 +27,8 @@ from typing import Any, Literal, get_args
 
 from scipy.special import log_ndtr, ndtri
 
-from thresher.checks import check_choice, check_number
 from thresher.errors import InputError, either, option, require
+from thresher.inputs.checks import check_choice, check_number
 
 Adjacency = Literal["add-remove", "replace-one"]
 Filter = Literal["gaussian", "basic"]

@@ -18,8 +18,8 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from thresher.checks import check_number
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_number
 from thresher.privacy.accountants import (
     SLACK,
     Adjacency,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
 from thresher.metrics import CHUNK, Rows, measure
 from thresher.neighbors.tiles import pair_table
 from thresher.privacy.public_rows import Public

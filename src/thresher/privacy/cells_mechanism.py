@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.checks import check_count
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_count
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
 from thresher.privacy.cell_map import CellMap, nonnegative

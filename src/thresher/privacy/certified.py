@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher.array_types import Array
 from thresher.games.classes import ClassCounts
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count

@@ -20,7 +20,7 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers, LongWords
 from thresher.games.classes import ClassGame
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
 from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checks import MAX_INTEGER, check_count
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
 from thresher.privacy.certified import certified_bound

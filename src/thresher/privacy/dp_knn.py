@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Flags, Floats, Integers
-from thresher.checks import check_count, check_number
 from thresher.errors import InputError, option
-from thresher.inputs import Points, Validation, check_validation
+from thresher.inputs.checked_inputs import Points, Validation, check_validation
+from thresher.inputs.checks import check_count, check_number
 from thresher.kernels.recursion import add_sampled_values
 from thresher.metrics import SMALLEST_SQUARE, Rows
 from thresher.neighbors.sorting import Bench, Source, order, sources

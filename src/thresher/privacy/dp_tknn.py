@@ -17,10 +17,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_text
 from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import portable
 from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.inputs.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_text
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, Cost, check_adjacency

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.checks import check_count
 from thresher.errors import option
 from thresher.growth import MOST_TREES
+from thresher.inputs.checks import check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 

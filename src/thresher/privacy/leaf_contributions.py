@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
 from thresher.neighbors.tree_columns import as_floats
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units

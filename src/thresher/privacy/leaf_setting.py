@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.errors import InputError
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting

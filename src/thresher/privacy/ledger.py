@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from thresher.checks import check_choice, check_text
 from thresher.errors import BudgetError, InputError, option, plain_text
+from thresher.inputs.checks import check_choice, check_text
 from thresher.privacy.accountants import (
     Adjacency,
     Budget,

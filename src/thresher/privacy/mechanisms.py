@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thresher.checks import check_choice
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_choice
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.paper_mechanism import Paper

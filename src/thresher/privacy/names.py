@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.labels import RawLabels, is_missing, raw_labels
+from thresher.inputs.labels import RawLabels, is_missing, raw_labels
 from thresher.privacy.rows import silence
 
 PLAIN = {id(kind) for kind in (bool, bytes, float, int, str, type(None))}  # what equals what

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from thresher.array_types import Flags, Floats, Integers, Words
-from thresher.checks import check_count
 from thresher.errors import require
+from thresher.inputs.checks import check_count
 
 SAMPLE_BITS = 32  # of a uniform number that decides whether a point is in a sample
 LARGE = 1e4  # where seeded noise may as well be a rounded number

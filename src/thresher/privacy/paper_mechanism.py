@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.checks import check_choice, check_flag, check_number
 from thresher.errors import InputError, either, option
+from thresher.inputs.checks import check_choice, check_flag, check_number
 from thresher.price_list import NEWCOMER, PriceList
 from thresher.privacy.accountants import (
     Adjacency,

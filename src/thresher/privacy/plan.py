@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import MAX_INTEGER, check_count
 from thresher.errors import InputError, either, option
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checks import MAX_INTEGER, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency

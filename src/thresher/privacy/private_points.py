@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import MAX_MAGNITUDE, check_columns, check_width, column_names
 from thresher.errors import InputError
-from thresher.inputs import MOST_POINTS, Points, Validation
-from thresher.labels import Classes, Codes
+from thresher.inputs.checked_inputs import MOST_POINTS, Points, Validation
+from thresher.inputs.checks import MAX_MAGNITUDE, check_columns, check_width, column_names
+from thresher.inputs.labels import Classes, Codes
+from thresher.inputs.precomputed import Distances
 from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
-from thresher.precomputed import Distances
 from thresher.privacy.names import declared_kind, is_plain, read_labels
 from thresher.privacy.rows import read_features, read_number, silence
 from thresher.sides.targets import TargetClasses

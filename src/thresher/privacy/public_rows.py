@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Flags, Floats, Integers
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import near_pairs
 from thresher.privacy.entry_weights import Clipping, EntryWeights

@@ -7,7 +7,7 @@ from typing import Any
 
 from thresher.errors import InputError, option
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import Validation, check_validation, kept
+from thresher.inputs.checked_inputs import Validation, check_validation, kept
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget
 from thresher.privacy.design import Setting, Unit

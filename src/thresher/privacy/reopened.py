@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.errors import InputError
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import check_validation, kept
+from thresher.inputs.checked_inputs import check_validation, kept
 from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Budget, check_adjacency

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Bytes, Flags, Floats
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import ring_pairs

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import Features, check_features, check_ordered, is_frame
 from thresher.errors import InputError
+from thresher.inputs.checks import Features, check_features, check_ordered, is_frame
 
 NUMBERS = {bool, int, float, np.float32, np.float64, np.int64}
 NO_ROWS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though one can iterate over them

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from thresher.checks import check_choice, check_count, check_flag, check_number
 from thresher.errors import InputError
+from thresher.inputs.checks import check_choice, check_count, check_flag, check_number
 from thresher.privacy.counted_table import counted_design
 from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import EXPONENT, EntryWeights

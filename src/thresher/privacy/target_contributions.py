@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from thresher.array_types import Integers
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.labels import Classes
 from thresher.kernels.units import add_sum_squares
-from thresher.labels import Classes
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes

@@ -11,7 +11,7 @@ import numpy as np
 from thresher.array_types import Floats
 from thresher.games.estimated_targets import estimated_changes, estimated_quadratics
 from thresher.games.semivalues import semivalue_name
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency
 from thresher.privacy.contributions import Contributions, Units

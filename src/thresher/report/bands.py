@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.labels import Classes, Codes
+from thresher.inputs.labels import Classes, Codes
 
 BANDS = 5
 

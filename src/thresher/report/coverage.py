@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.checks import check_metric
-from thresher.inputs import Validation
-from thresher.labels import Classes
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import check_metric
+from thresher.inputs.labels import Classes
 from thresher.radius import RadiusSuggestion, judge_radius
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import NearPairs

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from thresher.checks import check_count
 from thresher.errors import InputError
-from thresher.findings import Findings
+from thresher.findings.label_findings import Findings
+from thresher.findings.second_look import SecondLook, look_again
 from thresher.forest import FOREST
-from thresher.inputs import Points, Validation
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checks import check_count
 from thresher.progress import Advance, progress_bar
 from thresher.report.about import About, about_release, about_subject, plain_record
 from thresher.report.copied_rows import CopiedRows, describe_copies
@@ -54,7 +55,6 @@ from thresher.report.verdict import (
 )
 from thresher.report.why import Details, explain_rows, explain_targets
 from thresher.retrain.running_means import agreement
-from thresher.second_look import SecondLook, look_again
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Integers
-from thresher.findings import Findings
+from thresher.findings.label_findings import Findings
+from thresher.findings.review_list import MOST, review_list
+from thresher.findings.target_findings import TargetFindings
 from thresher.report.phrases import brief, short, whole_percent
 from thresher.report.subject import Subject
-from thresher.review_list import MOST, review_list
-from thresher.target_findings import TargetFindings
 
 MOST_ROWS = 1000
 LEAST_ROWS = 20  # that are shown where none is marked

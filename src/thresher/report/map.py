@@ -11,8 +11,8 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.embed import project_on_components
 from thresher.errors import InputError
-from thresher.findings import Findings
-from thresher.labels import Codes
+from thresher.findings.label_findings import Findings
+from thresher.inputs.labels import Codes
 from thresher.metrics import Rows
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
 from thresher.report.density import Density, measure_density

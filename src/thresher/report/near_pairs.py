@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import check_metric
 from thresher.games.classes import ClassCounts, ClassGame
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import Points
-from thresher.labels import Codes
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import check_metric
+from thresher.inputs.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.kernel import Kernel

@@ -15,8 +15,8 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.errors import InputError, ThresherWarning
+from thresher.inputs.labels import Codes
 from thresher.knn import knn_shapley
-from thresher.labels import Codes
 from thresher.progress import Advance
 from thresher.report.charts import Line, across, lines, swatch, upward
 from thresher.report.near_pairs import Halves, NearPairs

@@ -9,8 +9,8 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.embed import project_on_components
+from thresher.inputs.labels import Codes
 from thresher.kernels.logistic import fill_scores, train
-from thresher.labels import Codes
 from thresher.report.map import read_rows
 from thresher.report.subject import Data, Subject, sample
 from thresher.retrain.newton import Solution

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.findings import Findings
+from thresher.findings.label_findings import Findings
+from thresher.findings.target_findings import TargetFindings
 from thresher.report.lowest_rows import LowestRows
 from thresher.report.phrases import brief, short, visible
 from thresher.report.subject import Subject
-from thresher.target_findings import TargetFindings
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.checks import check_columns, check_features, check_width, column_names
 from thresher.errors import InputError
-from thresher.findings import Findings
+from thresher.findings.label_findings import Findings
+from thresher.findings.second_look import rank_space
 from thresher.forest import FOREST
-from thresher.inputs import Points, Validation
-from thresher.labels import Classes, Codes, check_labels, class_list, raw_labels
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checks import check_columns, check_features, check_width, column_names
+from thresher.inputs.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.regression import REGRESSION, check_targets
 from thresher.report.bands import cut_in_bands
 from thresher.report.phrases import brief, short
-from thresher.second_look import rank_space
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 

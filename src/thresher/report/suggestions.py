@@ -16,21 +16,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.advice import CLEAR, FEW, SUGGESTIONS
-from thresher.checks import check_metric
 from thresher.errors import InputError, ThresherWarning
-from thresher.explained import explain
-from thresher.findings import Findings
+from thresher.findings.advice import CLEAR, FEW, SUGGESTIONS
+from thresher.findings.explained import explain
+from thresher.findings.label_findings import Findings
+from thresher.findings.stability import Stability
 from thresher.forecast import Forecast
 from thresher.forest import FOREST, LEAVES
 from thresher.games.classes import ClassCounts
-from thresher.inputs import Points
-from thresher.labels import Codes
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import check_metric
+from thresher.inputs.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
 from thresher.report.phrases import count_of, fixed, percent, short
 from thresher.report.subject import Subject, sample, shortlist
-from thresher.stability import Stability
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000

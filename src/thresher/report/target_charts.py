@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from thresher.findings.target_advice import TARGET_SUGGESTIONS
+from thresher.findings.target_findings import TargetFindings
 from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
@@ -15,8 +17,6 @@ from thresher.report.phrases import count_of, escape, none_of, of_all, percent, 
 from thresher.report.removal import Removal
 from thresher.report.subject import Subject, sample
 from thresher.report.verdict import Verdict, about_coverage
-from thresher.target_advice import TARGET_SUGGESTIONS
-from thresher.target_findings import TargetFindings
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6

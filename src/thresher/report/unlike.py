@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.coded import Coded
-from thresher.labels import Codes
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import Codes
 from thresher.report.phrases import brief, short, whole_percent
 
 MOST_TOLD = 3  # columns of a row

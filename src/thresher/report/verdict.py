@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.inputs import count_twins
+from thresher.findings.second_look import SecondLook
+from thresher.inputs.checked_inputs import count_twins
 from thresher.report.coverage import Coverage
 from thresher.report.distribution import Distribution
 from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
 from thresher.report.suggestions import FalseAlarms, Suggestions
-from thresher.second_look import SecondLook
 
 FEW_VALIDATION = 50
 BY_VOTES = {  # what to do about rows that are marked so, by validation points near

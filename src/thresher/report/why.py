@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.checks import check_metric
 from thresher.errors import InputError
-from thresher.findings import Findings, Worth
+from thresher.findings.label_findings import Findings, Worth
+from thresher.findings.target_findings import TargetFindings
 from thresher.forest import FOREST
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import Points, Validation
-from thresher.labels import Classes
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checks import check_metric
+from thresher.inputs.labels import Classes
 from thresher.neighbors.closest import closest
 from thresher.price_list import PriceList
 from thresher.progress import Advance
@@ -25,7 +26,6 @@ from thresher.report.phrases import brief, short
 from thresher.report.pictures import Pictures
 from thresher.report.subject import Subject
 from thresher.report.unlike import unlike_columns
-from thresher.target_findings import TargetFindings
 
 AGAINST, FOR, COPIES = 4, 3, 6  # rows that are named
 NEAREST = 64  # validation points that are looked at, by a radius

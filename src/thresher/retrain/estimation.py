@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Flags, Floats
-from thresher.checks import check_count, check_flag, check_number
 from thresher.errors import FitWarning, InputError
-from thresher.inputs import check_pair
-from thresher.labels import check_owners, label_array
+from thresher.inputs.checked_inputs import check_pair
+from thresher.inputs.checks import check_count, check_flag, check_number
+from thresher.inputs.labels import check_owners, label_array
 from thresher.metrics import Rows
 from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import progress_bar

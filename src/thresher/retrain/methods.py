@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_number
 from thresher.games.semivalues import Beta, coalition_sizes
+from thresher.inputs.checks import check_number
 from thresher.regression import CLASSES
 from thresher.retrain.estimation import Problem, check_limit, estimate
 from thresher.retrain.plans import LeaveOneOut, RandomSubsets, Walks

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats
-from thresher.checks import rows_text
 from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import rows_text
+from thresher.inputs.spelling import missing
 from thresher.price_list import NOISE, UNSCALED, PriceList
 from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
 from thresher.sides.forest import ForestSide
 from thresher.sides.targets import TargetClasses
-from thresher.spelling import missing
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.reader import Table, input_digest, read_table

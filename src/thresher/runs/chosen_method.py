@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import ThresherWarning
-from thresher.findings import Findings, value_and_explain
+from thresher.findings.label_findings import Findings, value_and_explain
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import Points, Validation, check_pair, count_twins, tell_of_twins
+from thresher.inputs.checked_inputs import (
+    Points,
+    Validation,
+    check_pair,
+    count_twins,
+    tell_of_twins,
+)
 from thresher.metrics import measure
 from thresher.neighbors.kernel import check_kernel
 from thresher.runs.radii import radius_of
@@ -43,7 +49,7 @@ def value_data(
     if settings.method == "forest":
         return *_forest(settings, data, owners=owners, progress=progress, forest=forest), None
     if settings.method == "knn":
-        from thresher.explained import explain
+        from thresher.findings.explained import explain
 
         valuation = _values(settings, data, owners=owners, progress=progress)
         with warnings.catch_warnings():  # they came with the values
@@ -79,7 +85,7 @@ def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
 def _forest(
     settings: Settings, data: Data, *, owners: Any, progress: bool, forest: Any
 ) -> tuple[Valuation, Findings]:
-    from thresher.leaf_findings import forest_findings
+    from thresher.findings.leaf_findings import forest_findings
 
     if data[2] is not None:
         rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))

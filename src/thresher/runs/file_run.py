@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.advice import SUGGESTIONS
-from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import portable
-from thresher.findings import Judged
+from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.label_findings import Judged
 from thresher.games.semivalues import check_semivalue
-from thresher.labels import is_missing
+from thresher.inputs.checks import rows_text
+from thresher.inputs.labels import is_missing
 from thresher.neighbors.kernel import check_kernel
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from thresher.coded import Coded
 from thresher.errors import InputError, option
+from thresher.inputs.coded import Coded
+from thresher.inputs.spelling import MOST_NAMES
 from thresher.runs.choice import ARRAYS
 from thresher.runs.settings import Settings
-from thresher.spelling import MOST_NAMES
 from thresher.tables.class_labels import infer_task
 from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import check_ids

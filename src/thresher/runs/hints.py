@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from thresher.array_types import Floats
-from thresher.coded import Coded
 from thresher.errors import option
+from thresher.inputs.coded import Coded
+from thresher.inputs.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.neighbors.kernel import BOX
 from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
-from thresher.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
-from thresher.findings import Findings
-from thresher.review_list import review_list
+from thresher.findings.label_findings import Findings
+from thresher.findings.review_list import review_list
 from thresher.runs.choice import as_asked
 from thresher.runs.chosen_method import Checked, Data, grown, value_data
 from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thresher.errors import InputError, option
-from thresher.spelling import nearest, told_apart
+from thresher.inputs.spelling import nearest, told_apart
 from thresher.tables.column_profile import profile
 from thresher.tables.columns import Columns
 from thresher.tables.guesses import OWNER_NAMES, plain_name

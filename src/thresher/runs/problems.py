@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, UndecidedError, message_of
-from thresher.labels import is_missing
+from thresher.inputs.labels import is_missing
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.guessed import (
     find_roles,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from thresher.array_types import Floats
-from thresher.checks import check_choice
 from thresher.errors import InputError, option
+from thresher.inputs.checks import check_choice
 from thresher.radius import suggest_radius
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder

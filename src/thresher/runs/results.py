@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
-from thresher.coded import Coded
 from thresher.errors import InputError, option, printing
 from thresher.files import KEY, arrow_table, check_apart, check_free, portable_column, write_whole
+from thresher.inputs.coded import Coded
 from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless

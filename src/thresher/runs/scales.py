@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Floats
-from thresher.inputs import Validation
+from thresher.inputs.checked_inputs import Validation
 
 MOST_ROWS = 10_000  # that are judged, evenly spaced
 LEAST_VALIDATION = 20  # fewer show too little of the range
@@ -27,7 +27,7 @@ def scale_mismatch(X: NDArray[np.generic], validation: Validation) -> str:
 
     Examples
     --------
-    >>> from thresher.inputs import check_validation
+    >>> from thresher.inputs.checked_inputs import check_validation
     >>> V = np.random.default_rng(0).normal(size=(200, 3))
     >>> public = check_validation(V, V[:, 0] > 0, metric="cosine", classes=None)
     >>> scale_mismatch(V[:1] * 2, public)

@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from thresher.checks import check_choice, check_count, check_metric, check_number, check_radius
 from thresher.embed import TEXT_MODEL
 from thresher.errors import InputError, option
 from thresher.games.semivalues import Calibrated, check_semivalue
+from thresher.inputs.checks import (
+    check_choice,
+    check_count,
+    check_metric,
+    check_number,
+    check_radius,
+)
 from thresher.neighbors.kernel import BOX, SHAPES, check_kernel
 from thresher.passes.memory import check_memory
 from thresher.tables.cell_format import CellFormat, named_formats

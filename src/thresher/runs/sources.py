@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import MAX_MAGNITUDE, rows_text
-from thresher.coded import Coded
 from thresher.errors import InputError, option
+from thresher.inputs.checks import MAX_MAGNITUDE, rows_text
+from thresher.inputs.coded import Coded
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.choice import choose_method
 from thresher.runs.guessed import guess_roles, told_guesses

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.advice import SUGGESTIONS
+from thresher.findings.advice import SUGGESTIONS
 from thresher.forecast import Forecast
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.checks import rows_text
 from thresher.drafts import draft_folder
 from thresher.errors import InputError, option
 from thresher.files import portable, resolved, sealed_stream
-from thresher.findings import judge
-from thresher.inputs import Points
+from thresher.findings.label_findings import judge
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import rows_text
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.checkpoint import Checkpoint, Chunk
 from thresher.passes.in_parts import Run

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError, option, require
 from thresher.files import resolved, write_table, write_text
-from thresher.findings import Worth, classes_present, judge_worth
-from thresher.inputs import Points
-from thresher.labels import Classes, check_labels
+from thresher.findings.label_findings import Worth, classes_present, judge_worth
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.labels import Classes, check_labels
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
 from thresher.passes.on_dask import DaskRun, add_values

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from thresher.games.semivalues import check_semivalue
-from thresher.passes.target_span import TargetSpan
-from thresher.radius import suggest_radius
-from thresher.runs.radii import radius_of
-from thresher.runs.settings import REGRESSION, RETRAINING, Settings
-from thresher.target_findings import (
+from thresher.findings.target_findings import (
     TargetFindings,
     forest_target_findings,
     nearest_target_findings,
     radius_target_findings,
 )
+from thresher.games.semivalues import check_semivalue
+from thresher.passes.target_span import TargetSpan
+from thresher.radius import suggest_radius
+from thresher.runs.radii import radius_of
+from thresher.runs.settings import REGRESSION, RETRAINING, Settings
 from thresher.valuation import Valuation
 
 

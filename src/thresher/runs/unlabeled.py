@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats
-from thresher.checks import rows_text
-from thresher.coded import Coded
 from thresher.errors import InputError, option
-from thresher.labels import is_missing
+from thresher.inputs.checks import rows_text
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import is_missing
+from thresher.inputs.spelling import spelled
 from thresher.runs.chosen_method import Data
 from thresher.runs.settings import Settings
-from thresher.spelling import spelled
 from thresher.tables.columns import Columns, entries_of
 from thresher.tables.reader import Table
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_columns
 from thresher.errors import InputError, ReachWarning, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassGame, RelabelGame
@@ -19,8 +18,15 @@ from thresher.games.label_sums import LabelGame
 from thresher.games.owner_counts import OwnerAgreement, owned_codes
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, prices_between, rest_prices
-from thresher.inputs import Points, Validation, check_points, find_twins, point_prints
-from thresher.labels import Classes, Codes, RawLabels
+from thresher.inputs.checked_inputs import (
+    Points,
+    Validation,
+    check_points,
+    find_twins,
+    point_prints,
+)
+from thresher.inputs.checks import check_columns
+from thresher.inputs.labels import Classes, Codes, RawLabels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.kernel import Kernel

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, LongWords
-from thresher.checks import check_columns
 from thresher.errors import InputError, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
@@ -25,8 +24,9 @@ from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
 from thresher.games.owner_counts import leaf_games, mutual_leaf_games, owned_codes
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
-from thresher.inputs import Validation
-from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
+from thresher.inputs.checked_inputs import Validation
+from thresher.inputs.checks import check_columns
+from thresher.inputs.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest

@@ -13,7 +13,7 @@ from thresher.games.owner_targets import OwnerTargets, target_codes
 from thresher.games.semivalues import Semivalue
 from thresher.games.target_changes import Retargeted, growth
 from thresher.games.targets import ENTRIES, Grid
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 from thresher.sides.protocol import Who
 
 MEMBERS, NEWCOMERS, CHANGES = 0, 1, 2  # who is priced; how the value of a member changes

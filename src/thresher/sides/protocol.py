@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
-from thresher.labels import Classes, Codes, RawLabels
+from thresher.inputs.labels import Classes, Codes, RawLabels
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.walk import Game, Neighborhood, Sums
 

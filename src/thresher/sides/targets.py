@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_radius
 from thresher.errors import InputError
 from thresher.games.owner_targets import target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.target_changes import changes
 from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
-from thresher.inputs import Points, check_validation, kept
-from thresher.labels import Classes
+from thresher.inputs.checked_inputs import Points, check_validation, kept
+from thresher.inputs.checks import check_radius
+from thresher.inputs.labels import Classes
 from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
 from thresher.sides.ball import BallSide
 from thresher.sides.numbers import NumberSide

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thresher.array_types import Floats
-from thresher.checks import MAX_INTEGER, rows_text
 from thresher.errors import InputError, either, option
-from thresher.spelling import MISSING
+from thresher.inputs.checks import MAX_INTEGER, rows_text
+from thresher.inputs.spelling import MISSING
 from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
 from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days

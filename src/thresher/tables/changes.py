@@ -15,17 +15,17 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.advice import SUGGESTIONS
-from thresher.checks import rows_text
 from thresher.errors import InputError, option
 from thresher.files import reading
-from thresher.labels import is_missing
-from thresher.spelling import nearest, told_apart, whole_number
+from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.target_advice import TARGET_SUGGESTIONS
+from thresher.inputs.checks import rows_text
+from thresher.inputs.labels import is_missing
+from thresher.inputs.spelling import nearest, told_apart, whole_number
 from thresher.tables.columns import entries_of
 from thresher.tables.formulas import meant
 from thresher.tables.new_labels import fitting_label
 from thresher.tables.reader import Table, input_digest, record_of
-from thresher.target_advice import TARGET_SUGGESTIONS
 
 SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 OUTRIGHT = ("rows:", "ids:", "@")

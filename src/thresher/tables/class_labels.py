@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from thresher.coded import Coded
 from thresher.errors import InputError, UndecidedError, either, option
-from thresher.labels import check_labels
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import check_labels
 
 FEW_ROWS = 20  # up to so many, labels may well be all different
 MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class

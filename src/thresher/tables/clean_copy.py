@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thresher.checks import rows_text
 from thresher.errors import InputError
 from thresher.files import check_apart, check_free, write_whole
+from thresher.inputs.checks import rows_text
 from thresher.tables import arrow, excel, json_lines, npz, parquet
 from thresher.tables.change_log import Change
 from thresher.tables.columns import entries_of

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thresher.spelling import MISSING, NO_LABEL
+from thresher.inputs.spelling import MISSING, NO_LABEL
 from thresher.tables.cell_format import CellFormat
 from thresher.tables.date_text import date_formats, is_date
 from thresher.tables.ids import LEAST_IDS, are_codes, is_id_name, why_ids

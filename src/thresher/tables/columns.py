@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from thresher.checks import rows_text
-from thresher.coded import Coded
 from thresher.errors import InputError, option
-from thresher.labels import is_missing
-from thresher.spelling import missing, whole_number
+from thresher.inputs.checks import rows_text
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import is_missing
+from thresher.inputs.spelling import missing, whole_number
+from thresher.inputs.time_labels import arrow_entries
 from thresher.tables.cell_format import CellFormat
 from thresher.tables.class_labels import check_classes
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
 from thresher.tables.target_labels import check_target_cells
-from thresher.time_labels import arrow_entries
 
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from thresher.array_types import Array, Floats, Integers, LongWords
-from thresher.coded import Coded
 from thresher.errors import InputError
+from thresher.inputs.coded import Coded
 from thresher.tables.cell_values import categories, numbers, stated_kind
 from thresher.tables.column_profile import is_text, plain_type
 from thresher.tables.columns import Columns

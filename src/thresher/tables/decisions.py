@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.errors import InputError
-from thresher.labels import is_missing
+from thresher.inputs.labels import is_missing
 from thresher.tables.changes import check_rows, column_meant, is_number, row_numbers
 from thresher.tables.reader import Table, input_digest
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.checks import check_choice
 from thresher.embed import TEXT_MODEL, check_texts, embed_texts
 from thresher.errors import InputError, option
-from thresher.spelling import missing
+from thresher.inputs.checks import check_choice
+from thresher.inputs.spelling import missing
 from thresher.tables.column_fit import ColumnFit
 from thresher.tables.columns import Columns
 from thresher.tables.feature import Feature, check_fill, check_streaming_fill

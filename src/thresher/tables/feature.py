@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thresher.array_types import Floats, Integers
-from thresher.checks import rows_text
 from thresher.errors import InputError, either, option
+from thresher.inputs.checks import rows_text
 from thresher.tables.cell_values import categories, numbers
 from thresher.tables.columns import Columns
 from thresher.tables.scaling import rank, unrank

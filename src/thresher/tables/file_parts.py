@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.labels import RawLabels, check_labels
+from thresher.inputs.labels import RawLabels, check_labels
+from thresher.inputs.time_labels import arrow_entries
 from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
 from thresher.regression import REGRESSION
@@ -23,7 +24,6 @@ from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
 from thresher.tables.reader import CELLS, Table, read_batches
 from thresher.tables.target_labels import check_target_cells
-from thresher.time_labels import arrow_entries
 
 TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
 PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells are short

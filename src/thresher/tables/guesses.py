@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from thresher.spelling import spelled
+from thresher.inputs.spelling import spelled
 from thresher.tables.class_labels import FEW_ROWS
 from thresher.tables.column_profile import Profile
 from thresher.tables.ids import is_id_name

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from thresher.array_types import Flags
-from thresher.checks import check_count, check_number
-from thresher.coded import Coded
 from thresher.errors import InputError, option
-from thresher.labels import class_list
+from thresher.inputs.checks import check_count, check_number
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import class_list
 from thresher.tables.columns import Columns
 from thresher.tables.copies import row_marks
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from thresher.array_types import Array
-from thresher.arrays import load_array
 from thresher.errors import InputError, option
 from thresher.files import reading
+from thresher.inputs.arrays import load_array
 from thresher.tables.delimited import Delimited, edited, quoted
 
 SUFFIXES = (".npy", ".csv", ".txt")

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from thresher.arrays import load_arrays
-from thresher.checks import check_count, check_features
 from thresher.errors import InputError, option
 from thresher.files import BROKEN, reading
-from thresher.labels import check_labels
+from thresher.inputs.arrays import load_arrays
+from thresher.inputs.checks import check_count, check_features
+from thresher.inputs.labels import check_labels
+from thresher.inputs.time_labels import arrow_entries
 from thresher.metrics import measure
 from thresher.privacy.rows import read_text as read_numbers
 from thresher.tables.delimited import check_names
@@ -22,7 +23,6 @@ from thresher.tables.paths import delimiter_of, kind_of
 from thresher.tables.reader import read_columns
 from thresher.tables.text import read as read_text
 from thresher.tables.text import read_lines
-from thresher.time_labels import arrow_entries
 
 BINARY = {"parquet", "arrow"}
 KINDS = ".csv, .tsv (also .gz), .parquet, .arrow, .feather or .npz"

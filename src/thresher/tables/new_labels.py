@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
+from thresher.inputs.time_labels import arrow_entries, plain_time
 from thresher.tables.column_profile import is_text
-from thresher.time_labels import arrow_entries, plain_time
 
 TRUTH = {"true": True, "false": False}
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.array_types import Array
-from thresher.arrays import load_array, load_arrays
 from thresher.errors import InputError
+from thresher.inputs.arrays import load_array, load_arrays
 
 OF_VALIDATION = "_val"  # arrays with such names, as `thresher embed` writes them, are other rows
 CLASSES = "classes"  # and this one has an entry a class

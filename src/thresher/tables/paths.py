@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from thresher.errors import InputError, option
-from thresher.spelling import MOST_NAMES, nearest, told_apart
+from thresher.inputs.spelling import MOST_NAMES, nearest, told_apart
 from thresher.tables.packing import inner_name, is_packed, is_zip
 
 KINDS = {

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from thresher.array_types import Floats
 from thresher.errors import InputError, option
+from thresher.inputs.spelling import MISSING, missing
 from thresher.privacy.rows import read_features
-from thresher.spelling import MISSING, missing
 from thresher.tables.encoder import Encoder
 from thresher.tables.feature import Feature
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from thresher.checks import check_columns
 from thresher.errors import InputError
 from thresher.files import BROKEN, KEY, damaged
+from thresher.inputs.checks import check_columns
 from thresher.tables import arrow, excel, json_lines, npz, parquet, text
 from thresher.tables.cell_format import without_words
 from thresher.tables.delimited import check_names, likely_delimiter

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from thresher.checks import MAX_INTEGER, rows_text
-from thresher.coded import Coded
 from thresher.errors import InputError, option
-from thresher.labels import is_missing
+from thresher.inputs.checks import MAX_INTEGER, rows_text
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import is_missing
 from thresher.tables.cell_format import CellFormat
 from thresher.tables.number_text import plain_numbers, sign_kind
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from thresher.array_types import Floats
 from thresher.errors import InputError
-from thresher.spelling import missing
+from thresher.inputs.spelling import missing
 from thresher.tables.cell_values import categories, numbers, stated_kind
 from thresher.tables.column_profile import is_text, plain_type
 from thresher.tables.columns import Columns

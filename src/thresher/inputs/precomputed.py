@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_features, check_integers
 from thresher.errors import InputError
+from thresher.inputs.checks import check_features, check_integers
 from thresher.threads import cut
 
 BLOCK = 512  # columns that are looked at together

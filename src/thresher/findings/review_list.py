@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from thresher.array_types import Integers
-from thresher.findings import Findings
+from thresher.findings.label_findings import Findings
 
 MOST = 500  # rows that a person would read
 

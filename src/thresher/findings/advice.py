@@ -31,7 +31,7 @@ import numpy as np
 from thresher.array_types import Flags, Floats, Integers
 from thresher.forecast import Forecast, lowest
 from thresher.games.label_shares import LabelShares
-from thresher.labels import Codes
+from thresher.inputs.labels import Codes
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CLEAR = 2.0  # standard deviations of even odds

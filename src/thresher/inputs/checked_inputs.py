@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import (
+from thresher.errors import InputError, LabelWarning, TwinWarning
+from thresher.inputs.checks import (
     Metric,
     check_columns,
     check_features,
@@ -20,13 +21,12 @@ from thresher.checks import (
     check_width,
     column_names,
 )
-from thresher.errors import InputError, LabelWarning, TwinWarning
+from thresher.inputs.labels import Classes, Codes, RawLabels, check_labels, class_list
+from thresher.inputs.precomputed import Distances, distances_of
+from thresher.inputs.spelling import NAMES, named, split_by_spelling
 from thresher.kernels.codes import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
-from thresher.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import CHUNK, Rows, measure
-from thresher.precomputed import Distances, distances_of
-from thresher.spelling import NAMES, named, split_by_spelling
 from thresher.threads import cut
 
 MARK_BITS = 18

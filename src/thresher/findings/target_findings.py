@@ -8,17 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from thresher.advice import NOBODY
 from thresher.array_types import Floats, Integers
-from thresher.checks import check_flag
-from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.findings import Findings, check_fit
+from thresher.findings.advice import NOBODY
+from thresher.findings.label_findings import Findings, check_fit
+from thresher.findings.target_advice import (
+    NEARER,
+    NORMAL,
+    TARGET_SUGGESTIONS,
+    TargetEvidence,
+    pooled_deviation,
+    suggest_by_residuals,
+    tamed,
+)
 from thresher.forest import FOREST, LEAVES, leaf_target_votes, target_votes
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.games.target_evidence import Beside, LeafChanges, NearTargets, OtherTargets
 from thresher.growth import check_growth
-from thresher.inputs import Points
+from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import check_flag
+from thresher.inputs.coded import Coded
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
@@ -31,15 +40,6 @@ from thresher.regression import (
     checked_points,
     leaf_regression,
     radius_regression,
-)
-from thresher.target_advice import (
-    NEARER,
-    NORMAL,
-    TARGET_SUGGESTIONS,
-    TargetEvidence,
-    pooled_deviation,
-    suggest_by_residuals,
-    tamed,
 )
 from thresher.valuation import Valuation
 from thresher.votes import Votes

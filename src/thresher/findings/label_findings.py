@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.advice import SUGGESTIONS, Near, suggest_by_votes
-from thresher.checks import rows_text
-from thresher.coded import Coded
 from thresher.errors import InputError
+from thresher.findings.advice import SUGGESTIONS, Near, suggest_by_votes
+from thresher.findings.stability import Stability
 from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs import Points, Validation, check_mutual, check_points, check_validation
-from thresher.labels import Classes, Codes, check_labels, check_owners, class_list
+from thresher.inputs.checked_inputs import (
+    Points,
+    Validation,
+    check_mutual,
+    check_points,
+    check_validation,
+)
+from thresher.inputs.checks import rows_text
+from thresher.inputs.coded import Coded
+from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
@@ -31,7 +38,6 @@ from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
 from thresher.sides.ball import BallSide
-from thresher.stability import Stability
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 

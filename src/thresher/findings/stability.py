@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.advice import SUGGESTIONS
 from thresher.array_types import Flags, Floats, Integers
+from thresher.findings.advice import SUGGESTIONS
 from thresher.retrain.running_means import agreement
 
 Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers

@@ -8,18 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.advice import SUGGESTIONS, Near, suggest_by_votes
-from thresher.coded import Coded
 from thresher.errors import InputError
-from thresher.findings import Findings, check_fit, checked_data, explain_by_radius, stored_classes
+from thresher.findings.advice import SUGGESTIONS, Near, suggest_by_votes
+from thresher.findings.label_findings import (
+    Findings,
+    check_fit,
+    checked_data,
+    explain_by_radius,
+    stored_classes,
+)
+from thresher.findings.leaf_findings import explain_votes
+from thresher.findings.target_findings import explain_targets
 from thresher.forest import FOREST, LEAVES, forest_votes
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs import Points, Validation
-from thresher.leaf_findings import explain_votes
+from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.coded import Coded
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
 from thresher.regression import REGRESSION
-from thresher.target_findings import explain_targets
 from thresher.valuation import Valuation
 from thresher.votes import leaf_votes
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.advice import CLEAR, FEW
 from thresher.array_types import Flags, Floats
-from thresher.labels import Codes
-from thresher.leaf_findings import forest_findings
+from thresher.findings.advice import CLEAR, FEW
+from thresher.findings.leaf_findings import forest_findings
+from thresher.inputs.labels import Codes
 from thresher.ranking import average_ranks
 
 MOST_ROWS = 10_000

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.checks import check_ordered, rows_text
-from thresher.coded import Coded, object_array
 from thresher.errors import InputError
+from thresher.inputs.checks import check_ordered, rows_text
+from thresher.inputs.coded import Coded, object_array
+from thresher.inputs.time_labels import arrow_entries, is_time, plain_time, plain_times
 from thresher.kernels.codes import codes_of_integers, present_integers
-from thresher.time_labels import arrow_entries, is_time, plain_time, plain_times
 
 Codes = NDArray[np.int32]
 

@@ -1,0 +1,1 @@
+"""What values say about each row: findings, advice, and rows to look at."""

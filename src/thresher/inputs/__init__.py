@@ -1,0 +1,1 @@
+"""What users pass in, checked and made into arrays."""
