@@ -49,11 +49,11 @@ def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
     return member, add_token(session, member).text
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, what: str = "name", longest: int = LONGEST_NAME) -> str:
     """A name that can be shown: some letters, none of them invisible."""
     name = " ".join(name.split())
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise unusable(f"name must have 1 to {LONGEST_NAME} printable characters")
+    if not name or len(name) > longest or not name.isprintable():
+        raise unusable(f"{what} must have 1 to {longest} printable characters")
     return name
 
 

@@ -57,7 +57,7 @@ def make(
             task = tasks.draft(session, writer, title, terms, now(), utc)
             content = validation.file.read()
             tasks.set_validation(session, writer, task.id, content, kind_of(validation))
-    except (Refusal, ValueError) as wrong:
+    except (OverflowError, Refusal, ValueError) as wrong:
         typed = {
             "title": title, "label": label, "pot": pot, "owners": owners, "delta": delta,
             "rows_per_owner": rows_per_owner, "epsilon": epsilon, "radius": radius,
