@@ -118,6 +118,46 @@ def test_the_basis_of_gains_stays_below_the_pot_where_many_labels_are_wrong():
     assert sum(total.cents.values()) < total.ceiling == total.public()["ceiling"]
 
 
+@pytest.mark.parametrize("poor", [0, 10], ids=["right labels", "half of the owners careless"])
+@pytest.mark.parametrize("basis", ["gains", "total"])
+def test_all_pay_lies_between_the_public_ends(basis, poor):
+    """12 releases, each in one run outside with probability about 0.05: more than 4 of them with
+    less than 0.001, and the seeds are fixed."""
+    labels = Y.copy()
+    careless = poor > OWNERS
+    labels[careless] = np.random.default_rng(0).permutation(labels[careless])
+    inside = []
+    for seed in range(12):
+        made = th.dp_tknn_shapley(
+            X, labels, X_VAL, Y_VAL, owners=OWNERS, epsilon=30, delta=1e-4, seed=seed,
+            points_per_owner=40,
+        )  # fmt: skip
+        found = th.private_payout(made, pot=POT, basis=basis)
+        told = found.public()
+        inside.append(told["paid_low"] <= POT - found.reserve <= told["paid_high"])
+        assert 0 <= told["paid_low"] < told["paid_high"]
+        assert told["paid_high"] >= told["ceiling"]
+        later = th.private_payout(made, pot=POT, basis=basis, pay="lower")
+        assert later.paid_low == 0.0, "how much is held back follows from the rows of owners"
+    assert sum(inside) >= 8
+
+
+def test_what_is_told_of_all_pay_is_the_table_times_prices(release):
+    """The ends without noise: all owners alike, or wrong labels with owners of their own."""
+    found = th.private_payout(release, pot=POT)
+    design = release._design
+    mean, draws = design.estimates(release.table)
+    kept = design.kept_shares()
+    for end, prices, side in (
+        (found.paid_low, design.setting.entry_prices(release.price_list), -2),
+        (found.paid_high, design.setting.gain_prices(release.price_list), 2),
+    ):
+        each = [math.fsum(row) for row in (draws * (prices * kept)).tolist()]
+        middle = math.fsum((mean * prices * kept).tolist())
+        spread = math.sqrt(math.fsum((one - middle) ** 2 for one in each) / len(each))
+        assert end == pytest.approx(found.rate * max(middle + side * spread, 0.0))
+
+
 @pytest.mark.parametrize("others", [1, 4, 30])
 def test_the_game_among_alike_owners_is_exact(others):
     """One owner of any kind, and others who are all the same, near two validation points."""

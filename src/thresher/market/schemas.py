@@ -14,6 +14,7 @@ from thresher.market.examples import (
     MOMENT,
     OTHER,
     OWNER,
+    PAYMENT,
     RECEIPT,
     TASK,
     TERMS,
@@ -233,6 +234,8 @@ class LineOut(BaseModel):
     high: float | None
     clipped: float
     value: float
+    value_low: float | None = None
+    value_high: float | None = None
     rows: int
     personal_epsilon: float
 
@@ -246,6 +249,33 @@ class StatementOut(BaseModel):
     owner: str
     state: str
     line: LineOut | None
+
+
+class PaymentOut(BaseModel):
+    """What one owner is to be paid, for the operator."""
+
+    model_config = example(**PAYMENT)
+
+    owner: str
+    name: str
+    cents: int
+    later: int
+
+
+class PaymentsOut(BaseModel):
+    """All that the operator has to pay for a task, and what stays in the reserve."""
+
+    model_config = example(
+        task=TASK, state="paid", pot_cents=1_000_000, paid_cents=14_250, reserve_cents=985_750,
+        payments=[PAYMENT],
+    )  # fmt: skip
+
+    task: str
+    state: str
+    pot_cents: int
+    paid_cents: int
+    reserve_cents: int
+    payments: list[PaymentOut]
 
 
 class ErrorBody(BaseModel):
