@@ -125,7 +125,9 @@ def draft(
         given("How much near rows count; box: all alike."),
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
-    categorical: Annotated[str, given("Columns of categories, with commas between them.")] = "",
+    categorical: Annotated[
+        str | None, given("Columns of categories, with commas between them.")
+    ] = (None),
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
     ] = None,
@@ -136,9 +138,8 @@ def draft(
         Literal["gains", "total"], given("What the pot is divided by, as in private_payout.")
     ] = "gains",
     classes: Annotated[
-        str,
-        given("All labels, with commas between them; those of the validation set if not given."),
-    ] = "",
+        str | None, given("All labels, with commas; those of the validation set if not given.")
+    ] = None,
     standardize: Annotated[
         bool, given("Scale columns by the validation set.", "--standardize/--no-standardize")
     ] = True,
