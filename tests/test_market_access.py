@@ -12,6 +12,7 @@ import re
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from market_cases import cluster  # noqa: F401
 from market_world import is_api, world  # noqa: F401
 
 from thresher.market.app import create_app
