@@ -125,7 +125,7 @@ def check_ends(market, task, buyers, operators):
     exact = f"{paid / 100:,.2f}"
     low, high = (
         float(each.replace(",", ""))
-        for each in re.search(r"paid between ([\d,.]+) and ([\d,.]+) of", buyers).groups()
+        for each in re.search(r"paid between ([\d,.]+) and ([\d,.]+) from", buyers).groups()
     )
     assert low <= paid / 100 <= high
     assert ("Payments" in buyers, exact in buyers) == (False, False)
