@@ -144,7 +144,7 @@ def test_labels_of_other_files_stay_what_they_are():
         ([float("inf"), 1.0], ["not whole", "inf"]),
         ([f"p{i}" for i in range(21)], ["21 distinct entries in 21 rows", "it looks like an id"]),
         ([*range(92), *range(8)], ["92 distinct entries in 100 rows"]),
-        ([[1], [2]], ["list<", "one entry a row"]),
+        ([[1], [2]], ["list<", "one entry per row"]),
     ],
 )
 def test_labels_that_are_no_classes_are_refused(entries, words):

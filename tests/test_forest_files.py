@@ -186,7 +186,7 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
         (lambda: th.NeighborCounts(forest=FOREST).add(X, Y + 9), "y has labels not in classes"),
         (lambda: th.NeighborCounts(forest=FOREST).same, "this needs a validation set and a radius"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X, Y).price_list().gain, "but the judges are 6 trees, judged by the points"),
-        (lambda: th.grow_forest(X, Y, forest=FOREST), "forest is grown already"),
+        (lambda: th.grow_forest(X, Y, forest=FOREST), "forest is already grown"),
         (lambda: th.grow_forest(X, Y, trees=5), "trees must be a multiple of folds"),
         (lambda: th.grow_forest(X, Y[:5]), "y has 5 labels but there are 120 rows"),
         (lambda: th.forest_shapley(X[:, :2], Y, forest=FOREST), "X has 2 features but the forest has 3"),
@@ -219,7 +219,7 @@ def test_no_more_than_a_leaf_holds_is_kept_of_points():
         th.PriceList(side, "shapley", np.zeros((2, 5), np.int32))
     prices = th.NeighborCounts(forest=FOREST).add(X, Y).price_list()
     points = prices.side.check_points(X, Y)
-    with pytest.raises(th.InputError, match="a forest has no counts of near judges"):
+    with pytest.raises(th.InputError, match="a forest has no counts of near validation points"):
         prices.add_label_values(points, np.zeros((120, 3)), np.zeros((120, 3), np.int32))
 
 

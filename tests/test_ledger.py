@@ -103,7 +103,7 @@ def test_a_file_system_without_links_will_do(path, monkeypatch):
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     make(path).charge("a", Cost(epsilon=0.5), {})
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         make(path)
     assert Ledger.open(path).verify().entries == 2
 

@@ -80,7 +80,7 @@ def test_of_eight_who_create_at_once_one_succeeds(path):
     run_threads(8, create)
     assert len(made) == 1
     assert len(refused) == 7
-    assert all("exists already" in message for message in refused)
+    assert all("already exists" in message for message in refused)
     assert Ledger.open(path).verify().witnessed
     assert len(list(path.parent.iterdir())) == 2
 

@@ -235,9 +235,9 @@ def test_the_same_bits_in_parts_and_on_dask(kind):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"semivalue": th.Calibrated(3)}, "Calibrated is for points"),
+        ({"semivalue": th.Calibrated(3)}, "Calibrated values points"),
         ({"kernel": "gaussian", **NUMBERS}, "regression' needs kernel='box'"),
-        ({"empty": 0.5}, "empty needs task='regression'"),
+        ({"empty": 0.5}, "empty and bounds need task='regression'"),
         ({"classes": [0, 1], **NUMBERS}, "classes cannot be used with task='regression'"),
         ({"semivalue": th.Beta(100, 1)}, "a of Beta of this game"),
         ({"task": "ranking"}, "task must be"),

@@ -105,6 +105,21 @@ def test_the_command_compares_budgets_before_anything_is_spent(tmp_path, run_com
     assert "--epsilon must be numbers such as 0.1,0.5,1" in refused.stderr
 
 
+def test_the_command_plans_with_a_noisy_count(tmp_path, run_command):
+    lines = ["a,b,label", *(f"{a},{b},{c}" for (a, b), c in zip(X_VAL[:60, :2], Y_VAL))]
+    (tmp_path / "val.csv").write_text("\n".join(lines))
+    command = (
+        "plan", "--validation", str(tmp_path / "val.csv"), "--points", "500", "--label", "label",
+        "--epsilon", "1", "--delta", "1e-5", "--mechanisms", "table",
+    )  # fmt: skip
+    plain, counted = (run_command(*command, *more) for more in ((), ("--counted",)))
+    assert counted.returncode == 0, counted.stderr
+    (before,), (after,) = (json.loads(done.stdout)["plans"] for done in (plain, counted))
+    assert after["mechanism"] == "table"
+    assert after["mu_squared"] == pytest.approx(before["mu_squared"], rel=1e-6)  # of one budget
+    assert after["sigma"] > before["sigma"] or after["bound"] != before["bound"]
+
+
 def test_the_bound_fits_the_number_of_points():
     """Few points need little noise, many can do without clipping; the release takes the same."""
     options = {"delta": 1e-5, "epsilon": 1}

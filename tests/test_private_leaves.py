@@ -169,7 +169,7 @@ def test_owners_are_charged_and_paid(tmp_path):
     paid = th.private_payout(first, pot=100_000)
     assert 0 < sum(paid.cents.values()) <= 110_000
     assert all(np.isnan(line.low) for line in paid.lines)
-    with pytest.raises(InputError, match="tells its error"):
+    with pytest.raises(InputError, match="states its error"):
         th.private_payout(first, pot=100_000, pay="lower")
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import coalition_weight, semivalues
 from sklearn.datasets import make_friedman1
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 
 import thresher as th
@@ -380,7 +381,14 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, np.inf, 2.0], {}, "y has NaN or infinite targets, first in row 1"),
         ([2**53 + 2, 0, 1], {}, "y has integers beyond 2"),
         (["a", "b", "c"], {}, "y must have one number per row with task='regression'"),
-        ([1.0, 1.0, 1.0], {}, "y has one distinct target, 1"),
+        ([1.0, 1.0, 1.0], {}, "y and y_val have one distinct target, 1"),
+        ([1.0, None, 2.0], {}, "y must have one number per row .* got None in row 1"),
+        ([1.0, True, "b"], {}, "y must have one number per row"),
+        ([10**40, 0, 1], {}, "y has integers beyond 2"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), {}, "masked targets"),
+        ([1.0, 2.0, 1e200], {}, "y has targets beyond 1e.150"),
+        ([1.0, 2.0, 3.0], {"empty": 1e200}, "empty must be a finite number, at most 1e.150"),
+        ([1.0, 2.0, 3.0], {"bounds": (-1e200, 1e200)}, "bounds must be at most 1e.150"),
         ([1.0, 2.0, 3.0], {"empty": "none"}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"empty": np.nan}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"empty": True}, "empty must be a finite number"),
@@ -395,6 +403,23 @@ def test_targets_that_are_none(y, more, message):
     X = [[0.0], [1.0], [2.0]]
     with pytest.raises(th.InputError, match=message):
         th.tknn_shapley(X, y, [[0.5]], [1.0], metric="euclidean", task="regression", **more)
+
+
+def test_targets_may_be_objects_and_need_a_range_that_can_be_squared():
+    X, y = [[0.0], [1.0], [2.0]], [1.0, 2.0, 3.5]
+    about = {"metric": "euclidean", "radius": 1.0, "task": "regression"}
+    wanted = th.tknn_shapley(X, y, [[0.5]], [1.0], **about)
+    found = th.tknn_shapley(X, np.array(y, object), [[0.5]], [1.0], empty=10**0, **about)
+    assert found == wanted
+    for how in ({}, {"memory": "64GB"}):
+        with pytest.raises(th.InputError, match="differ by less than 1e-140: rescale"):
+            th.tknn_shapley(X, [0.0, 1e-300, 0.0], [[0.5]], [0.0], **about, **how)
+        with pytest.raises(th.InputError, match="y has one distinct target, 1: there is nothing"):
+            th.forest_shapley(X, [1.0] * 3, task="regression", trees=2, empty=3.0, **how)
+    with pytest.raises(th.InputError, match="forest must be a regressor with task='regression'"):
+        th.forest_shapley(X, y, X, y, task="regression", forest=RandomForestClassifier(), trees=2)
+    with pytest.raises(th.InputError, match="y_val has NaN or infinite targets"):
+        th.NeighborCounts(X, [0.0, np.nan, 1.0], **about)
 
 
 def test_empty_is_needed_without_a_validation_set_and_is_for_regression():
@@ -424,5 +449,8 @@ def test_a_task_is_never_guessed():
     for function in (th.tknn_shapley, th.knn_shapley, th.forest_shapley):
         with pytest.raises(th.InputError, match="Pass task='regression'"):
             function(X, targets, V, y_val)
+    few = slice(21)  # a small table is no excuse
+    with pytest.raises(th.InputError, match="labels are .* distinct real numbers"):
+        th.tknn_shapley(X[few], targets[few], V[:1], [1.0])
     found = th.tknn_shapley(X, targets, V, y_val, classes=np.unique([*targets, *y_val]))
     assert len(found) == 200

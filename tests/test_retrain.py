@@ -383,7 +383,7 @@ def test_columns_of_predictions_count_as_predictions():
 def test_too_many_weights_are_not_accelerated():
     X, y, V, y_val = eight_points()
     wide = [np.tile(A, (1, 300)) for A in (X, V)]
-    with pytest.raises(th.InputError, match="up to 512 weights.*here are 600"):
+    with pytest.raises(th.InputError, match="up to 512 weights.*got 600"):
         th.leave_one_out(wide[0], y, wide[1], y_val, accelerate=True)
 
 

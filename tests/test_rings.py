@@ -396,6 +396,7 @@ def test_calibrated_is_exact_for_many_points_and_for_the_box_alone():
         ("gaussian", 0.0, "rings have a width"),
         ("gaussian", math.inf, "rings have a width"),
         ("gaussian", 5e-324, "must be 0 or at least"),
+        ("gaussian", 1e308, "is too large for rings"),
     ],
 )  # fmt: skip
 def test_kernels_that_are_none(kernel, radius, message):
@@ -416,3 +417,43 @@ def test_rings_and_beta_have_limits():
 def test_weights_that_increase_outward_are_allowed_with_a_warning():
     with pytest.warns(th.ThresherWarning, match="increase outward"):
         th.tknn_shapley(*problem(), kernel=[(0.5, 1.0), (1.0, 2.0)])
+
+
+# Every price of a list by its definition
+
+
+@pytest.mark.parametrize("semivalue", EVERY, ids=str)
+@given(seed=st.integers(0, 2**16), points=st.integers(1, 5), rings=st.sampled_from([1, 4]))
+@settings(max_examples=8, deadline=None)
+def test_relabeled_members_and_newcomers_equal_enumeration(semivalue, seed, points, rings):
+    """Of rings, and of one ring, which is the box."""
+    X, y, V, y_val = problem(seed, points + 1, 3, width=2)
+    kernel, members = RINGS[-rings:], slice(points)
+
+    def enumerated(rows, labels):
+        total = np.zeros(len(labels))
+        for v, label in zip(V, y_val):
+            weights = ring_weights(X[rows], v, "euclidean", kernel)
+            total += semivalues(
+                lambda some, w=weights, m=labels == label: weighted_share(some, w, m, 3),
+                len(labels), semivalue,
+            )  # fmt: skip
+        return total
+
+    about = {"metric": "euclidean", "classes": [0, 1, 2]}
+    counts = th.NeighborCounts(V, y_val, kernel=kernel, **about).add(X[members], y[members])
+    lists = [counts.price_list(named(semivalue))]
+    if rings == 1:
+        box = th.NeighborCounts(V, y_val, radius=kernel[-1][0], **about)
+        lists.append(box.add(X[members], y[members]).price_list(named(semivalue)))
+    whole = enumerated(slice(points + 1), y)
+    for label in range(3):
+        changed = np.concatenate([[label], y[1:points]])
+        wanted = enumerated(members, changed)[0]
+        for prices in lists:
+            found = prices.values(X[:1], y[:1], label=label)[0]
+            assert found == pytest.approx(wanted, abs=1e-12)
+            assert prices.label_values(X[:1], y[:1])[0, label] == pytest.approx(wanted, abs=1e-12)
+    for prices in lists:
+        new = prices.newcomer_values(X[points:], y[points:])[0]
+        assert new == pytest.approx(whole[-1], abs=1e-12)

@@ -1,6 +1,7 @@
 """Errors that releases tell of themselves, against the true ones."""
 
 import numpy as np
+import pytest
 
 import thresher as th
 from thresher.privacy.clipped_units import ClippedPoints
@@ -51,3 +52,38 @@ def test_points_longer_than_all_public_rows_are_reckoned_with():
     np.testing.assert_allclose(tight.kept, 1)
     assert (tight.factors(8, random) > 1).any()  # some points may be clipped after all
     assert (wide.factors(8, random) == 1).all()
+
+
+def letters(shift, seed=0):
+    """300 points of 26 classes, and validation rows that lie `shift` deviations away."""
+    random = np.random.default_rng(seed)
+    groups, which = 1.5 * random.normal(size=(52, 8)), random.integers(0, 52, 500)
+    X = groups[which] + random.normal(size=(500, 8))
+    X_val = X[:200] + shift * X[:200].std(axis=0)
+    center, scale = X_val.mean(axis=0), X_val.std(axis=0)
+    y, _ = th.flip_labels(which[200:] % 26, fraction=0.1, seed=seed)
+    return (X[200:] - center) / scale, y, (X_val - center) / scale, which[:200] % 26
+
+
+@pytest.mark.parametrize("epsilon", [1, 10])
+@pytest.mark.parametrize("mechanism", ["table", "cells"])
+def test_points_unlike_the_validation_set_get_no_error_told(mechanism, epsilon):
+    options = {"epsilon": epsilon, "delta": 1e-4, "seed": 0, "mechanism": mechanism}
+    alike = th.dp_tknn_shapley(*letters(0), **options).error
+    assert alike.relative is not None
+    shifted = th.dp_tknn_shapley(*letters(1), **options).error
+    assert shifted.relative is None
+    assert "differ from the validation set" in shifted.why
+    assert np.isnan(shifted.low).all()
+
+
+def test_other_shares_of_classes_are_no_misfit():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 5))
+    y = (X[:, 0] + 0.5 * random.normal(size=3000) > 0) * 1
+    rare = (y == 1) | (np.arange(3000) % 6 == 0)  # one in six points of class 0 is left
+    rare[:200] = True
+    data = X[rare][200:], y[rare][200:], X[:200], y[:200]
+    for mechanism in ("table", "cells"):
+        options = {"epsilon": 4, "delta": 1e-4, "seed": 0, "mechanism": mechanism}
+        assert th.dp_tknn_shapley(*data, **options).error.relative is not None

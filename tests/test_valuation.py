@@ -56,9 +56,9 @@ def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
     for wrong in (0, -1, -0.5, 1.5, True, "3", float("nan")):
         with pytest.raises(th.InputError, match=r"n must be|fraction must be"):
             valuation.suspects(wrong)
-    with pytest.raises(th.InputError, match="one of the two"):
+    with pytest.raises(th.InputError, match="either n or fraction"):
         valuation.suspects()
-    with pytest.raises(th.InputError, match="one of the two"):
+    with pytest.raises(th.InputError, match="either n or fraction"):
         valuation.suspects(3, fraction=0.1)
 
 
@@ -329,7 +329,7 @@ def test_a_changed_id_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["v.csv", "v.TSV", "v.json", "v.xlsx", "v.npz", "v.html"])
 def test_a_valuation_is_saved_under_no_name_of_another_kind(name, tmp_path):
     valuation = th.Valuation(np.array([0.5]), "example", {}, 0.5, 0.0)
-    with pytest.raises(th.InputError, match=r"must end in \.parquet, .* got .*v\."):
+    with pytest.raises(th.InputError, match=r"must end in \.parquet, got .*v\."):
         valuation.save(tmp_path / name)
     assert not list(tmp_path.iterdir())
     for fine in ("v.parquet", "v", "v.values"):

@@ -23,9 +23,11 @@ from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
-from thresher.regression import CLASSES, REGRESSION, check_task
+from thresher.regression import CLASSES, REGRESSION, check_box_of_targets, check_task
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import check_leaves_alone, forest_side
+from thresher.sides.forest_targets import target_forest_side
+from thresher.sides.numbers import NumberSide
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
 from thresher.sides.targets import target_side
@@ -35,6 +37,7 @@ FORMATS = {
     "rings": "thresher.ring-counts/1",
     "forest": "thresher.forest-counts/1",
     "targets": "thresher.target-counts/1",
+    "forest-targets": "thresher.forest-target-counts/1",
 }
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -62,10 +65,10 @@ class NeighborCounts:
     task, empty
         As in `tknn_shapley`. For regression, the table has four rows: the number of near points,
         the sum of their targets in steps of a grid, and the sum of the squared targets in two parts
-        of 31 bits.
+        of 31 bits. With a forest, these are the points in each leaf.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
-        sides.
+        sides. Needed where there is no validation set.
 
     Notes
     -----
@@ -93,12 +96,13 @@ class NeighborCounts:
         bounds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
         if check_task(task) == REGRESSION:
-            if (classes, forest, kernel) != (None, None, BOX):
-                raise InputError("classes, forest and kernel cannot be used with task='regression'")
-            side = target_side(
-                X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds
-            )
-            self._start(side)
+            check_box_of_targets(classes, kernel)
+            known: Any = {"empty": empty, "bounds": bounds}
+            if forest is None:
+                self._start(target_side(X_val, y_val, radius=radius, metric=metric, **known))
+                return
+            check_leaves_alone(radius, metric, kernel)
+            self._start(target_forest_side(forest, X_val, y_val, **known))
             return
         if (empty, bounds) != (None, None):
             raise InputError("empty and bounds need task='regression'")
@@ -142,7 +146,8 @@ class NeighborCounts:
         """The current counts, one column for each cell.
 
         A validation point has two rows, `same` and `other`, or two for each ring, the innermost
-        ring first. A leaf has one row for each class.
+        ring first. A leaf has one row for each class. For regression there are four rows: number,
+        sum, and the sum of squares in two parts.
         """
         return _snapshot(self._counts)
 
@@ -158,6 +163,8 @@ class NeighborCounts:
 
     def _halves(self) -> Integers:
         """Near points with the label and with another one, over all rings."""
+        if isinstance(self._side, NumberSide):
+            raise InputError("same and other are for classes: use table with task='regression'")
         found: Integers = self._counts.reshape(2, -1, len(only_ball(self._side)))
         return found.sum(axis=1)
 

@@ -81,10 +81,17 @@ def grow_targets(
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
     """The structure grown from rows of numbers with targets."""
+    from sklearn.base import is_classifier
+
     if forest is None:
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(**REGRESSOR)
+    if is_classifier(forest):
+        raise InputError(
+            "forest must be a regressor with task='regression', such as RandomForestRegressor(), "
+            f"got {type(forest).__name__}"
+        )
     check_multiple(*settings[:2])
     grown = grow(features, targets, forest, *settings, progress=progress)
     return replace(grown, columns=columns)

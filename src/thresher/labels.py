@@ -24,7 +24,7 @@ from thresher.time_labels import arrow_entries, is_time, plain_time, plain_times
 Codes = NDArray[np.int32]
 
 TABLE_SIZE = 1 << 16  # integer labels within such a range are coded by a table
-MANY_NUMBERS = 64  # distinct numbers that are not whole, beyond which they are no classes
+MANY_NUMBERS = 20  # distinct numbers that are not whole, beyond which they are no classes
 RawLabels = NDArray[Any] | list[Any] | Coded
 
 
@@ -158,9 +158,9 @@ def _refuse_targets(distinct: dict[Hashable, None]) -> None:
     broken = [label for label in distinct if isinstance(label, float) and not label.is_integer()]
     if len(broken) > MANY_NUMBERS:
         raise InputError(
-            f"y has {len(distinct)} distinct real numbers, such as {broken[0]!r}, which look like "
-            "targets. Pass task='regression' where a function has it, or classes= if each number "
-            "is a class"
+            f"labels are {len(distinct)} distinct real numbers, such as {broken[0]!r}, which look "
+            "like targets. Pass task='regression' where a function has it, or classes= if each "
+            "number is a class"
         )
 
 

@@ -13,15 +13,15 @@ from thresher.inputs import check_pair
 from thresher.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
-from thresher.neighbors.kernel import BOX, USUAL_RADIUS, Kernel, check_kernel
+from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import METHOD, value_owners
 from thresher.passes.problem import Problem, TargetProblem
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, Targets, is_regression
 from thresher.sides.ball import BallSide
-from thresher.sides.forest import forest_side
-from thresher.sides.forest_targets import points_in_leaves
+from thresher.sides.forest import check_leaves_alone, forest_side
+from thresher.sides.forest_targets import points_in_leaves, target_forest_side
 from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.sides.targets import targets_in_balls
 
@@ -49,8 +49,8 @@ def owner_shapley(
     kernel, rings
         How much near points count by their distance, as in `tknn_shapley`.
     task, empty, bounds
-        As in `tknn_shapley`. "regression" takes numbers in place of labels, without a kernel. With
-        a forest, `bounds` is not used, and points are held in memory.
+        As in `tknn_shapley`. "regression" takes numbers in place of labels, without a kernel. In
+        parts and on Dask the default for `bounds` is that of `NeighborCounts`.
     forest
         The structure of trees that `grow_forest` makes. Near then means in the same leaf, as in
         `forest_shapley`, and radius and metric are not used. Without `X_val` and `y_val`, the
@@ -99,11 +99,8 @@ def owner_shapley(
         raise InputError(
             "owners is None: pass the owner of each point, one entry for each row of X"
         )
-    if forest is not None and (asked != (USUAL_RADIUS, "cosine", BOX) or bounds is not None):
-        raise InputError(
-            "radius, metric, kernel and bounds cannot be used with forest: "
-            "near means in the same leaf"
-        )
+    if forest is not None:
+        check_leaves_alone(*asked)
     numbers = {"empty": empty, "bounds": bounds} if regression else None
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if in_parts or is_dask(X):
@@ -124,7 +121,7 @@ def owner_shapley(
         data = X, y, X_val, y_val
         points, side = targets_in_balls(*data, radius, metric=metric, empty=empty, bounds=bounds)
     elif regression:
-        points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty))
+        points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:
         labels: Any = {"metric": metric, "classes": classes}
         near, validation = check_pair(X, y, X_val, y_val, mutual=True, **labels)
@@ -166,13 +163,14 @@ def _problem(
     about: Any = {"radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean}
     if numbers is not None:
         if forest is not None:
-            raise InputError("task='regression' with a forest needs arrays in memory")
+            side = target_forest_side(forest, X_val, y_val, **numbers)
+            return TargetProblem.over(side, semivalue, mean=mean)
         return TargetProblem.of(X_val, y_val, **about, **numbers)
     if forest is None:
         return Problem.check(X_val, y_val, kernel=kernel, classes=classes, **about)
-    side = forest_side(forest, X_val, y_val, classes)
+    leaves = forest_side(forest, X_val, y_val, classes)
     labels = _listed("y_val", [] if y_val is None else y_val)
-    return Problem(side, labels, semivalue, classes, mean, expected=forest.classes)
+    return Problem(leaves, labels, semivalue, classes, mean, expected=forest.classes)
 
 
 def _check_mixture(semivalue: Any) -> Semivalue:

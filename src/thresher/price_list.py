@@ -23,6 +23,7 @@ from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
 from thresher.sides.ball import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
+from thresher.sides.numbers import NumberSide
 from thresher.sides.protocol import PublicSide, SidePoints, Who
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
@@ -32,6 +33,7 @@ FORMATS = {
     "rings": "thresher.ring-prices/1",
     "forest": "thresher.forest-prices/1",
     "targets": "thresher.target-prices/1",
+    "forest-targets": "thresher.forest-target-prices/1",
 }
 UNSCALED = (
     "values by this price list have the right order but are too large: it comes from a private "
@@ -68,7 +70,9 @@ class PriceList:
         member that lacks it, and for a newcomer; each under that label and under another one. With
         a kernel the shape is (3, 2, rings, M), the innermost ring first. For a forest, the table
         holds the class counts of leaves, from which prices follow: one row per class, one column
-        per leaf.
+        per leaf. For regression, the shape is (3, 3, cells): what a validation point or a leaf pays
+        a member, and a newcomer, with a target of u steps, as the coefficients of 1, u and u^2; and
+        how the value of a member changes with its target.
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
@@ -152,14 +156,20 @@ class PriceList:
     @property
     def gain(self) -> Floats:
         """What each validation point pays a member that carries its label (> 0 for Shapley)."""
-        only_ball(self.side)
-        return self.table[CARRIES, GAIN]
+        return self._classes_of_ball[CARRIES, GAIN]
 
     @property
     def loss(self) -> Floats:
         """What each validation point charges a member that lacks its label (< 0 for Shapley)."""
+        return self._classes_of_ball[LACKS, LOSS]
+
+    @property
+    def _classes_of_ball(self) -> Floats:
+        """The table, if it is that of classes within a radius."""
         only_ball(self.side)
-        return self.table[LACKS, LOSS]
+        if isinstance(self.side, NumberSide):
+            raise InputError("gain and loss are for classes: use table with task='regression'")
+        return self.table
 
     def __repr__(self) -> str:
         held = ", holds the points" if self.holds_points else ""
@@ -173,8 +183,8 @@ class PriceList:
         X, y
             The points and the labels under which they were counted.
         label
-            If given, the values that the points would have under this label if nothing else
-            changed.
+            If given, the values that the points would have under this label, or with this target,
+            if nothing else changed.
         """
         points = self.side.check_points(X, _spread(y, X))
         code = None if label is None else self.side.classes.code("label", label)
@@ -184,11 +194,12 @@ class PriceList:
         """What each point would be worth if only it were added; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
-    def best_targets(self, X: object) -> tuple[Floats, Floats]:
-        """For regression: the target under which each newcomer would be worth most, and its value.
+    def best_targets(self, X: object, y: object = None) -> tuple[Floats, Floats]:
+        """For regression: the target under which each point would be worth most, and its value.
 
-        The value is a quadratic function of the target. Both are NaN for points that are near no
-        validation point.
+        With `y`, the points are members that were counted with these targets; without it,
+        newcomers. The value is a quadratic function of the target, and the best one within the
+        bounds is meant. Both are NaN for points that are near no judge.
 
         Examples
         --------
@@ -199,17 +210,15 @@ class PriceList:
         >>> target.round(3).tolist(), worth.round(3).tolist()
         ([1.6], [3.2])
         """
-        low, high = getattr(self.side.classes, "bounds", (None, None))
-        if low is None:
+        side = self.side
+        if not isinstance(side, NumberSide):
             raise InputError("best_targets needs a price list of task='regression'")
-        at = np.array([low, (low + high) / 2, high])
-        values = np.array([self.newcomer_values(X, np.full(_count(X), each)) for each in at])
-        half = at[2] - at[1]
-        bend = (values[2] - 2 * values[1] + values[0]) / (2 * half**2)
-        slope = (values[2] - values[0]) / (2 * half)
-        near = bend < 0
-        move = np.divide(-slope, 2 * bend, out=np.full(len(bend), np.nan), where=near)
-        return at[1] + move, values[1] + slope * move / 2
+        who: Who = "newcomers" if y is None else "members"
+        targets = [side.low] * _count(X) if y is None else _spread(y, X)
+        points = side.check_points(X, targets)
+        self._warn_of_scale(3)
+        paid = self.pay(points, who, None if y is None else 0, last=False)
+        return side.best(paid, points.codes, who)
 
     def label_values(self, X: object, y: object = None) -> Floats:
         """The value of each point under each class: one row per point, one column per class.

@@ -15,11 +15,13 @@ from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
 from thresher.games.nearest_targets import Chances, nearest_values
 from thresher.games.semivalues import Semivalue, semivalue_name
+from thresher.games.target_changes import growth
 from thresher.games.targets import Grid, TargetGame
 from thresher.inputs import Points, Validation, check_pair
 from thresher.labels import check_owners
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball, Neighbors
+from thresher.neighbors.kernel import BOX
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
 from thresher.passes.walk import pay_while_counting
@@ -31,6 +33,7 @@ from thresher.valuation import Valuation
 CLASSES, REGRESSION = "classification", "regression"
 TASKS = (CLASSES, REGRESSION)
 PAIRS = 1 << 22  # distances that are held at a time
+LARGEST, SMALLEST_RANGE = 1e150, 1e-140  # targets and their range: squares are float64 numbers
 
 
 def check_task(task: object) -> str:
@@ -47,21 +50,24 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
                 "no point is near"
             )
         return False
+    check_box_of_targets(classes, BOX if kernel is None else kernel)
+    return True
+
+
+def check_box_of_targets(classes: Any, kernel: Any) -> None:
+    """Refuse classes and kernels, which numbers do not go with."""
     if classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
-    if kernel is not None:
+    if kernel != BOX:
         raise InputError(
-            "task='regression' needs kernel='box': the squared error of a weighted mean has a "
-            "term for every pair of rings, which is not computed"
+            "task='regression' needs kernel='box': prices for weighted means of targets are not "
+            "built"
         )
-    return True
 
 
 def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
     """Targets as float64, if they are one finite number a point; `first` is the first row."""
-    found = np.asarray(y)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
+    found = _column(name, y, first)
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(
             f"{name} must have one number per row with task='regression', got {_kind(y)}"
@@ -69,14 +75,52 @@ def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
     if not len(found):
         raise InputError(f"{name} is empty: at least one target is needed")
     if found.dtype.kind in "iu" and (np.abs(found.astype(np.float64)) > MAX_INTEGER).any():
-        raise InputError(f"{name} has integers beyond 2**53, which float64 rounds: rescale them")
+        raise _beyond(name)
     if not np.isfinite(found).all():
         row = first + int(np.flatnonzero(~np.isfinite(found))[0])
         raise InputError(f"{name} has NaN or infinite targets, first in row {row}: drop those rows")
     targets = found.astype(np.float64)
-    if np.abs(targets).max() > 1e150:
-        raise InputError(f"{name} has targets beyond 1e150: rescale them")
+    if np.abs(targets).max() > LARGEST:
+        raise InputError(f"{name} has targets beyond {LARGEST:g}: rescale them")
     return targets
+
+
+def _column(name: str, y: Any, first: int) -> Array:
+    """Targets as an array; objects as numbers, if they are some."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise InputError(f"{name} is a masked array with masked targets: drop those rows")
+    found = np.asarray(y)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1 or found.dtype != object:
+        return found
+    return _numbers(name, found.tolist(), first)
+
+
+def _numbers(name: str, objects: list[Any], first: int) -> Array:
+    """The numbers of a list of objects; an error names the first entry that is none."""
+    entries = [each.item() if isinstance(each, np.generic) else each for each in objects]
+    for row, entry in enumerate(entries, first):
+        if isinstance(entry, bool) or not isinstance(entry, int | float):
+            raise InputError(
+                f"{name} must have one number per row with task='regression', got {entry!r} in "
+                f"row {row}"
+            )
+        if isinstance(entry, int) and abs(entry) > MAX_INTEGER:
+            raise _beyond(name)
+    return np.array(entries, np.float64)
+
+
+def _beyond(name: str) -> InputError:
+    return InputError(f"{name} has integers beyond 2**53, which float64 rounds: rescale them")
+
+
+def check_range(low: float, high: float) -> None:
+    """Refuse targets that differ by so little that squared errors would be lost."""
+    if 0 < high - low < SMALLEST_RANGE:
+        raise InputError(
+            f"targets from {low:g} to {high:g} differ by less than {SMALLEST_RANGE:g}: rescale them"
+        )
 
 
 def _kind(y: Any) -> str:
@@ -90,6 +134,9 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
         found = np.asarray(bounds, np.float64)
     if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
         raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
+    if np.abs(found).max() > LARGEST:
+        raise InputError(f"bounds must be at most {LARGEST:g}, got {bounds!r}: rescale the targets")
+    check_range(float(found[0]), float(found[1]))
     return float(found[0]), float(found[1])
 
 
@@ -100,11 +147,23 @@ def check_empty(empty: Any, judges: Floats | None) -> float:
             "empty is needed if there is no validation set: pass the prediction for when no "
             "point is near, a public number such as 0"
         )
-    number = np.asarray(judges.mean() if empty is None and judges is not None else empty)
-    plain = number.shape == () and number.dtype.kind in "fiu" and not isinstance(empty, bool)
-    if not plain or not np.isfinite(float(number)):
-        raise InputError(f"empty must be a finite number, got {empty!r}")
-    return float(number)
+    if empty is None and judges is not None:
+        return float(judges.mean())
+    number = np.asarray(empty)
+    plain = number.shape == () and number.dtype.kind in "fiu"
+    size: Any = float(number) if plain else empty if type(empty) is int else np.nan
+    if not abs(size) <= LARGEST:
+        raise InputError(f"empty must be a finite number, at most {LARGEST:g}, got {empty!r}")
+    return float(size)
+
+
+def check_differ(low: float, high: float, *, both: bool) -> None:
+    """Refuse a single distinct target; `both`: there is a validation set, too."""
+    if low == high:
+        raise InputError(
+            f"{'y and y_val have' if both else 'y has'} one distinct target, {low:g}: there is "
+            "nothing to predict. Regression needs targets that differ"
+        )
 
 
 @dataclass(frozen=True)
@@ -116,16 +175,18 @@ class Targets:
     empty: float
 
     @classmethod
-    def check(cls, y: Any, y_val: Any, empty: Any, *, differ: bool = True) -> Targets:
+    def of_judges(cls, y_val: Any, empty: Any) -> Targets:
+        """Those of a validation set alone, checked."""
+        judges = check_targets("y_val", y_val)
+        return cls(judges, judges, check_empty(empty, judges))
+
+    @classmethod
+    def check(cls, y: Any, y_val: Any, empty: Any) -> Targets:
         """Checked; the default for `empty` is the mean of the validation targets."""
         points = check_targets("y", y)
         judges = points if y_val is None else check_targets("y_val", y_val)
         together = np.concatenate([points, judges])
-        if differ and together.min() == together.max():
-            raise InputError(
-                f"y has one distinct target, {together[0]:g}, and so does y_val: every value would "
-                "be 0. Regression needs targets that differ"
-            )
+        check_differ(float(together.min()), float(together.max()), both=y_val is not None)
         return cls(points, judges, check_empty(empty, None if y_val is None else judges))
 
     def bounds(self, bounds: Any = None) -> tuple[float, float]:
@@ -140,6 +201,7 @@ class Targets:
                     f"go from {low:g} to {high:g}; pass wider bounds="
                 )
             return wide
+        check_range(float(low), float(high))
         return float(low), float(high)
 
     def grid(self) -> Grid:
@@ -163,10 +225,9 @@ class Paid:
 
     def worth(self, targets: Floats) -> Floats:
         """What each point would be worth with another target, all else equal."""
-        base, slope, bend, square, pull, own = self.sums[:6]
+        base, slope, bend = self.sums[:3]
         now, new = self.steps.astype(np.float64), (targets - self.grid.center) / self.grid.step
-        found = base + now * (slope + now * bend)
-        found = found + (new - now) * (pull - own * now - square * (now + new))
+        found = base + now * (slope + now * bend) + growth(self.sums[3:6], now, new)
         return np.asarray(found * self.grid.step**2 / self.divisor)
 
 
@@ -322,6 +383,7 @@ def leaf_regression(
         "trees": trees,
         "semivalue": semivalue_name(semivalue),
         **targets.record(),
+        "bounds": list(targets.bounds()),
         "grid": grid.record(),
         "judges": "points" if mutual else "validation",
         "validation_points": 0 if mutual else len(judges),

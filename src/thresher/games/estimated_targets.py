@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from thresher.array_types import Floats
+from thresher.array_types import Floats, Integers
 from thresher.games.semivalues import Semivalue
+from thresher.games.target_changes import residual_changes
 from thresher.games.targets import residual_prices, shifted
 
 
@@ -26,12 +29,22 @@ def estimated_quadratics(
     >>> [round(float(price), 4) for price in found]
     [0.1875, 0.1794, 0.1713]
     """
-    whole = np.floor(count)
-    share, found = count - whole, []
-    for c in (whole, whole + 1):
-        z = mean - judges, square - 2 * judges * mean + judges**2
+    z = mean - judges, square - 2 * judges * mean + judges**2
+
+    def prices(c: Integers) -> Floats:
         sums = c * z[0], c * z[1]
-        found.append(
-            residual_prices(c.astype(np.int64), sums, empty - judges, semivalue, newcomer=newcomer)
-        )
-    return shifted((1 - share) * found[0] + share * found[1], judges)
+        return residual_prices(c, sums, empty - judges, semivalue, newcomer=newcomer)
+
+    return shifted(_between(count, prices), judges)
+
+
+def estimated_changes(count: Floats, mean: Floats, judges: Floats, semivalue: Semivalue) -> Floats:
+    """As `target_changes.changes`, for near targets of this mean."""
+    return _between(count, lambda c: residual_changes(c, c * (mean - judges), judges, semivalue))
+
+
+def _between(count: Floats, prices: Callable[[Integers], Floats]) -> Floats:
+    """Prices at any number of points, from those at the whole numbers below and above."""
+    whole = np.floor(count).astype(np.int64)
+    share = count - whole
+    return (1 - share) * prices(whole) + share * prices(whole + 1)

@@ -22,6 +22,7 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.games.moments import moments
+from thresher.games.target_changes import changes, changes_among_points
 from thresher.games.targets import TargetGame, quadratics, summed
 
 Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and what is left over
@@ -46,6 +47,13 @@ class LeafTargets(TargetGame):
             return self.share * _among_points(sums, self, newcomer=newcomer)
         weight, mean, _ = self.leaf_judges(columns)
         return weight * quadratics(sums, mean, self.empty, self.semivalue, newcomer=newcomer)
+
+    def leaf_changes(self, sums: Integers, columns: slice) -> Floats:
+        """How a member's value changes with its target in each leaf, as in `target_changes`."""
+        if self.leaf_judges is None:
+            return self.share * changes_among_points(sums, self.semivalue)
+        weight, mean, _ = self.leaf_judges(columns)
+        return weight * changes(sums, mean, self.semivalue)
 
     def leaf_utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all points for the judges of these leaves."""

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.array_types import Array, Floats, Integers
+from thresher.array_types import Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
-from thresher.games.moments import moments
-from thresher.games.semivalues import Semivalue
-from thresher.games.targets import TargetGame, centered, summed
+from thresher.games.target_changes import changes
+from thresher.games.targets import TargetGame, summed
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
@@ -50,40 +49,11 @@ class LeafChanges(LeafTargets):
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf pays."""
-        if self.leaf_judges is None:
-            moved = self.share * changes_among_points(sums, self.semivalue)
-        else:
-            weight, mean, _ = self.leaf_judges(columns)
-            moved = weight * changes(sums, mean, self.semivalue)
-        return np.concatenate([super().prices(sums, columns), moved])
+        return np.concatenate([super().prices(sums, columns), self.leaf_changes(sums, columns)])
 
     def total(self, out: Floats, groups: object) -> Floats:
         """What each point is paid."""
         return super().total(out[:3], groups)
-
-
-def changes(sums: Integers, judges: Array, semivalue: Semivalue) -> Floats:
-    """How a member's value changes with its target: G, K and H in each cell.
-
-    Where the target moves from u to w and all others stay, the value grows by
-    (w - u) (K - H u - G (u + w)): the terms of `targets` in z and z^2, with the point's own target
-    taken out of the sum of the others.
-    """
-    one, _ = centered(sums, judges)
-    others = np.maximum(sums[0] - 1, 0)
-    near = moments(semivalue, others + 1)
-    square = near.alone + near.next_square
-    mixed = -2 * (near.next_inverse - near.next_square) / np.maximum(others, 1)
-    return np.array([square, 2 * square * judges + mixed * (one + judges), mixed])
-
-
-def changes_among_points(sums: Integers, semivalue: Semivalue) -> Floats:
-    """The same where the other points in a leaf are the judges."""
-    count, one, _ = summed(sums)
-    judges = np.maximum(count - 1, 0)
-    near = moments(semivalue, np.maximum(judges, 1).astype(np.int64))
-    square = np.where(judges > 0, near.alone + near.next_square, 0.0)
-    return np.array([judges * square, 2 * square * one, 2 * square])
 
 
 @dataclass(frozen=True)

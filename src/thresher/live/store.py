@@ -30,8 +30,8 @@ from thresher.neighbors.panels import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES
+from thresher.sides.numbers import NumberSide
 from thresher.sides.protocol import SidePoints
-from thresher.sides.targets import TARGETS
 from thresher.valuation import Valuation
 
 WAITING = 10_000  # changes that wait in memory before they are written
@@ -212,7 +212,7 @@ class LiveCounts:
             kept = self._fitted(row)
             with _Undivided(self):
                 if not self._counts.move_row(row, NOBODY, code):
-                    self._enter(row[None], [label])
+                    self._enter(row, label, code)
                 self._points.append(name, kept, code)
             self._note()
 
@@ -353,7 +353,7 @@ class LiveCounts:
 
     def _code(self, label: Any) -> int:
         classes = self._counts.side.classes
-        if self._counts.side.kind == TARGETS:
+        if isinstance(self._counts.side, NumberSide):
             return classes.code("label", label)
         code = classes.find(label)
         try:
@@ -377,14 +377,16 @@ class LiveCounts:
             )
         return kept
 
-    def _enter(self, X: NDArray[np.float64], y: list[Any]) -> None:
-        """Count in what the fast way has left to this one: it is refused or warned of."""
-        points = self._counts.side.check_points(X, y)
+    def _enter(self, row: NDArray[np.float64], label: Any, code: int) -> None:
+        """Count in what the fast way has left to this one: it may be refused or warned of."""
+        side = self._counts.side
+        known = isinstance(side, NumberSide)  # was read as a table
+        points = self._one(row, code) if known else side.check_points(row[None], [label])
         self._counts.warn_of_twins(points, stacklevel=4)
         self._counts.move(enter=points)
 
     def _move(self, row: NDArray[np.float64], leave: int, enter: int | None) -> None:
-        if self._counts.side.kind == TARGETS:  # single rows are counted as tables
+        if isinstance(self._counts.side, NumberSide):  # single rows are counted as tables
             new = None if enter is None else self._one(row, enter)
             self._counts.move(leave=self._one(row, leave), enter=new)
             return

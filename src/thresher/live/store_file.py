@@ -22,7 +22,6 @@ from thresher.files import BROKEN, sealed, sync_folder, why, write_whole, writin
 from thresher.keeper import Keeper
 from thresher.live.points import PointTable, checksum
 from thresher.sides.stored import stored_kind, stored_side
-from thresher.sides.targets import TARGETS
 
 NAME = "live.db"
 SNAPSHOT = "snapshot.npz"  # what a store of version 0.1 has instead
@@ -31,7 +30,8 @@ FORMATS = {
     "ball": KIND,
     "rings": "thresher.ring-live/1",
     "forest": "thresher.forest-live/1",
-    TARGETS: "thresher.target-live/1",
+    "targets": "thresher.target-live/1",
+    "forest-targets": "thresher.forest-target-live/1",
 }
 SCHEMA = """
 CREATE TABLE about (text TEXT NOT NULL, features BLOB NOT NULL, labels BLOB NOT NULL);
@@ -103,7 +103,7 @@ class StoreFile:
         text, *parts = self._keeper.row("SELECT text, features, labels FROM about")
         about: Any = json.loads(text)
         kind = stored_kind(about, FORMATS, *parts)
-        codes = np.int64 if kind == TARGETS else np.int32
+        codes = np.int64 if "grid" in about else np.int32  # steps of targets, or classes
         arrays, start = {"labels": np.frombuffer(parts[1], codes)}, 0
         shapes = {"features": about["features"], **about.get("arrays", {})}
         for name, (dtype, *shape) in shapes.items():

@@ -34,7 +34,8 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
         utility = counts.utility()
         if not counts.table.any():
             side.warn_of_reach(stacklevel=4)
-    return side_valuation(side, values, semivalue, utility, ids=points.ids)
+    counted = side.with_counts(counts.table)
+    return side_valuation(counted, values, semivalue, utility, ids=points.ids)
 
 
 def present_owner_values(

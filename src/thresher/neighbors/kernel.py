@@ -18,6 +18,7 @@ from thresher.errors import InputError, ThresherWarning, option
 BOX = "box"
 MOST_RINGS = 254  # a pair's ring is one byte
 USUAL_RADIUS = 0.5  # what a radius is where none is named
+LARGEST_RADIUS = 1e150  # of named kernels: squares are float64 numbers
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,10 @@ def _named(name: str, rings: int, radius: float) -> tuple[float, Kernel]:
         raise InputError(
             f"{option('radius')} must be positive and finite with kernel={name!r}, got {radius:g}: "
             "rings have a width. kernel='box' takes any radius"
+        )
+    if radius > LARGEST_RADIUS:
+        raise InputError(
+            f"{option('radius')}={radius:g} is too large for rings: rescale the points"
         )
     places = np.arange(rings)
     edges = (*tuple((radius * (places + 1) / rings).tolist()[:-1]), radius)

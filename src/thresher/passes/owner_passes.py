@@ -33,6 +33,7 @@ from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.passes.walk import count
 from thresher.progress import Advance, progress_bar
+from thresher.sides.forest import ForestSide
 from thresher.sides.protocol import PublicSide
 
 READ, NAMES, SUMS = "read", "names", "sums"  # pieces of a checkpoint
@@ -44,7 +45,7 @@ def owners_in_parts(
     memory: int | str | None, checkpoint: Any = None, *, progress: bool,
 ) -> OwnerValuation:  # fmt: skip
     """`owner_shapley` of an array, a memmap or a `Scan`, read in parts."""
-    leaves = problem.side.kind == "forest"
+    leaves = isinstance(problem.side, ForestSide)
     precomputed = not leaves and problem.validation.rows is None
     source = source_of(X, y, precomputed=precomputed, missing=leaves)
     problem.side.named(X.names if hasattr(X, "names") else column_names(X))

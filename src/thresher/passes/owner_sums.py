@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,8 @@ class OwnerSum:
     values: Floats = field(init=False)
     utility: float = 0.0
     reached: bool = False  # whether any point is near anybody
+    # where points judge each other: each table of the sums, added up over owners and cells
+    counted: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.values = np.zeros(self.owners)
@@ -149,6 +152,11 @@ class OwnerSum:
     def add(self, side: PublicSide, columns: slice, sums: Array) -> None:
         """Add what some cells of a side pay, which have these sums."""
         self.reached |= bool(sums.any())
+        if side.holds_points:
+            tables = sums.reshape(side.owner_tables, -1).sum(axis=1).tolist()
+            self.counted = [
+                old + new for old, new in zip_longest(self.counted, tables, fillvalue=0)
+            ]
         for piece in side.owner_cells():
             if columns.start <= piece.start < columns.stop:
                 some = sums[:, piece.start - columns.start : piece.stop - columns.start]
@@ -158,7 +166,8 @@ class OwnerSum:
 
     def save(self, checkpoint: Checkpoint, cells: int) -> None:
         """Keep it, with so many cells seen."""
-        entry = {"cells": cells, "utility": self.utility, "reached": self.reached}
+        names = "utility", "reached", "counted"
+        entry = {"cells": cells, **{name: getattr(self, name) for name in names}}
         checkpoint.save(SEEN, entry, [self.values])
 
     def load(self, checkpoint: Checkpoint) -> int:
@@ -169,6 +178,7 @@ class OwnerSum:
         entry, chunks = found
         self.values = np.frombuffer(next(iter(chunks))).copy()
         self.utility, self.reached = entry["utility"], entry["reached"]
+        self.counted = entry["counted"]
         return int(entry["cells"])
 
     def count(
@@ -183,6 +193,8 @@ class OwnerSum:
         self, side: PublicSide, names: Iterable[Hashable], points: int, *, mean: bool
     ) -> OwnerValuation:
         """The result, where there are so many points."""
+        if self.counted:
+            side = side.with_counts(np.array(self.counted, object)[:, None])
         judges = side.judges(points)
         divisor = max(judges, 1) if mean else 1
         params = {

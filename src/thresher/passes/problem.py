@@ -146,6 +146,14 @@ class TargetProblem(Problem):
     ) -> TargetProblem:  # fmt: skip
         """The ball around a validation set that was not checked yet."""
         side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        return cls.over(side, semivalue, mean=mean, neighbors=neighbors)
+
+    @classmethod
+    def over(
+        cls, side: PublicSide, semivalue: Semivalue, *, mean: bool = False,
+        neighbors: Neighbors = "auto",
+    ) -> TargetProblem:  # fmt: skip
+        """What points are valued by a side that was checked before."""
         return cls(side, [], semivalue, list(side.classes.labels), mean, neighbors)
 
     def price(self, source: Labels, count: Count) -> Priced:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
 from thresher.growth import grow_targets
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import GrowingSample
@@ -20,7 +19,7 @@ from thresher.passes.parts import Labels
 from thresher.passes.problem import TargetProblem
 from thresher.passes.target_span import TargetSpan
 from thresher.regression import REGRESSION, check_empty, check_targets
-from thresher.sides.forest_targets import target_forest_side
+from thresher.sides.forest_targets import side_in_bounds
 
 
 @dataclass
@@ -101,14 +100,9 @@ class TargetGrowth(Growth):
 
     def problem(self, forest: Forest, learned: Mapping[str, Any]) -> TargetProblem:
         """What the points are valued by."""
-        features = None if self.X_val is None else forest.encode("X_val", self.X_val)
-        if features is not None and len(features) != len(self._judges):
-            raise InputError(
-                f"X_val has {len(features)} rows but y_val has {len(self._judges)} targets"
-            )
         low, high = learned["bounds"]
-        side = target_forest_side(forest, features, self._judges, learned["empty"], (low, high))
-        return TargetProblem(side, [], self.semivalue, list(side.classes.labels), self.mean)
+        side = side_in_bounds(forest, self.X_val, self._judges, learned["empty"], (low, high))
+        return TargetProblem.over(side, self.semivalue, mean=self.mean)
 
 
 def growth_of(

@@ -17,7 +17,7 @@ from thresher.passes.memory import Account, in_use
 from thresher.passes.partitions import Partition, outcomes
 from thresher.passes.parts import Place, Source
 from thresher.passes.read_ahead import read_ahead
-from thresher.regression import check_empty, check_targets
+from thresher.regression import check_differ, check_empty, check_range, check_targets
 
 DIGITS, HALF = 53, 27  # of a float64, and of one of two parts that add up in 64 bits
 SMALLEST = 1074 + DIGITS  # no float is smaller than 2^-1074
@@ -64,12 +64,10 @@ class TargetSpan:
         low, high = self.low, self.high
         if len(judges):
             low, high = min(low, float(judges.min())), max(high, float(judges.max()))
-        if low == high:
-            raise InputError(
-                f"y has one distinct target, {low:g}, and so does y_val: every value would be 0. "
-                "Regression needs targets that differ"
-            )
-        return min(low, empty), max(high, empty)
+        check_differ(low, high, both=len(judges) > 0)
+        low, high = min(low, empty), max(high, empty)
+        check_range(low, high)
+        return low, high
 
 
 def _exact_sum(targets: NDArray[np.float64]) -> int:

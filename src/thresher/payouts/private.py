@@ -226,9 +226,10 @@ def private_payout(
     names = [owner for owner in dict.fromkeys(owners) if owner is not None]
     values, draws, kept = paid_values(release, design, owners, names, players)
     spread = _spreads(draws, values)
-    low, high = interval(values, spread if design.tells_error else np.full(len(spread), np.nan))
-    if pay == "lower" and not design.tells_error:
-        raise InputError("pay='lower' needs a release that states its error: pass points_per_owner")
+    why = release.why_untold
+    low, high = interval(values, np.full(len(spread), np.nan) if why else spread)
+    if pay == "lower" and why:
+        raise InputError(f"pay='lower' needs a release that states its error, but {why}")
     lines = tuple(
         _line(owner, rate, (values[i], low[i], high[i]), float(kept[i]), pay)
         for i, owner in enumerate(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.inputs import Validation
 from thresher.metrics import CHUNK, Rows, measure
 from thresher.neighbors.tiles import pair_table
-from thresher.privacy.public_rows import CHUNK_ROWS, Public
+from thresher.privacy.public_rows import Public
 from thresher.threads import cut
 
 LEAST_SHARE = 0.25  # of the positive bins that are taken for points, however many are negative
 OVERALL = 1.0  # rows of a class that the shares of its whole cell are worth
 DOUBTED = 0.5  # and in draws, which show how far shares may be off
-SHAPE = 0.5  # of the weights of rows in draws: more spread than a sample has, since cells differ
+SPREAD = 2.0  # variance of the weights of rows in draws: more than a sample has, since cells differ
+SURE = 3.0  # standard deviations of noise that a misfit must exceed
 MOST_WRONG = 0.5  # of all labels: beyond it the histogram and the public rows do not fit
 
 
@@ -53,53 +55,78 @@ class CellMap:
         """The cell of each row, a function of that row alone; the first of equally near ones."""
         return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
 
-    def counts(self, histogram: Array) -> tuple[Floats, Floats]:
+    def counts(self, counted: Floats) -> tuple[Floats, Floats]:
         """The counts (same, other) that points spread like the validation set would give."""
-        return self._counts(histogram, np.ones(len(self.member)), OVERALL)
+        return self._counts(counted, np.ones(len(self.member)), OVERALL)
 
-    def drawn_counts(self, histogram: Array, random: np.random.Generator) -> tuple[Floats, Floats]:
+    def drawn_counts(
+        self, counted: Floats, points: float, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
         """The same with shares drawn from what the validation set leaves likely.
 
         Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
-        so that shares that rest on the same rows err together.
+        so that shares that rest on the same rows err together. Few points differ from the shares
+        that many of them would have, as few rows do.
         """
-        return self._counts(histogram, random.standard_gamma(SHAPE, len(self.member)), DOUBTED)
+        rows = len(self.member)
+        shape = 1 / (SPREAD * (1 + rows / points))
+        return self._counts(counted, random.standard_gamma(shape, rows) / shape, DOUBTED)
 
-    def _counts(self, histogram: Array, chance: Floats, strength: float) -> tuple[Floats, Floats]:
+    def misfit(self, histogram: Array, variance: float) -> float:
+        """How much more points and public rows differ over the cells than chance explains.
+
+        Classes may have other shares. `variance` is that of the noise of a bin. What noise alone
+        could do is not counted.
+        """
+        labeled = self.member.T @ self._one_hot(histogram.shape[1])
+        cells, rows, totals = len(labeled), labeled.sum(axis=0), histogram.sum(axis=0)
+        q, points = labeled / np.maximum(rows, 1.0), np.maximum(totals, 0.0)
+        missed = ((histogram - totals * q).sum(axis=1) ** 2).sum()
+        noise = variance * (1 - 2 * q + cells * q**2).sum()
+        noise *= 1 + SURE * np.sqrt(2 / cells)
+        chance = (points * q * (1 - q) * (1 + points / np.maximum(rows, 1.0))).sum()
+        return float(max(missed - noise, 0.0) / max(chance, 1e-9))
+
+    def _one_hot(self, classes: int) -> Floats:
+        """One row a public row: a one in the column of its class."""
+        return np.eye(classes)[self.public.codes[self.public.rows]]
+
+    def _counts(self, counted: Floats, chance: Floats, strength: float) -> tuple[Floats, Floats]:
         """With public rows weighed by chance, and shares of each class in a cell of its own.
 
         In a cell classes need not lie alike; where there are few rows of a class, all rows of the
         cell tell its share. Points with a wrong label lie where other classes do.
         """
-        counted, codes = nonnegative(histogram), self.public.codes[self.public.rows]
-        rows, one_hot = self.member * chance[:, None], np.eye(counted.shape[1])[codes]
-        wrong = wrong_shares(counted, rows, one_hot)
-        whole = self._near(rows)
+        rows, one_hot = self.member * chance[:, None], self._one_hot(counted.shape[1])
+        wrong = wrong_shares(np.maximum(counted, 0.0), rows, one_hot)
+        each = [self._near(rows, np.flatnonzero(labeled)) for labeled in one_hot.T]
+        whole = [sum(parts) for parts in zip(*each, strict=True)]
         overall = whole[0] / (whole[1] + 1e-9)
         by_class = np.empty((len(self.validation), counted.shape[1]))
-        for code, labeled in enumerate(one_hot.T):
-            own = self._near(rows * labeled[:, None])
-            (near, size), (others, beside) = own, (whole[0] - own[0], whole[1] - own[1])
+        for code, (near, size) in enumerate(each):
+            others, beside = whole[0] - near, whole[1] - size
             right = (near + strength * overall) / (size + strength)
             astray = (others + strength * overall) / (np.maximum(beside, 0.0) + strength)
             by_class[:, code] = (right + wrong[:, code] * (astray - right)) @ counted[:, code]
         return self._split(by_class)
 
-    def _near(self, rows: Floats) -> tuple[Floats, Floats]:
-        """How many of the rows of each cell are near each validation point, and of how many.
+    def _near(self, rows: Floats, some: Integers) -> tuple[Floats, Floats]:
+        """How many of some rows of each cell are near each validation point, and of how many.
 
         A validation point itself is left out.
         """
-        near = np.zeros((len(self.validation), rows.shape[1]))
-        for lo, hi in cut(0, len(rows), CHUNK_ROWS):
-            near += self.public.near[lo:hi].T @ rows[lo:hi]
-        size = np.tile(rows.sum(axis=0), (len(near), 1))
-        size[self.public.rows] -= rows
+        near = self._near_each[some].T @ rows[some]
+        size = np.tile(rows[some].sum(axis=0), (len(near), 1))
+        size[self.public.rows[some]] -= rows[some]
         return near, np.maximum(size, 0.0)
+
+    @cached_property
+    def _near_each(self) -> Floats:
+        return self.public.near.astype(np.float64)
 
     def _split(self, by_class: Floats) -> tuple[Floats, Floats]:
         same = by_class[np.arange(len(by_class)), self.validation.codes]
-        return same, np.maximum(by_class.sum(axis=1) - same, 0.0)
+        return np.maximum(same, 0.0), np.maximum(by_class.sum(axis=1) - same, 0.0)
 
 
 def nonnegative(histogram: Array) -> Floats:

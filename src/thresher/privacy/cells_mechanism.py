@@ -17,7 +17,7 @@ from thresher.checks import check_count
 from thresher.errors import InputError, option
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
-from thresher.privacy.cell_map import CellMap
+from thresher.privacy.cell_map import CellMap, nonnegative
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
 from thresher.privacy.noise import Noise
@@ -132,7 +132,7 @@ class CellsDesign(Design):
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts that the histogram implies."""
-        table = np.concatenate(self.map.counts(release * self._points_a_vote))
+        table = np.concatenate(self.map.counts(nonnegative(release * self._points_a_vote)))
         return self.setting.prices(priceable(table, total_deviations(self._draws(release))))
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
@@ -141,12 +141,26 @@ class CellsDesign(Design):
         deviation = total_deviations(draws)
         return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
 
+    def misfit(self, release: Integers) -> float:
+        """How much more points and public rows differ over the cells than chance explains."""
+        return self.map.misfit(release * self._points_a_vote, 2 * self._spread**2)
+
     def _draws(self, release: Integers) -> Floats:
-        """Tables of counts that the histogram leaves likely, one a row."""
-        histogram, random = release * self._points_a_vote, np.random.default_rng(0)
-        spread = self.laplace_scale * self._points_a_vote
-        noisy = [histogram - random.laplace(0, spread, histogram.shape) for _ in range(DRAWS)]
-        return np.array([np.concatenate(self.map.drawn_counts(h, random)) for h in noisy])
+        """Tables of counts that the histogram leaves likely, one a row.
+
+        Noise is drawn and taken out again as it was in the release. What this misses of the
+        estimated histogram, the estimate may have missed of the true one, however it is biased.
+        """
+        random, found = np.random.default_rng(0), nonnegative(release * self._points_a_vote)
+        points, drawn = max(float(found.sum()), 1.0), []
+        for _ in range(DRAWS):
+            again = nonnegative(found + random.laplace(0, self._spread, found.shape))
+            drawn.append(np.concatenate(self.map.drawn_counts(2 * found - again, points, random)))
+        return np.array(drawn)
+
+    @property
+    def _spread(self) -> float:
+        return self.laplace_scale * self._points_a_vote
 
     @property
     def _shape(self) -> tuple[int, int]:

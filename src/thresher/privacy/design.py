@@ -214,6 +214,10 @@ class Design(Protocol):
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Other price lists that the noise leaves as likely."""
 
+    def misfit(self, release: Integers) -> float:  # noqa: ARG002
+        """How much more points and validation set differ than chance explains, if that shows."""
+        return 1.0
+
     def personal_epsilon(self, contributions: Contributions) -> Floats | None:  # noqa: ARG002
         """For every unit the epsilon that holds for its actual points; None if it is the same."""
         return None

@@ -58,6 +58,7 @@ class Prior:
         root, wide = math.sqrt((len(vectors) - 1) / size), math.sqrt(self.rows)
         shifts = size * public.shifts(np.ones(rows))
         self.spread = np.concatenate([(vectors - raw) / root, wide * shifts])  # squared: K
+        self.variance = float((self.spread[: len(vectors)] ** 2).sum(axis=0).mean())  # of a number
         clipped = units.deviations(vectors) / root
         self.clipped_spread = np.concatenate([clipped, wide * units.shifts(shifts)])
 
@@ -92,7 +93,8 @@ class Posterior:
     """The law of the counts given a release: a mean, and tables drawn from it.
 
     It is a mixture over guesses at kappa and tau, weighted by their likelihood; n given those is a
-    regression with an error of its own.
+    regression with an error of its own. `misfit` is the variance of the counts around n m over that
+    which chance alone gives.
     """
 
     def __init__(self, prior: Prior, release: Floats, sigma: Floats) -> None:
@@ -110,6 +112,9 @@ class Posterior:
         usual = fits.n[:, None] * self._usual
         self._means = fits.n[:, None] * prior.mean + self._deviations(fits, self._seen - usual)
         self.mean: Floats = fits.weight @ self._means
+        chance = fits.n * (1 + fits.n / prior.rows)
+        each = fits.common + fits.tau / max(prior.variance, 1e-300)
+        self.misfit = float(fits.weight @ (each / chance))
 
     def _fit(self) -> Fits:
         """The likely guesses."""

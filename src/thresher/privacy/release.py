@@ -22,6 +22,11 @@ from thresher.privacy.design import Design
 from thresher.privacy.private_points import PrivatePoints
 
 FORMAT = "thresher.release/1"
+MOST_MISFIT = 4.0  # of points and validation set, as a multiple of what chance gives
+UNLIKE = (
+    "the points differ from the validation set by more than chance, so that it does not show how "
+    "far off their values are"
+)
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -39,7 +44,7 @@ class Error:
     low: Floats
     high: Floats
     # why no error can be told, where `relative` is None: the paper's samples, no prior, owners
-    # of unknown size, a table that cannot be told from noise
+    # of unknown size, a table that cannot be told from noise, points unlike the validation set
     why: str = ""
 
     def __repr__(self) -> str:
@@ -109,18 +114,18 @@ class _Outcome:
         if told is None:
             deviation = np.full(len(deviation), np.nan)
         ends = interval(self.values, deviation)
-        return Error(told, deviation, *ends, "" if told is not None else self._why_untold)
+        return Error(told, deviation, *ends, self.why_untold)
 
-    @property
-    def _why_untold(self) -> str:
+    @cached_property
+    def why_untold(self) -> str:
+        """Why there is no expected error; "" if there is one."""
         if self._design.untold:
             return self._design.untold
-        noise = "its table cannot be told from noise"
-        return (
-            noise
-            if self.is_noise
-            else ("there are no validation points to stand in for the points")
-        )
+        if self._design.setting.public() is None:
+            return "there are no validation points to stand in for the points"
+        if self.is_noise:
+            return "its table cannot be told from noise"
+        return UNLIKE if self._design.misfit(self.table) > MOST_MISFIT else ""
 
     @cached_property
     def relative_error(self) -> float | None:
@@ -129,7 +134,7 @@ class _Outcome:
         `error.why` says why it is unknown.
         """
         public = self._design.setting.public()
-        if public is None or not self._design.tells_error or self.is_noise:
+        if public is None or self.why_untold:
             return None
         values = public.worth(self.price_list.member_prices)
         missed = public.worth(np.array([each.member_prices for each in self._drawn])) - values

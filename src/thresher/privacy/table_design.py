@@ -181,13 +181,21 @@ class TableDesign(Design):
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
         """The expected counts given the release, and tables drawn from their law, one a row."""
-        table = release.ravel() / self.scale
-        sigma = np.tile(self.deviations / self.scale, self.setting.entries)
+        table, sigma = self._in_points(release)
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
             return table, table + sigma * random.standard_normal((DRAWS, len(table)))
         posterior = self._prior.posterior(table, sigma)
         return posterior.mean, posterior.draws(DRAWS, random)
+
+    def misfit(self, release: Integers) -> float:
+        """How much more the counts vary around what is expected than chance explains."""
+        return self._prior.posterior(*self._in_points(release)).misfit
+
+    def _in_points(self, release: Integers) -> tuple[Floats, Floats]:
+        """The released numbers in points, and the standard deviations of their noise."""
+        sigma = np.tile(self.deviations / self.scale, self.setting.entries)
+        return release.ravel() / self.scale, sigma
 
     def kept_shares(self) -> Floats:
         """Which share of each count clipping leaves, as the public prior expects it."""

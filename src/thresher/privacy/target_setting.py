@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.games.estimated_targets import estimated_quadratics
+from thresher.games.estimated_targets import estimated_changes, estimated_quadratics
 from thresher.games.semivalues import semivalue_name
 from thresher.inputs import Points
 from thresher.price_list import PriceList
@@ -138,7 +138,8 @@ class TargetSetting(Setting):
             )
             for newcomer in (False, True)
         ]
-        units = np.array([1.0, half, half**2])[:, None]
-        table = np.array(both) * (half * side.grid.step) ** 2 / units
+        units = np.array([[1.0, half, half**2]] * 2 + [[half**2, half, half**2]])[..., None]
+        moved = estimated_changes(count, mean, judges, self.semivalue)
+        table = np.array([*both, moved]) * (half * side.grid.step) ** 2 / units
         prices = PriceList(side, semivalue_name(self.semivalue), table)
         return replace(prices, scaled=self.knows_size)

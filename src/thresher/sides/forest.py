@@ -189,6 +189,11 @@ class ForestSide:
         """The leaves of each tree."""
         return self._trees()
 
+    def with_counts(self, counts: Array) -> Self:
+        """The same, whatever was counted."""
+        del counts
+        return self
+
     def utility(self, counts: Array) -> float:
         """The utility of all counted points."""
         vote = self._vote(ForestVote, counts, "shapley")

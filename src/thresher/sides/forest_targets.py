@@ -1,8 +1,8 @@
 """The forest with numbers: leaves predict the mean of the targets in them.
 
 Each leaf keeps the number of its points, the sum of their targets and that of their squares. Prices
-have the shape (2, 3, leaves): for members and for newcomers, the coefficients of 1, u and u^2 of a
-target u in steps of the grid.
+have the shape (3, 3, leaves): for members and for newcomers, the coefficients of 1, u and u^2 of a
+target u in steps of the grid, and how the value of a member changes with its target.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors, sums_of
 from thresher.neighbors.forests import Forest
-from thresher.regression import Targets, leaf_judges
+from thresher.regression import Targets, check_empty, leaf_judges
 from thresher.sides.forest import ForestPoints, ForestSide, validation_digest
+from thresher.sides.numbers import CHANGES, MEMBERS, NEWCOMERS, NumberSide
 from thresher.sides.protocol import Footprint
-from thresher.sides.targets import TARGETS, NumberSide, TargetClasses
+from thresher.sides.targets import TARGETS, TargetClasses, holding_bounds, public_bounds
 
 OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 
@@ -74,7 +75,7 @@ class TargetForestSide(NumberSide, ForestSide):
         return [leaf_target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, once all points were counted."""
+        """The same, once all points were counted; counts may be added up over leaves."""
         if not self.holds_points:
             return self
         errors = squared_errors(counts, self.empty_steps) // self.forest.trees_each
@@ -94,25 +95,30 @@ class TargetForestSide(NumberSide, ForestSide):
         return -float(errors) * self.grid.step**2
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
-        """The quadratics of members and of newcomers; none of leaves without judges."""
+        """What leaves pay members and newcomers; nothing where a leaf has no judges."""
         game = self.counting(semivalue)
-        table = np.empty((2, 3, self.shape[1]))
+        table = np.empty((3, 3, self.shape[1]))
         for columns in self._trees():
-            for row, newcomer in zip(table, (False, True), strict=True):
-                row[:, columns] = game.leaf_prices(counts[:, columns], columns, newcomer=newcomer)
+            sums = counts[:, columns]
+            table[MEMBERS][:, columns] = game.leaf_prices(sums, columns)
+            table[NEWCOMERS][:, columns] = game.leaf_prices(sums, columns, newcomer=True)
+            table[CHANGES][:, columns] = game.leaf_changes(sums, columns)
         return table * self.grid.step**2
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""
         about = super().params(semivalue, mean=mean)
         del about["classes"]
-        return {**about, "task": "regression", "empty": self.empty, "grid": self.grid.record()}
+        return {**about, **self.target_record()}
+
+    def describe(self) -> dict[str, Any]:
+        """What a file says of it, besides its arrays."""
+        return {**super().describe(), **self.target_record()}
 
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
         return {
-            "grid": self.grid.record(),
-            "empty": self.empty,
+            **self.target_record(),
             "forest": self.forest.digest(),
             "validation": validation_digest(self.features, self.codes.tolist()),
         }
@@ -126,34 +132,57 @@ class TargetForestSide(NumberSide, ForestSide):
 
 
 def target_forest_side(
-    forest: Any, features: Any, judges: NDArray[np.float64], empty: float,
+    forest: Any, X_val: Any, y_val: Any, *, empty: Any = None, bounds: Any = None
+) -> TargetForestSide:
+    """The side of a forest and a validation set; without one the points judge each other.
+
+    Nothing was checked yet. `bounds` is the public range of targets.
+    """
+    if (X_val is None) != (y_val is None):
+        raise InputError("X_val and y_val go together: pass both, or neither")
+    if y_val is None:
+        known = check_empty(empty, None)
+        if bounds is None:
+            raise InputError(
+                "bounds is needed if there is no validation set: pass the public range of targets, "
+                "such as bounds=(0, 100)"
+            )
+        wide = holding_bounds(bounds, known)
+        return side_in_bounds(forest, None, np.zeros(0), known, wide)
+    targets = Targets.of_judges(y_val, empty)
+    wide = public_bounds(bounds, targets)
+    return side_in_bounds(forest, X_val, targets.judges, targets.empty, wide)
+
+
+def side_in_bounds(
+    forest: Any, X_val: Any, judges: NDArray[np.float64], empty: float,
     bounds: tuple[float, float],
 ) -> TargetForestSide:  # fmt: skip
-    """The side of a forest and validation rows with these targets; without `features`, points."""
+    """The side of a forest and validation rows with checked targets; without `X_val`, points."""
     if not isinstance(forest, Forest):
         raise InputError(
             f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
         )
-    grid = Grid.over(*bounds)
-    codes: Any = grid.steps(judges if features is not None else judges[:0])
-    return TargetForestSide(
-        forest, TargetClasses((TARGETS,), grid, bounds), features, codes, empty=empty
-    )
+    features = None if X_val is None else forest.encode("X_val", X_val)
+    if features is not None:
+        _check_rows("X_val", features, judges)
+    classes = TargetClasses((TARGETS,), Grid.over(*bounds), bounds)
+    codes: Any = classes.encode("y_val", judges) if len(judges) else np.zeros(0, np.int64)
+    return TargetForestSide(forest, classes, features, codes, empty=empty)
 
 
 def points_in_leaves(
-    forest: Any, X: Any, X_val: Any, targets: Targets
+    forest: Any, X: Any, X_val: Any, targets: Targets, bounds: Any = None
 ) -> tuple[ForestPoints, TargetForestSide]:
     """Points and their judges, where near means in the same leaf and targets are numbers."""
-    judged: Any = None if X_val is None else np.zeros(0)  # the forest is checked first
-    side = target_forest_side(forest, judged, targets.judges, targets.empty, targets.bounds())
+    judges = np.zeros(0) if X_val is None else targets.judges
+    side = side_in_bounds(forest, X_val, judges, targets.empty, targets.bounds(bounds))
     features = forest.encode("X", X)
-    if X_val is not None:
-        judged = forest.encode("X_val", X_val)
-    for name, rows, theirs in (("X", features, targets.points), ("X_val", judged, targets.judges)):
-        if rows is not None and len(rows) != len(theirs):
-            raise InputError(f"{name} has {len(rows)} rows but there are {len(theirs)} targets")
+    _check_rows("X", features, targets.points)
     codes: Any = side.grid.steps(targets.points)
-    errors = squared_errors(sums_of(codes), side.empty_steps)
-    side = dataclasses.replace(side, features=judged, nobody=errors)
     return ForestPoints(forest.rows(features), codes), side
+
+
+def _check_rows(name: str, rows: Any, targets: NDArray[np.float64]) -> None:
+    if len(rows) != len(targets):
+        raise InputError(f"{name} has {len(rows)} rows but there are {len(targets)} targets")

@@ -168,6 +168,9 @@ class PublicSide(Protocol):
     def owner_cells(self) -> list[slice]:
         """The cells, cut so that what owners are paid does not depend on who cuts."""
 
+    def with_counts(self, counts: NDArray[Any]) -> Self:
+        """The same, once all points were counted: `utility_none` may depend on them."""
+
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,8 +19,9 @@ from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
 from thresher.sides.ball import BALL, RINGS, BallSide
 from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
+from thresher.sides.forest_targets import TargetForestSide
 from thresher.sides.protocol import PublicSide
-from thresher.sides.targets import TARGETS, TargetClasses, TargetSide, side_of
+from thresher.sides.targets import TARGETS, TargetClasses, TargetSide
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
@@ -54,11 +56,34 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
 
 def _targets(about: Any, arrays: Mapping[str, Any]) -> TargetSide:
     """The side that a file describes."""
-    plain = _ball({**about, "classes": [0]}, {**arrays, "labels": 0 * np.asarray(arrays["labels"])})
-    grid, (low, high) = Grid(**about["grid"]), about["bounds"]
-    classes = TargetClasses((TARGETS,), grid, (float(low), float(high)))
-    judges = grid.center + grid.step * np.asarray(arrays["labels"], np.float64)
-    return side_of(plain.validation, classes, judges, plain.radius, float(about["empty"]))
+    plain = _ball(*_without_targets(about, arrays))
+    classes, codes = _stored_targets(about, arrays)
+    validation = dataclasses.replace(plain.validation, codes=codes, classes=classes)
+    return TargetSide(validation, plain.radius, None, float(about["empty"]))
+
+
+def _forest_targets(about: Any, arrays: Mapping[str, Any]) -> TargetForestSide:
+    """The side that a file describes."""
+    plain = _forest(*_without_targets(about, arrays))
+    classes, codes = _stored_targets(about, arrays)
+    return TargetForestSide(
+        plain.forest, classes, plain.features, codes, empty=float(about["empty"])
+    )
+
+
+def _without_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """The same with one class in place of targets."""
+    return {**about, "classes": [0]}, {**arrays, "labels": 0 * np.asarray(arrays["labels"])}
+
+
+def _stored_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[TargetClasses, Any]:
+    """The grid of targets, and those of the validation points in its steps."""
+    low, high = about["bounds"]
+    classes = TargetClasses((TARGETS,), Grid(**about["grid"]), (float(low), float(high)))
+    codes, (least, most) = np.array(arrays["labels"], np.int64), classes.code_range
+    if len(codes) and not least <= codes.min() <= codes.max() <= most:
+        raise InputError("it has targets outside its bounds")
+    return classes, codes
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
@@ -93,4 +118,5 @@ READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
     RINGS: _ball,
     ForestSide.kind: _forest,
     TARGETS: _targets,
+    TargetForestSide.kind: _forest_targets,
 }

@@ -6,22 +6,23 @@ Targets take the place of class codes: `TargetClasses` turns them into steps of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.checks import check_radius
 from thresher.errors import InputError
-from thresher.games.owner_targets import OwnerTargets, target_codes, target_games
+from thresher.games.owner_targets import target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
+from thresher.games.target_changes import changes
 from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
-from thresher.inputs import Points, Validation, check_validation, kept
-from thresher.labels import Classes, Codes
-from thresher.regression import Targets, check_bounds, check_targets, checked_points
+from thresher.inputs import Points, check_validation, kept
+from thresher.labels import Classes
+from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
 from thresher.sides.ball import BallSide
-from thresher.sides.protocol import Who
+from thresher.sides.numbers import NumberSide
 
 TARGETS = "targets"  # what files call it
 UNIT = Grid(0.0, 1.0)
@@ -75,81 +76,14 @@ class TargetClasses(Classes):
         return -1
 
 
-class NumberSide:
-    """What sides have in common where targets are numbers: owners' sums, and pay by a table."""
-
-    @property
-    def grid(self: Any) -> Grid:
-        """The grid of targets."""
-        return self.classes.grid
-
-    @property
-    def empty_steps(self: Any) -> int:
-        """The prediction where nobody is near, on the grid."""
-        return int(self.grid.steps(np.array([self.empty]))[0])
-
-    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and its target."""
-        return target_codes(owners, codes)
-
-    @property
-    def owner_tables(self) -> int:
-        """One for each sum."""
-        return ENTRIES
-
-    @property
-    def owner_numbers(self) -> int:
-        """Four sums, and what is made of them."""
-        return 3 * ENTRIES
-
-    def owner_counting(self, owners: int) -> OwnerTargets:
-        """A point is one more of its owner, with its target."""
-        return OwnerTargets(owners)
-
-    def mover(self) -> Any:
-        """Single rows are counted as tables."""
-
-    def plain_row(self, X: Any) -> None:
-        """Single rows are counted as tables."""
-        del X
-
-    def label_payment(self, *_: Any) -> NoReturn:
-        """There are no classes."""
-        raise InputError(
-            "label_values is for classes: use best_targets, which gives the best target of each "
-            "point"
-        )
-
-    def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, once all points were counted."""
-        del counts
-        return self
-
-    def check_prices(self: Any, table: Any) -> NDArray[np.float64]:
-        """A table of prices."""
-        found = np.array(table, np.float64)
-        if found.shape != (2, 3, self.shape[1]) or not np.isfinite(found).all():
-            raise InputError(f"table must hold 2 x 3 x {self.shape[1]} prices")
-        return found
-
-    def payment(
-        self: Any, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
-    ) -> tuple[Any, NDArray[Any]]:
-        """The game that pays points by a table of prices, and what it pays by."""
-        if label is not None:
-            raise InputError(
-                "label cannot be used with task='regression': a newcomer may have any target"
-            )
-        return self.counting(semivalue), table[0 if who == "members" else 1]
-
-
 @dataclass(frozen=True)
 class TargetSide(NumberSide, BallSide):
     """A validation set with targets, a radius, and the prediction where nobody is near.
 
     Each validation point keeps the number of near points, the sum of their targets and that of
-    their squares. Prices have the shape (2, 3, M): for members and for newcomers, the coefficients
-    of 1, u and u^2 of a target u in steps of the grid.
+    their squares. Prices have the shape (3, 3, M): for members and for newcomers, the coefficients
+    of 1, u and u^2 of a target u in steps of the grid. The last three say how the value of a member
+    changes with its target (`games/target_changes.py`).
     """
 
     empty: float = 0.0
@@ -193,10 +127,11 @@ class TargetSide(NumberSide, BallSide):
         return super().check_points(X, y, labels, first=first, name=name)
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
-        """The quadratics of members and of newcomers."""
-        about = self.codes.astype(np.int64), self.empty_steps, semivalue
-        both = [quadratics(np.asarray(counts), *about, newcomer=new) for new in (False, True)]
-        return np.array(both) * self.grid.step**2
+        """The quadratics of members and of newcomers, and what members gain by other targets."""
+        judges, sums = self.codes.astype(np.int64), np.asarray(counts)
+        about = judges, self.empty_steps, semivalue
+        both = [quadratics(sums, *about, newcomer=new) for new in (False, True)]
+        return np.array([*both, changes(sums, judges, semivalue)]) * self.grid.step**2
 
     def alone_prices(self) -> NDArray[np.float64]:
         """The quadratics of what a point would be worth alone: z0^2 - z^2."""
@@ -208,24 +143,15 @@ class TargetSide(NumberSide, BallSide):
         """What a valuation says about itself."""
         about = super().params(semivalue, mean=mean)
         del about["classes"]
-        return {**about, **self._record()}
-
-    def _record(self) -> dict[str, Any]:
-        classes: Any = self.validation.classes
-        return {
-            "task": "regression",
-            "empty": self.empty,
-            "bounds": list(classes.bounds),
-            "grid": self.grid.record(),
-        }
+        return {**about, **self.target_record()}
 
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
-        return {**self._record(), **super().identity()}
+        return {**self.target_record(), **super().identity()}
 
     def describe(self) -> dict[str, Any]:
         """What a file says of it, besides its rows and targets."""
-        return {**super().describe(), **self._record()}
+        return {**super().describe(), **self.target_record()}
 
 
 def target_side(
@@ -234,22 +160,14 @@ def target_side(
     """The side of a validation set that was not checked yet."""
     if y_val is None:
         raise InputError("y_val is None: counts need a validation set")
-    targets = Targets.check(y_val, y_val, empty, differ=False)
+    targets = Targets.of_judges(y_val, empty)
     zeros = np.zeros(len(targets.judges), np.int64)
     validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
-    low, high = _bounds(bounds, targets)
+    low, high = public_bounds(bounds, targets)
     classes = TargetClasses((TARGETS,), Grid.over(low, high), (low, high))
-    return side_of(kept(validation), classes, targets.judges, check_radius(radius), targets.empty)
-
-
-def side_of(
-    validation: Validation, classes: TargetClasses, judges: NDArray[np.float64], radius: float,
-    empty: float,
-) -> TargetSide:  # fmt: skip
-    """The side of a checked validation set with these targets."""
-    codes = classes.encode("y_val", judges)
-    about = validation.rows, codes, classes, validation.metric, validation.columns
-    return TargetSide(Validation(*about), radius, None, empty)
+    codes = classes.encode("y_val", targets.judges)
+    judges = replace(kept(validation), codes=codes, classes=classes)
+    return TargetSide(judges, check_radius(radius), None, targets.empty)
 
 
 def targets_in_balls(
@@ -265,7 +183,7 @@ def targets_in_balls(
     return replace(points, codes=codes[0]), TargetSide(judges, radius, None, targets.empty)
 
 
-def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
+def public_bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
     """The public range of targets: given, or that of the validation set with room on both sides."""
     if bounds is None:
         low, high = float(targets.judges.min()), float(targets.judges.max())
@@ -274,8 +192,14 @@ def _bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
             raise InputError(
                 f"y_val has one distinct target, {low:g}: pass bounds=, the public range of targets"
             )
+        check_range(low, high)
         return low - ROOM * (high - low), high + ROOM * (high - low)
+    return holding_bounds(bounds, targets.empty)
+
+
+def holding_bounds(bounds: Any, empty: float) -> tuple[float, float]:
+    """The public range of targets, if `empty` is within it."""
     found = check_bounds(bounds)
-    if not found[0] <= targets.empty <= found[1]:
-        raise InputError(f"empty is {targets.empty:g}, outside the bounds {bounds!r}")
+    if not found[0] <= empty <= found[1]:
+        raise InputError(f"empty is {empty:g}, outside the bounds {bounds!r}")
     return found
