@@ -33,8 +33,8 @@ FORM = {"title": "t", "label": "diagnosis", "pot": "1", "epsilon": "1", "delta":
 class World:
     """A market with every kind of caller, and a task in each state."""
 
-    def __init__(self, folder, *, settled=True):
-        self.market = market = Market.open(folder, epsilon=100.0)
+    def __init__(self, folder, url=None, *, settled=True):
+        self.market = market = Market.open(folder, url, epsilon=100.0)
         self.settled = settled
         self.tokens = {"operator": market.first_operator(), "nobody": None}
         self.members, self.ids = {}, {}
@@ -144,9 +144,11 @@ def forgetting(self):
         session.rollback()
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("market"))
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def world(request, tmp_path_factory):
+    """One on each database."""
+    url = request.getfixturevalue("cluster") if request.param == "postgresql" else None
+    made = World(tmp_path_factory.mktemp("market"), url)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Database, "writing", forgetting)
         yield made

@@ -12,6 +12,7 @@ import re
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from market_cases import cluster  # noqa: F401
 from market_world import is_api, world  # noqa: F401
 
 from thresher.market.app import create_app
@@ -34,6 +35,7 @@ POST   /api/members                         -     201 {OPERATOR}
 GET    /api/members                         -     200 {OPERATOR}
 PATCH  /api/members/{{member}}              -     204 {OPERATOR}
 POST   /api/tokens                          -     201 201 201 201 201 201 201
+POST   /api/members/{{member}}/tokens       -     201 {OPERATOR}
 DELETE /api/tokens/{{token}}                -     204 404 404 204 404 404 404
 GET    /api/tasks                           -     {ALL}
 POST   /api/tasks                           -     403 201 201 403 403 403 403
@@ -77,6 +79,9 @@ GET    /api/tasks/{{task}}/statement        open  403 403 403 200 200 200 403
 GET    /api/tasks/{{task}}/statement        paid  403 403 403 200 200 404 403
 GET    /api/tasks/{{task}}/statements/{{owner}}  open  200 {OPERATOR}
 GET    /api/tasks/{{task}}/statements/{{owner}}  paid  200 {OPERATOR}
+GET    /api/tasks/{{task}}/payments         draft 200 {OPERATOR}
+GET    /api/tasks/{{task}}/payments         open  200 {OPERATOR}
+GET    /api/tasks/{{task}}/payments         paid  200 {OPERATOR}
 GET    /api/export                          -     200 403 403 403 403 403 200
 GET    /static/market.css                   -     {ALL}
 GET    /                                    -     {ALL}
@@ -108,6 +113,7 @@ GET    /tasks/{{task}}/anything             open  404 404 404 404 404 404 404
 GET    /members                             -     200 {OPERATOR}
 POST   /members                             -     200 {OPERATOR}
 POST   /members/{{member}}                  -     303 {OPERATOR}
+POST   /members/{{member}}/tokens           -     200 {OPERATOR}
 GET    /audit                               -     200 403 403 403 403 403 200
 GET    /export                              -     200 403 403 403 403 403 200
 """

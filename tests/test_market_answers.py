@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
 from thresher.market import Client, answers, schemas
+from thresher.market.app import create_app
 from thresher.market.settlement import NOTHING
+from thresher.market.times import now
 
 TYPED = [name for name in vars(answers) if f"{name}Out" in vars(schemas)]
-UNTYPED = {"release", "export"}  # documents with a format of their own
+UNTYPED = {"release", "payout", "export"}  # documents with a format of their own
 
 
 def fields(document):
@@ -46,7 +51,50 @@ def test_every_answer_of_the_client_has_a_type_with_a_schema():
     assert loose == UNTYPED
     named = set(re.findall(r"answers\.(\w+)", " ".join(returned.values())))
     assert named <= {*TYPED}
-    assert {*TYPED} == named | {"Owner", "Line", "Other"}, "a type that nothing returns"
+    assert {*TYPED} == named | {"Owner", "Line", "Other", "Payment"}, "a type that nothing returns"
+
+
+BESIDES = {  # routes that the client has no method for: for monitors, and what `payments` lists
+    ("GET", "/health"), ("GET", "/metrics"), ("GET", "/api/tasks/{task}/statements/{owner}"),
+}  # fmt: skip
+NO_VERB = {"me", "key", "task", "payout", "release", "report"}  # `tasks` and `result` give them
+
+
+def test_the_client_has_a_method_for_every_route_and_the_command_a_verb(tmp_path, monkeypatch):
+    asked = set()
+
+    def send(_, method, path, *__):
+        asked.add((method, re.sub(r"\?.*", "", path)))
+        return b'{"id": "task", "code": "", "key": "", "deleted": 0}'
+
+    monkeypatch.setattr(Client, "_send", send)
+    file = tmp_path / "rows.csv"
+    file.write_text("")
+    words = {"validation": file, "rows": file, "salt": b"", "opens": now(), "closes": now()}
+    methods = {
+        name: each for name, each in vars(Client).items() if name[0] != "_" and callable(each)
+    }
+    for name, method in methods.items():
+        required = [
+            each for each in list(inspect.signature(method).parameters.values())[1:]
+            if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+        ]  # fmt: skip
+        given = {each.name: words.get(each.name, each.name) for each in required}
+        if name == "validation":
+            given = {"task": "task"}
+        method(Client("http://x"), **given)
+    Client("http://x").new_token("member")
+    routes = {
+        (method.upper(), path)
+        for path, about in create_app(None, working=False).openapi()["paths"].items()
+        for method in about
+    }
+    assert {(method, re.sub("[{}]", "", path)) for method, path in routes - BESIDES} == asked
+    verbs = Path(import_module("thresher.cli.market").__file__).read_text(encoding="utf-8")
+    assert {name for name in methods if f"_client(url, token).{name}(" not in verbs} <= (
+        NO_VERB | {"draft", "upload"}
+    )
+    assert all(f"client.{name}(" in verbs for name in ("draft", "payout", "release", "report"))
 
 
 def test_an_owner_without_rows_gets_a_whole_line():

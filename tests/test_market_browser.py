@@ -118,8 +118,10 @@ def hand_in(tab, name, code, folder):
     tab.press("Join")
     token = tab.secret
     tab.press("Continue")
-    for _ in range(2):
+    for number in range(3):
         tab.write(rows=str(folder / f"{name}.csv"))
+        if number == 2:
+            tab.browser.find_element("css selector", "#replaces option:last-child").click()
         tab.press("Submit")
         receipt = json.loads(tab.secret)
         assert receipt["rows"] == 30
@@ -127,8 +129,9 @@ def hand_in(tab, name, code, folder):
         saved = downloaded(folder / f"receipt-{receipt['upload']}.json")
         assert json.loads(saved) == receipt
         tab.press("Continue")
+    assert tab.text.count("withdrawn\n") + tab.text.count("withdrawn Receipt") == 1, "replaced"
     tab.press("Withdraw")
-    assert tab.text.count("withdrawn") == 1
+    assert tab.text.count("withdrawn\n") + tab.text.count("withdrawn Receipt") == 2
     return token
 
 
@@ -148,6 +151,10 @@ def test_from_an_empty_folder_to_a_paid_statement(browser, folder):
         tab.press("Close now")
         tab.wait_for("<strong>Paid</strong>", "<strong>Nobody", "<strong>Refused")
         assert "Your statement" not in tab.text
+        assert "are paid between" in tab.text
+        tab.press("See the prices, and how far off they are")
+        assert "release" in tab.text.lower()
+        look_at_payments(tab, task, operator)
         look_at_statement(tab, task, owners[0], folder)
         look_at_ledger(tab, auditor, folder)
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -173,6 +180,15 @@ def look_at_statement(tab, task, token, folder):
     tab.press("Delete my rows from this market")
     assert "deleted" in tab.text
     assert "Your statement" in tab.text
+
+
+def look_at_payments(tab, task, operator):
+    tab.log_in(operator)
+    tab.open(task)
+    assert all(name in tab.text for name in ("Payments", "stay in the reserve", *OWNERS))
+    assert faults(tab.browser) == []
+    tab.open("/members")
+    assert faults(tab.browser) == []
 
 
 def look_at_ledger(tab, auditor, folder):

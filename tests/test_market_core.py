@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 import thresher as th
 from thresher.market import jobs, uploads
+from thresher.market.market import Market
 from thresher.market.members import add_member, authenticate, revoke, suspend
 from thresher.market.receipts import check_receipt, commitment_of
 from thresher.market.refusals import Refusal
@@ -124,6 +125,31 @@ def test_a_task_closes_once_and_pays_what_the_library_pays(market, monkeypatch):
     assert again.release.table.tolist() == json.loads(outcome.release)["table"]
     with th.Ledger.open(market.ledger_path) as ledger:
         assert len(ledger) == 1
+
+
+def test_deleted_rows_are_not_left_in_the_file(tmp_path):
+    opened = Market.open(tmp_path / "market", epsilon=100.0)
+    buyer, task = open_task(opened)
+    (owner,) = join_owners(opened, buyer, task, 1)
+    content = made_up(2000, 5)
+    first, _ = (hand_in(opened, owner, task, content) for _ in range(2))
+
+    def is_there():
+        with opened.database.engine.connect() as connection:  # what is in the log gets to the file
+            connection.exec_driver_sql("pragma wal_checkpoint(truncate)")
+        files = b"".join(path.read_bytes() for path in (tmp_path / "market").glob("market.db*"))
+        return [line in files for line in content.splitlines()[1::500]]
+
+    assert all(is_there())
+    with opened.database.writing() as session:
+        uploads.withdraw(session, owner, task.id, first.id)
+        close(session, buyer, task.id)
+    assert work_once(opened, "worker")
+    assert all(is_there()), "the other upload is kept"
+    with opened.database.writing() as session:
+        assert uploads.delete_rows(session, owner, task.id) == 1
+    assert not any(is_there())
+    opened.close()
 
 
 def test_a_job_that_fails_does_not_end_the_worker(market, monkeypatch, caplog):  # noqa: F811

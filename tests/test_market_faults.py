@@ -10,6 +10,6 @@ from market_faults import run
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_processes_that_are_killed(kind, request, tmp_path):
     url = request.getfixturevalue("cluster") if kind == "postgresql" else None
-    killed, told = run(tmp_path, url, kills=10, seed=1)
-    assert killed >= 10
-    assert "paid once" in told[0]
+    killed, told = run(tmp_path, url, kills=20, seed=1)
+    assert killed >= 20
+    assert "paid once" in told[0]  # the budget may not do for all of them

@@ -144,6 +144,15 @@ def test_a_plan_compares_leaves_a_radius_and_a_kernel():
         assert known["trees",]["others"][0][name] == known[()][name]
 
 
+@pytest.mark.parametrize("chosen", [{"pay": "lower"}, {"metric": "cosine"}, {"basis": "total"}])
+def test_a_plan_compares_whatever_else_was_chosen(chosen):
+    asked = terms(owners=5, rows_per_owner=4, **chosen)
+    others = plan(Question.read(asked, made_up(20, 1), "csv"))["others"]
+    usual = plan(Question.read(terms(owners=5, rows_per_owner=4), made_up(20, 1), "csv"))["others"]
+    assert [other["near"] for other in others] == [other["near"] for other in usual]
+    assert others[1] == usual[1], "leaves know of neither"
+
+
 def test_terms_are_kept_and_old_ones_have_no_trees():
     made = terms(**GIVEN)
     assert Terms.of(json.loads(json.dumps(made.document()))) == made

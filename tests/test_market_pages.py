@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,6 +16,7 @@ from thresher.market.app import create_app
 from thresher.market.guards import Limits
 from thresher.market.market import Market
 from thresher.market.members import add_member
+from thresher.market.tables import Outcome
 from thresher.market.times import now
 from thresher.market.workers import work_once
 
@@ -86,17 +89,59 @@ def test_three_people_get_from_nothing_to_a_statement(market, operator):
         taken = send(owner, task, {}, f"{task}/uploads", rows=rows)
         assert "40 rows were accepted" in taken.text
         owners.append(owner)
+    again = receipts(owner.get(task).text)[0]["upload"]
+    send(owner, task, {"replaces": again}, f"{task}/uploads", rows=rows)
+    first, second = receipts(owner.get(task).text)
+    assert (first["upload"], second["replaces"]) == (again, again)
+    assert "salt" not in first, "which the market does not keep"
+    assert owner.get(task).text.count("<td>withdrawn</td>") == 1
     assert "Hospital 0 (1 submitted)" in buyer.get(task).text
     closing = send(buyer, task, {}, f"{task}/close")
     assert "Reload the page" in closing.text
     assert work_once(market, "worker")
     mine = owners[0].get(task).text
     assert "Your statement" in mine
-    assert "Your statement" not in buyer.get(task).text
+    assert "without the noise it would most likely be between" in mine
+    check_ends(market, task, buyer.get(task).text, boss.get(task).text)
     report = owners[1].get(f"{task}/report")
     assert "unsafe-inline" in report.headers["content-security-policy"]
     assert boss.get("/audit").text.count("task ") >= 1
     assert boss.get("/export").json()["tasks"]
+
+
+def receipts(text):
+    """The receipts that an owner can save from a page."""
+    return [
+        json.loads(unquote(each)) for each in re.findall(r'"data:application/json,([^"]+)"', text)
+    ]
+
+
+def check_ends(market, task, buyers, operators):
+    """The buyer sees the error and between which sums all pay lies; the operator sees all pay."""
+    assert "Your statement" not in buyers
+    assert "Values are expected to be off by about" in buyers
+    with market.database.reading() as session:
+        paid = session.get_one(Outcome, task.rsplit("/", 1)[1]).paid
+    exact = f"{paid / 100:,.2f}"
+    low, high = (
+        float(each.replace(",", ""))
+        for each in re.search(r"paid between ([\d,.]+) and ([\d,.]+) from", buyers).groups()
+    )
+    assert low <= paid / 100 <= high
+    assert ("Payments" in buyers, exact in buyers) == (False, False)
+    assert f"Pay {exact} in all" in operators
+    assert "Hospital 2" in operators
+
+
+def test_a_member_who_lost_a_token_gets_another_from_the_operator(market, operator):
+    boss = log_in(market, operator)
+    old = secret(send(boss, "/members", {"role": "buyer", "name": "Lost"}, "/members").text)
+    path = re.search(
+        r'action="(/members/\w+/tokens)"><[^>]+><[^>]+for Lost,', boss.get("/members").text
+    )
+    new = secret(send(boss, "/members", {}, path[1]).text)
+    assert visitor(market).post("/login", data={"token": old}).status_code == 401
+    assert "(buyer)" in log_in(market, new).get("/").text
 
 
 def test_a_form_of_another_site_a_wrong_token_and_a_wrong_role_do_nothing(market, operator):
@@ -132,6 +177,20 @@ def test_what_is_wrong_with_rows_and_drafts_is_said_on_the_page(market, operator
     got = send(buyer, "/new", chosen, "/new", validation=file)
     assert "weighted: triangular" in got.text
     assert "<td>f2</td>" in got.text
+    more = {
+        "classes": "well, sick,dead",
+        "scaling": "none",
+        "pay": "lower",
+        "opens": "2926-01-01T09:00",
+    }
+    closes = {"closes": "2927-01-01T09:00"}
+    got = send(buyer, "/new", task_form(**more, **closes), "/new", validation=file)
+    assert "2926-01-01 09:00 UTC to 2927-01-01 09:00 UTC" in got.text
+    assert "scaled by the validation set" not in got.text
+    assert "<td>well, sick, dead</td>" in got.text
+    assert "the lower end of the interval first" in got.text
+    got = send(buyer, "/new", task_form(opens="soon"), "/new", validation=file)
+    assert (got.status_code, 'value="soon"' in got.text) == (422, True)
     got = send(buyer, "/new", task_form(trees="2"), "/new", validation=file)
     assert "in the same leaf of 2 trees" in got.text
     assert "<td>within a radius</td>" in got.text, "what else could be chosen"

@@ -143,12 +143,12 @@ def test_planted_leaks_are_found(closed, tmp_path, monkeypatch):
 
 
 # The audit. RUNS releases with the victim and as many without. Of a market that keeps its claim
-# each score says otherwise with probability at most 0.001, so all of them at most 0.01.
+# each score says otherwise with probability at most 0.001, so all of them at most 0.012.
 RUNS, CONFIDENCE = 100, 0.999
 OWNERS, EACH, EPSILON = 120, 4, 2.0
 SCORES = (
-    "table", "rate", "total", "overshoot", "error", "one owner's pay", "two owners' pay",
-    "an interval's width", "a personal epsilon", "state",
+    "table", "rate", "total", "overshoot", "least of all pay", "most of all pay", "error",
+    "one owner's pay", "two owners' pay", "an interval's width", "a personal epsilon", "state",
 )  # fmt: skip
 
 
@@ -162,15 +162,15 @@ class Silence:
 def scores_of(settled, direction, base):
     """Numbers that colluding owners and the buyer make of all that they see."""
     table = (settled.release.table - base).ravel() @ direction.ravel()
-    public = {"rate": 0.0, "total": 0.0, "overshoot": 0.0}
+    public = dict.fromkeys(("rate", "total", "overshoot", "paid_low", "paid_high"), 0.0)
     first = second = {"cents": 0, "low": 0.0, "high": 0.0, "personal_epsilon": 0.0}
     if settled.payout is not None:
         public = settled.payout.public()
         lines = lines_of(settled.release, settled.payout)
         first, second = lines["owner 1"], lines["owner 2"]
     return (
-        table, public["rate"], public["total"], public["overshoot"],
-        settled.release.relative_error or 0.0, first["cents"],
+        table, public["rate"], public["total"], public["overshoot"], public["paid_low"],
+        public["paid_high"], settled.release.relative_error or 0.0, first["cents"],
         first["cents"] + second["cents"], first["high"] - first["low"],
         first["personal_epsilon"], settled.state == "paid",
     )  # fmt: skip

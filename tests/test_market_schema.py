@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from market_cases import cluster  # noqa: F401
 from market_world import world  # noqa: F401
 
 from thresher.market.app import create_app

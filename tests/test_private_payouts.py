@@ -83,6 +83,15 @@ def test_pay_that_is_scaled_to_the_pot_would_give_an_owner_away(release):
     assert th.payout(rest, pot=POT).cents[0] - scaled[0] > 1000
 
 
+def test_the_exact_sum_would_give_an_owner_away(release):
+    """Why nobody but the operator sees it: two released tables alike, and one owner's pay apart."""
+    sums = [
+        POT - th.private_payout(each, pot=POT).reserve
+        for each in (release, replayed(release, OWNERS != 7))
+    ]
+    assert sums[0] - sums[1] == th.private_payout(release, pot=POT).cents[7] > 0
+
+
 def test_pay_is_the_rate_times_what_is_not_clipped(release):
     found = th.private_payout(release, pot=POT)
     assert found.rate == POT / found.total
@@ -116,6 +125,46 @@ def test_the_basis_of_gains_stays_below_the_pot_where_many_labels_are_wrong():
     assert gains.public() == th.private_payout(found, pot=POT).public()  # which is what is paid by
     assert gains.ceiling == pytest.approx(POT)
     assert sum(total.cents.values()) < total.ceiling == total.public()["ceiling"]
+
+
+@pytest.mark.parametrize("poor", [0, 10], ids=["right labels", "half of the owners careless"])
+@pytest.mark.parametrize("basis", ["gains", "total"])
+def test_all_pay_lies_between_the_public_ends(basis, poor):
+    """12 releases, each in one run outside with probability about 0.05: more than 4 of them with
+    less than 0.001, and the seeds are fixed."""
+    labels = Y.copy()
+    careless = poor > OWNERS
+    labels[careless] = np.random.default_rng(0).permutation(labels[careless])
+    inside = []
+    for seed in range(12):
+        made = th.dp_tknn_shapley(
+            X, labels, X_VAL, Y_VAL, owners=OWNERS, epsilon=30, delta=1e-4, seed=seed,
+            points_per_owner=40,
+        )  # fmt: skip
+        found = th.private_payout(made, pot=POT, basis=basis)
+        told = found.public()
+        inside.append(told["paid_low"] <= POT - found.reserve <= told["paid_high"])
+        assert 0 <= told["paid_low"] < told["paid_high"]
+        assert told["paid_high"] >= told["ceiling"]
+        later = th.private_payout(made, pot=POT, basis=basis, pay="lower")
+        assert later.paid_low == 0.0, "how much is held back follows from the rows of owners"
+    assert sum(inside) >= 8
+
+
+def test_what_is_told_of_all_pay_is_the_table_times_prices(release):
+    """The ends without noise: all owners alike, or wrong labels with owners of their own."""
+    found = th.private_payout(release, pot=POT)
+    design = release._design
+    mean, draws = design.estimates(release.table)
+    kept = design.kept_shares()
+    for end, prices, side in (
+        (found.paid_low, design.setting.entry_prices(release.price_list), -2),
+        (found.paid_high, design.setting.gain_prices(release.price_list), 2),
+    ):
+        each = [math.fsum(row) for row in (draws * (prices * kept)).tolist()]
+        middle = math.fsum((mean * prices * kept).tolist())
+        spread = math.sqrt(math.fsum((one - middle) ** 2 for one in each) / len(each))
+        assert end == pytest.approx(found.rate * max(middle + side * spread, 0.0))
 
 
 @pytest.mark.parametrize("others", [1, 4, 30])

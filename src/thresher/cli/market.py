@@ -70,6 +70,34 @@ def suspend(
 
 
 @app.command()
+def token(
+    member: Annotated[str | None, argument("The member's id; you if not given.")] = None,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Print one more token for you, or a new one for a member who lost theirs (operator).
+
+    The old tokens of a member who lost theirs end.
+
+    Example: thresher market token 0123456789abcdef
+    """
+    show_json(_client(url, token).new_token(member))
+
+
+@app.command()
+def revoke(
+    ended: Annotated[str, argument("The token, or its second part.", metavar="TOKEN")],
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """End a token: one of yours, or anybody's (operator).
+
+    Example: thresher market revoke 0123456789abcdef
+    """
+    _client(url, token).revoke(ended)
+
+
+@app.command()
 def tasks(url: Address = URL, token: Token = "") -> None:
     """List the tasks that you can see.
 
@@ -97,13 +125,29 @@ def draft(
         given("How much near rows count; box: all alike."),
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
-    categorical: Annotated[str, given("Columns of categories, with commas between them.")] = "",
+    categorical: Annotated[
+        str | None, given("Columns of categories, with commas between them.")
+    ] = (None),
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
     ] = None,
     pay: Annotated[Literal["estimate", "lower"], given("Pay the estimate or its lower end.")] = (
         "estimate"
     ),
+    basis: Annotated[
+        Literal["gains", "total"], given("What the pot is divided by, as in private_payout.")
+    ] = "gains",
+    classes: Annotated[
+        str | None, given("All labels, with commas; those of the validation set if not given.")
+    ] = None,
+    standardize: Annotated[
+        bool, given("Scale columns by the validation set.", "--standardize/--no-standardize")
+    ] = True,
+    trees: Annotated[
+        int | None, given("Count rows in the same leaf of so many trees, not within a radius.")
+    ] = None,
+    leaves: Annotated[int, given("The most leaves of a tree.")] = 16,
+    most_rows: Annotated[int, given("The most rows that one owner may submit.")] = 100_000,
     url: Address = URL,
     token: Token = "",
 ) -> None:
@@ -117,10 +161,35 @@ def draft(
     task = client.draft(
         title, validation, opens=_time("opens", opens), closes=_time("closes", closes), label=label,
         pot_cents=pot_cents, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
-        owners=owners, radius=radius, metric=metric, pay=pay, kernel=kernel, rings=rings,
-        categorical=split_names(categorical), fill=fill,
+        owners=owners, radius=radius, metric=metric, pay=pay, basis=basis, kernel=kernel,
+        rings=rings, categorical=split_names(categorical), fill=fill, trees=trees, leaves=leaves,
+        classes=split_names(classes) or None, standardize=standardize, most_rows=most_rows,
     )  # fmt: skip
     show_json({"task": task["id"], "plan": client.plan(task["id"])})
+
+
+@app.command()
+def plan(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Print the error and the reserve to expect of a draft (buyer).
+
+    Example: thresher market plan 0123456789abcdef
+    """
+    show_json(_client(url, token).plan(task))
+
+
+@app.command()
+def validation(
+    task: TaskId,
+    out: Annotated[Path, given("Where the validation set is written.")],
+    force: Force = False,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Write the public validation set of a task to a file, as its buyer submitted it.
+
+    Example: thresher market validation 0123456789abcdef --out val.csv
+    """
+    _write(out, _client(url, token).validation(task), force=force)
 
 
 @app.command()
@@ -196,6 +265,22 @@ def uploads(task: TaskId, url: Address = URL, token: Token = "") -> None:
 
 
 @app.command()
+def download(
+    task: TaskId,
+    upload: Annotated[str, argument("The upload.")],
+    out: Annotated[Path, given("Where the rows are written.")],
+    force: Force = False,
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Write rows to a file, as you submitted them (owner).
+
+    Example: thresher market download 0123456789abcdef fedcba9876543210 --out mine.csv
+    """
+    _write(out, _client(url, token).download(task, upload), force=force, private=True)
+
+
+@app.command()
 def withdraw(
     task: TaskId,
     upload: Annotated[str, argument("The upload.")],
@@ -228,6 +313,41 @@ def statement(task: TaskId, url: Address = URL, token: Token = "") -> None:
 
 
 @app.command()
+def payments(task: TaskId, url: Address = URL, token: Token = "") -> None:
+    """Print what everybody is to be paid, and what stays in the reserve (operator).
+
+    Example: thresher market payments 0123456789abcdef
+    """
+    show_json(_client(url, token).payments(task))
+
+
+@app.command()
+def result(
+    task: TaskId,
+    out: Annotated[Path, argument("A new folder for what the task published.", show_default=False)],
+    url: Address = URL,
+    token: Token = "",
+) -> None:
+    """Write what a task published: release with prices, report page, rate of pay.
+
+    Example: thresher market result 0123456789abcdef published
+    """
+    import json
+
+    client = _client(url, token)
+    files = {
+        "release.json": json.dumps(client.release(task)).encode() + b"\n",
+        "report.html": client.report(task).encode(),
+        "payout.json": json.dumps(client.payout(task), indent=1).encode() + b"\n",
+    }
+    if out.exists():
+        raise InputError(f"{out} already exists: name another folder")
+    out.mkdir(parents=True)
+    for name, content in files.items():
+        _write(out / name, content)
+
+
+@app.command()
 def delete(task: TaskId, url: Address = URL, token: Token = "") -> None:
     """Delete your rows of a task that has ended (owner).
 
@@ -249,12 +369,8 @@ def export(
     """
     import json
 
-    from thresher.files import check_free, write_whole
-
-    check_free(out, force=force)
     text = json.dumps(_client(url, token).export()) + "\n"
-    write_whole(out, lambda draft: draft.write_text(text), replace=force)
-    say(f"wrote {out}")
+    _write(out, text.encode(), force=force)
 
 
 @app.command()
@@ -330,6 +446,14 @@ def demo(
 
             say(f"open {url} and log in with one of these tokens; press Ctrl-C to stop")
             threading.Event().wait()
+
+
+def _write(out: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
+    from thresher.files import check_free, write_whole
+
+    check_free(out, force=force)
+    write_whole(out, lambda draft: draft.write_bytes(content), replace=force, private=private)
+    say(f"wrote {out}")
 
 
 def _read(path: Path) -> Any:

@@ -94,8 +94,30 @@ class Line(TypedDict):
     high: float | None
     clipped: float
     value: float
+    value_low: float | None
+    value_high: float | None
     rows: int
     personal_epsilon: float
+
+
+class Payment(TypedDict):
+    """What one owner is to be paid, for the operator."""
+
+    owner: str
+    name: str
+    cents: int
+    later: int
+
+
+class Payments(TypedDict):
+    """All that the operator has to pay for a task, and what stays in the reserve."""
+
+    task: str
+    state: str
+    pot_cents: int
+    paid_cents: int
+    reserve_cents: int
+    payments: list[Payment]
 
 
 class Statement(TypedDict):

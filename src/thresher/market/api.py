@@ -73,6 +73,14 @@ def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
     return schemas.TokenOut(member=actor.id, token=made.text)
 
 
+@router.post("/members/{member}/tokens", status_code=201)
+def replace_tokens(member: str, market: InMarket, _: Operator) -> schemas.TokenOut:
+    """A new token for a member who lost theirs; the old ones end (operator)."""
+    with market.database.writing() as session:
+        made = members.replace_tokens(session, member)
+    return schemas.TokenOut(member=member, token=made.text)
+
+
 @router.delete("/tokens/{token}", status_code=204)
 def revoke(token: str, market: InMarket, actor: Actor) -> Response:
     """Revoke a token."""
@@ -259,6 +267,29 @@ def get_statement_of(
 ) -> schemas.StatementOut:
     """What an owner is paid (operator)."""
     return _statement(market, actor, task, owner)
+
+
+@router.get("/tasks/{task}/payments")
+def get_payments(task: str, market: InMarket, actor: Operator) -> schemas.PaymentsOut:
+    """What everybody is to be paid, and the reserve (operator)."""
+    with market.database.reading() as session:
+        found = tasks.seen(session, actor, task)
+        lines = [
+            (owner, line)
+            for owner in tasks.roster(session, task)
+            if (line := session.get(Line, (task, owner.id))) is not None
+        ]
+    payments = [
+        schemas.PaymentOut(
+            owner=owner.id, name=owner.name, cents=line.line["cents"], later=line.line["later"]
+        )
+        for owner, line in lines
+    ]
+    pot, paid = found.terms["pot_cents"], sum(each.cents for each in payments)
+    return schemas.PaymentsOut(
+        task=task, state=found.state, pot_cents=pot, paid_cents=paid, reserve_cents=pot - paid,
+        payments=payments,
+    )  # fmt: skip
 
 
 @router.get("/export", responses=given(EXPORT))

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -65,6 +65,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(IntegrityError, _raced)
+    app.add_exception_handler(DataError, _unstorable)
     app.add_exception_handler(SQLAlchemyError, _away)
     app.add_exception_handler(Exception, _failed)
     return app
@@ -110,6 +111,12 @@ async def _raced(request: Request, __: Any) -> Response:
     """Two requests at the same moment of which the database takes one, such as for one name."""
     said = "someone did the same thing at the same time: reload, then try again"
     return _by_reader(request, too_late(said))
+
+
+async def _unstorable(request: Request, __: Any) -> Response:
+    """A text or a number that the database does not take, such as a null character."""
+    said = "the request has a character or a number that cannot be stored: leave it out"
+    return _by_reader(request, unusable(said))
 
 
 async def _away(request: Request, error: Any) -> Response:

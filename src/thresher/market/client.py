@@ -80,6 +80,20 @@ class Client:
         """All members (operator)."""
         return self._json("GET", "/api/members")
 
+    def new_token(self, member: str | None = None) -> answers.Token:
+        """Another token for me, or for a member who lost theirs: the old ones end (operator)."""
+        of = "" if member is None else f"/members/{quote(member)}"
+        return self._json("POST", f"/api{of}/tokens")
+
+    def revoke(self, token: str) -> None:
+        """End a token, given as its text or its public name, its second part."""
+        name = token.split("-")[1] if token.count("-") == 2 else token
+        self._send("DELETE", f"/api/tokens/{quote(name)}")
+
+    def key(self) -> str:
+        """The public key that checks receipts."""
+        return str(self._json("GET", "/api/key")["key"])
+
     def tasks(self) -> list[answers.Task]:
         """All tasks that this member can see."""
         return self._json("GET", "/api/tasks")
@@ -95,6 +109,10 @@ class Client:
         about = {"title": title, "opens": opens.isoformat(), "closes": closes.isoformat(), **terms}
         task = self._json("POST", "/api/tasks", about)["id"]
         return self._file("PUT", f"/api/tasks/{task}/validation", validation)
+
+    def validation(self, task: str) -> bytes:
+        """The public validation set of a task, as the buyer's file has it."""
+        return self._send("GET", f"/api/tasks/{quote(task)}/validation")
 
     def plan(self, task: str) -> answers.Plan:
         """The error and the reserve to expect (buyer)."""
@@ -148,6 +166,18 @@ class Client:
     def release(self, task: str) -> dict[str, Any]:
         """The published release of a task."""
         return self._json("GET", f"/api/tasks/{quote(task)}/release")
+
+    def payout(self, task: str) -> dict[str, Any]:
+        """The public part of the pay: the rate, and between which cents all pay lies."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/payout")
+
+    def report(self, task: str) -> str:
+        """A page that shows the release."""
+        return self._send("GET", f"/api/tasks/{quote(task)}/report").decode()
+
+    def payments(self, task: str) -> answers.Payments:
+        """What everybody is to be paid, and the reserve (operator)."""
+        return self._json("GET", f"/api/tasks/{quote(task)}/payments")
 
     def export(self) -> dict[str, Any]:
         """Everything public about the market (auditor)."""

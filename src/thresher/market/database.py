@@ -24,7 +24,10 @@ from sqlalchemy.orm import Session
 from thresher.errors import InputError
 
 WAIT = 30_000  # milliseconds that a transaction waits for another one
-SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={WAIT}")
+SETUP = (  # deleted rows are overwritten
+    "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={WAIT}",
+    "secure_delete=ON",
+)  # fmt: skip
 PATIENCE = {  # PostgreSQL's
     "options": f"-c lock_timeout={WAIT} -c statement_timeout={4 * WAIT}",
     "connect_timeout": "10",

@@ -16,8 +16,9 @@ RECEIPT = {
 }  # fmt: skip
 LINE = {
     "cents": 14_250, "later": 0, "low": 11_800.5, "high": 16_700.5, "clipped": 0.02,
-    "value": 0.0314, "rows": 50, "personal_epsilon": 1.4,
+    "value": 0.0314, "value_low": 0.0262, "value_high": 0.0366, "rows": 50, "personal_epsilon": 1.4,
 }  # fmt: skip
+PAYMENT = {"owner": OWNER, "name": "Hospital North", "cents": 14_250, "later": 0}
 OTHER = {
     "near": "in the same leaf of 16 trees", "relative_error": 0.15, "rank_correlation": 0.95,
 }  # fmt: skip
@@ -49,8 +50,8 @@ RELEASE = {
 }  # fmt: skip
 PAYOUT = {
     "format": "thresher.private-payout/1", "pot": 1_000_000, "rate": 12300.3, "total": 81.3,
-    "overshoot": 5116.3, "ceiling": 1_000_000.0, "pay": "estimate", "basis": "gains",
-    "release": RECORD,
+    "overshoot": 5116.3, "ceiling": 1_000_000.0, "paid_low": 620_400.2, "paid_high": 1_080_300.8,
+    "pay": "estimate", "basis": "gains", "release": RECORD,
 }  # fmt: skip
 EXPORT = {
     "format": "thresher.market-export/1", "key": "5c" * 32, "ledger": [],

@@ -106,8 +106,9 @@ def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
     if task["payout"]:
         terms = question.terms
         paid = private_payout(again, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
-        if not math.isclose(paid.rate, task["payout"]["rate"], rel_tol=SAME):
-            raise InputError(f"{name}: the rate of pay does not follow from the release")
+        for part, entry in paid.public().items():
+            if part != "release" and not _is_paid(entry, task["payout"].get(part, entry), paid.pot):
+                raise InputError(f"{name}: the {part} of its pay does not follow from the release")
 
 
 def _check_prices(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
@@ -115,6 +116,13 @@ def _check_prices(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any])
     for part, entry in json.loads(json.dumps(ours)).items():
         if part != "digest" and not _is_same(entry, theirs[part]):
             raise InputError(f"{name}: prices do not follow from the table ({part} differs)")
+
+
+def _is_paid(one: Any, other: Any, pot: int) -> bool:
+    """Whether two facts of the pay are the same, but for rounding: some are small differences."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME * pot)
+    return bool(one == other)
 
 
 def _is_same(one: Any, other: Any) -> bool:

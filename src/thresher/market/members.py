@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from thresher.market.refusals import Refusal, forbidden, unknown, unusable
@@ -49,11 +49,11 @@ def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
     return member, add_token(session, member).text
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, what: str = "name", longest: int = LONGEST_NAME) -> str:
     """A name that can be shown: some letters, none of them invisible."""
     name = " ".join(name.split())
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise unusable(f"name must have 1 to {LONGEST_NAME} printable characters")
+    if not name or len(name) > longest or not name.isprintable():
+        raise unusable(f"{what} must have 1 to {longest} printable characters")
     return name
 
 
@@ -62,6 +62,16 @@ def add_token(session: Session, member: Member) -> Secret:
     made = new_secret()
     session.add(Token(id=made.id, member=member.id, digest=made.digest, created=now()))
     return made
+
+
+def replace_tokens(session: Session, member_id: str) -> Secret:
+    """A new token of a member who lost theirs; all that the member had are ended."""
+    member = session.get(Member, member_id, with_for_update=True)
+    if member is None:
+        raise unknown("member")
+    theirs = update(Token).where(Token.member == member_id, Token.revoked.is_(None))
+    session.execute(theirs.values(revoked=now()))
+    return add_token(session, member)
 
 
 def revoke(session: Session, actor: Member, token_id: str) -> None:

@@ -20,7 +20,7 @@ MOST_PAIRS = 2_000_000  # of rows and validation points, for which other ways ar
 WAYS: dict[str, dict[str, Any]] = {  # to say who is near, by what a page calls them
     "within a radius": {},
     "within a radius, weighted: gaussian": {"kernel": "gaussian"},
-    "in the same leaf of 16 trees": {"trees": 16},
+    "in the same leaf of 16 trees": {"trees": 16, "metric": "euclidean", "pay": "estimate"},
 }
 PLAIN: dict[str, Any] = {"kernel": BOX, "radius": None, "trees": None, "forest": None}
 
@@ -44,11 +44,11 @@ def plan(question: Question) -> dict[str, Any]:
 def _others(question: Question) -> list[dict[str, Any]]:
     """What other ways to say who is near are expected to give, by the same rows and budget."""
     terms = question.terms
-    mine = {name: getattr(terms, name) for name in ("kernel", "trees")}
+    mine = terms.kernel, terms.trees
     return [
         {"near": name} | _known(_plan(replace(question, terms=replace(terms, **PLAIN | way))))
         for name, way in WAYS.items()
-        if {"kernel": BOX, "trees": None} | way != mine
+        if (way.get("kernel", BOX), way.get("trees")) != mine
     ]
 
 

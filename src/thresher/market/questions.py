@@ -76,10 +76,24 @@ class Question:
                 encoding = terms.preparation.fit(path, terms.label, (), None)
                 found = cls(terms, tuple(X.column_names), encoding, y)
                 found.validation  # noqa: B018 - refuses what is wrong
+                _, _, said = found._as_rows(path)
             except InputError as wrong:
                 told = str(wrong).replace(str(path), "its file")
                 raise unusable(f"the validation set cannot be used: {told}") from None
+        if said:
+            raise unusable(
+                f"an owner could not submit rows like those of the validation set: {said}"
+            )
         return found
+
+    def _as_rows(self, path: Path) -> tuple[Floats, list[str | None], str]:
+        """What an owner who hands in this file gives: features, labels, what is wrong with rows."""
+        table = read_private(path, self.terms.label, numbered=True)
+        scaled = self.encoding.private(path, self._columns_of(table.X))
+        labels = texts(arrow_entries(table.y))
+        points = read_points(scaled, labels, self.validation)
+        word, bad = table.unusable(points.unusable())
+        return scaled, labels, _bad_rows(word, bad) if bad else ""
 
     @property
     def X_val(self) -> Floats:  # noqa: N802 - as everywhere
@@ -154,15 +168,11 @@ class Question:
         with TemporaryDirectory() as folder:
             path = _written(folder, content, kind)
             try:
-                table = read_private(path, self.terms.label, numbered=True)
-                scaled = self.encoding.private(path, self._columns_of(table.X))
+                scaled, labels, said = self._as_rows(path)
             except InputError as wrong:
                 raise unusable(str(wrong).replace(str(path), "the file")) from None
-        labels = texts(arrow_entries(table.y))
-        points = read_points(scaled, labels, self.validation)
-        word, bad = table.unusable(points.unusable())
-        if bad:
-            raise unusable(_bad_rows(word, bad))
+        if said:
+            raise unusable(f"no row was accepted, because {said}")
         if not len(scaled):
             raise unusable("the file has no rows")
         if len(scaled) > self.terms.most_rows:
@@ -211,9 +221,16 @@ def _written(folder: str, content: bytes, kind: str) -> Path:
     from pyarrow import feather
 
     try:
-        table = pa.Table.from_pylist(json.loads(content))
-    except (pa.ArrowException, AttributeError, RecursionError, TypeError, ValueError):
-        raise unusable("JSON must be a list of objects, one for each row") from None
+        rows = json.loads(content)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise unusable("JSON must be a list of objects, one for each row")
+        names = dict.fromkeys(name for row in rows for name in row)
+        table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    except (pa.ArrowException, OverflowError, RecursionError, TypeError, ValueError):
+        raise unusable(
+            "JSON must be a list of objects, one for each row, and each column must hold numbers "
+            "or texts"
+        ) from None
     path = path.with_suffix(".arrow")
     feather.write_feather(table, str(path))
     return path
@@ -223,4 +240,4 @@ def _bad_rows(word: str, bad: dict[int, str]) -> str:
     """What is wrong with the first bad rows, for their owner."""
     first = "; ".join(f"{word} {number}: {why}" for number, why in list(bad.items())[:TOLD])
     more = "" if len(bad) <= TOLD else f"; and {len(bad) - TOLD} more"
-    return f"no row was accepted, because {len(bad)} cannot be used ({first}{more})"
+    return f"{len(bad)} cannot be used ({first}{more})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from thresher.market.examples import (
     COMMITMENT,
@@ -14,14 +14,16 @@ from thresher.market.examples import (
     MOMENT,
     OTHER,
     OWNER,
+    PAYMENT,
     RECEIPT,
     TASK,
     TERMS,
     TOKEN,
     UPLOAD,
 )  # fmt: skip
+from thresher.market.terms import MOST_CENTS, MOST_LEAVES, MOST_OWNERS, MOST_ROWS, MOST_TREES
 
-Cents = Annotated[int, Field(ge=0, le=10**15)]
+Cents = Annotated[int, Field(ge=0, le=MOST_CENTS)]
 Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital North"])]
 
 
@@ -30,10 +32,30 @@ def example(**given: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [given]})
 
 
+def is_storable(text: str) -> bool:
+    """Whether every database takes a text."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 class Strict(BaseModel):
-    """A document in which unknown names are refused."""
+    """A document in which unknown names are refused, and text that cannot be stored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_texts(cls, document: Any) -> Any:
+        """Refuse half a character and the null character, wherever they are."""
+        left = [document]
+        while left:
+            part = left.pop()
+            if isinstance(part, str) and not is_storable(part):
+                raise ValueError("a text has a character that cannot be stored")
+            if isinstance(part, dict):
+                left += [*part, *part.values()]
+            elif isinstance(part, list):
+                left += part
+        return document
 
 
 class NewMember(Strict):
@@ -63,8 +85,8 @@ class NewTask(Strict):
     pot_cents: Annotated[Cents, Field(examples=[1_000_000])]
     epsilon: Annotated[float, Field(gt=0, examples=[2.0])]
     delta: Annotated[float, Field(gt=0, lt=1, examples=[1e-6])]
-    rows_per_owner: Annotated[int, Field(ge=1, le=10**9, examples=[50])]
-    owners: Annotated[int, Field(ge=1, le=10**9, examples=[100])]
+    rows_per_owner: Annotated[int, Field(ge=1, le=MOST_OWNERS, examples=[50])]
+    owners: Annotated[int, Field(ge=1, le=MOST_OWNERS, examples=[100])]
     opens: Annotated[datetime, Field(examples=["2027-01-01T00:00:00Z"])]
     closes: Annotated[datetime, Field(examples=["2027-02-01T00:00:00Z"])]
     classes: Annotated[list[str], Field(min_length=2, max_length=10_000)] | None = None
@@ -73,13 +95,13 @@ class NewTask(Strict):
     radius: Annotated[float, Field(gt=0)] | None = None
     pay: Literal["estimate", "lower"] = "estimate"
     basis: Literal["total", "gains"] = "gains"
-    most_rows: Annotated[int, Field(ge=1, le=10**7)] = 100_000
+    most_rows: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 100_000
     kernel: Literal["box", "gaussian", "triangular", "epanechnikov"] = "box"
     rings: Annotated[int, Field(ge=1, le=254)] = 4
     categorical: Annotated[list[str], Field(max_length=1000)] = []
     fill: Annotated[str, Field(min_length=1, max_length=50, examples=["median"])] | None = None
-    trees: Annotated[int, Field(ge=1, le=32, examples=[4])] | None = None
-    leaves: Annotated[int, Field(ge=2, le=64)] = 16
+    trees: Annotated[int, Field(ge=1, le=MOST_TREES, examples=[4])] | None = None
+    leaves: Annotated[int, Field(ge=2, le=MOST_LEAVES)] = 16
 
 
 class Joining(Strict):
@@ -212,6 +234,8 @@ class LineOut(BaseModel):
     high: float | None
     clipped: float
     value: float
+    value_low: float | None = None
+    value_high: float | None = None
     rows: int
     personal_epsilon: float
 
@@ -225,6 +249,33 @@ class StatementOut(BaseModel):
     owner: str
     state: str
     line: LineOut | None
+
+
+class PaymentOut(BaseModel):
+    """What one owner is to be paid, for the operator."""
+
+    model_config = example(**PAYMENT)
+
+    owner: str
+    name: str
+    cents: int
+    later: int
+
+
+class PaymentsOut(BaseModel):
+    """All that the operator has to pay for a task, and what stays in the reserve."""
+
+    model_config = example(
+        task=TASK, state="paid", pot_cents=1_000_000, paid_cents=14_250, reserve_cents=985_750,
+        payments=[PAYMENT],
+    )  # fmt: skip
+
+    task: str
+    state: str
+    pot_cents: int
+    paid_cents: int
+    reserve_cents: int
+    payments: list[PaymentOut]
 
 
 class ErrorBody(BaseModel):

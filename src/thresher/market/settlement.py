@@ -26,8 +26,9 @@ from thresher.market.questions import Question, Rows
 from thresher.market.tables import Line, Outcome, Task, Upload
 from thresher.market.tasks import question_of, roster
 from thresher.market.times import now
-from thresher.payouts.private import PrivatePayout, private_payout
+from thresher.payouts.private import OwnerLine, PrivatePayout, private_payout
 from thresher.privacy.dp_tknn import dp_tknn_shapley
+from thresher.privacy.release import STEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,24 +142,38 @@ def _write(
 
 
 NOTHING = {  # what an owner without rows is told
-    "cents": 0, "later": 0, "low": 0.0, "high": 0.0, "clipped": 0.0, "value": 0.0, "rows": 0,
-    "personal_epsilon": 0.0,
+    "cents": 0, "later": 0, "low": 0.0, "high": 0.0, "clipped": 0.0, "value": 0.0,
+    "value_low": 0.0, "value_high": 0.0, "rows": 0, "personal_epsilon": 0.0,
 }  # fmt: skip
 
 
+def _value_ends(value: float, line: OwnerLine, draws: list[float]) -> tuple[float, float]:
+    """The ends of the interval for an owner's value, by draws of what is kept of it."""
+    kept = 1.0 - line.clipped
+    if math.isnan(line.low) or kept <= 0:
+        return math.nan, math.nan
+    squares = math.fsum((draw - kept * value) ** 2 for draw in draws)
+    off = STEPS * math.sqrt(squares / len(draws)) / kept
+    return value - off, value + off
+
+
 def lines_of(release: Any, paid: PrivatePayout) -> dict[str, dict[str, Any]]:
-    """What each owner is told: pay, its interval, what was clipped, value and personal epsilon."""
+    """What each owner is told: pay and value, their intervals, what was clipped, personal epsilon.
+
+    Whatever is told of an owner is computed from that owner's rows and the release alone.
+    """
     rows: dict[Any, list[int]] = {}
     for row, owner in enumerate(release._owners):
         rows.setdefault(owner, []).append(row)
     found = {}
-    for line in paid.lines:
+    for line, draws in zip(paid.lines, paid._draws.T.tolist(), strict=True):
         mine = rows[line.owner]
+        value = math.fsum(release.values[mine].tolist())
+        low, high = _value_ends(value, line, draws)
         told = asdict(line) | {
-            "value": math.fsum(release.values[mine].tolist()),
-            "rows": len(mine),
-            "personal_epsilon": float(release.personal_epsilon[mine[0]]),
-        }
+            "value": value, "value_low": low, "value_high": high,
+            "rows": len(mine), "personal_epsilon": float(release.personal_epsilon[mine[0]]),
+        }  # fmt: skip
         del told["owner"]
         found[str(line.owner)] = {
             name: None if isinstance(entry, float) and math.isnan(entry) else entry

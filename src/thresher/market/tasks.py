@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from thresher.errors import InputError
-from thresher.market.members import add_member, require_role
+from thresher.market.members import add_member, check_name, require_role
 from thresher.market.questions import Question
 from thresher.market.receipts import canonical
 from thresher.market.refusals import Refusal, too_late, unknown, unusable
@@ -21,6 +21,7 @@ from thresher.market.terms import Terms
 from thresher.market.times import check_time, now
 from thresher.market.tokens import is_same, new_secret, read_secret
 
+LONGEST_TITLE = 200
 ENDED = ("paid", "unpaid", "refused")
 
 
@@ -36,7 +37,7 @@ def draft(
     if not opens < closes or closes <= now():
         raise unusable("closes must be later than opens and later than now")
     task = Task(
-        id=secrets.token_hex(8), buyer=buyer.id, title=title.strip()[:200] or "untitled",
+        id=secrets.token_hex(8), buyer=buyer.id, title=check_name(title, "title", LONGEST_TITLE),
         state="draft", terms=terms.document(), opens=opens, closes=closes, created=now(),
     )  # fmt: skip
     session.add(task)

@@ -15,6 +15,7 @@ from thresher.runs.public_encoding import Preparation
 
 KERNELS = (BOX, *SHAPES)
 MOST_TREES, MOST_LEAVES = 32, 64  # the terms of a task hold them all
+MOST_CENTS, MOST_OWNERS, MOST_ROWS, MOST_POINTS = 10**15, 10**9, 10**7, 2**53
 METRICS, PAYS, BASES = ("cosine", "euclidean"), ("estimate", "lower"), ("total", "gains")
 
 
@@ -74,10 +75,12 @@ class Terms:
 
     def __post_init__(self) -> None:
         check_text("label", self.label, empty=False)
-        check_count("pot_cents", self.pot_cents, least=0)
+        check_count("pot_cents", self.pot_cents, least=0, most=MOST_CENTS)
         Budget(self.epsilon, self.delta)
-        for name in ("rows_per_owner", "owners", "most_rows"):
-            check_count(name, getattr(self, name))
+        for name in ("rows_per_owner", "owners"):
+            check_count(name, getattr(self, name), most=MOST_OWNERS)
+        check_count("most_rows", self.most_rows, most=MOST_ROWS)
+        check_count("owners x rows_per_owner", self.owners * self.rows_per_owner, most=MOST_POINTS)
         if self.radius is not None:
             check_radius(self.radius)
         check_flag("standardize", self.standardize)

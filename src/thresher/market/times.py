@@ -22,7 +22,10 @@ def check_time(name: str, time: datetime) -> datetime:
     """
     if time.tzinfo is None:
         raise InputError(f"{name} must have a time zone, such as {time.isoformat()}Z")
-    return time.astimezone(UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise InputError(f"{name} must be in the years 1 to 9999 in UTC, got {time}") from None
 
 
 def stamp(time: datetime) -> str:

@@ -38,7 +38,7 @@ def new_secret() -> Secret:
 def read_secret(text: str) -> tuple[str, bytes]:
     """The name and the secret in a token; a text that is none has a name that nobody has."""
     parts = text.strip().split("-")
-    if len(parts) != 3 or parts[0] != PREFIX:
+    if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
         return "", b""
     try:
         return parts[1], base64.b32decode(parts[2].upper() + "=" * (-len(parts[2]) % 8))

@@ -79,7 +79,7 @@ def writer_of(
     """The member who sends a form, which came from a page of ours."""
     if reader is None:
         raise Refusal(401, "no_token", "log in first")
-    if not hmac.compare_digest(mark, mark_of(request.cookies[COOKIE])):
+    if not hmac.compare_digest(mark.encode(), mark_of(request.cookies[COOKIE]).encode()):
         raise Refusal(403, "other_site", "the form did not come from this page: reload the page")
     return reader
 

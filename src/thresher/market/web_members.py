@@ -13,6 +13,10 @@ from thresher.market.web import Reader, Writer, new_router, page
 from thresher.privacy.ledger import Ledger
 
 router = new_router()
+HAND_OVER = (
+    "Copy it now and send it over a secure channel: it will not be shown again. Whoever has it can "
+    "log in here."
+)
 
 
 @router.get("/members")
@@ -35,8 +39,7 @@ def add_member(
         made, token = members.add_member(session, role, name)
     return page(
         request, writer, "secret.html.jinja", what=f"Token for {made.name}", secret=token,
-        advice="Copy it now and send it over a secure channel: it will not be shown again. "
-        "Whoever has it can log in here.", back="/members",
+        advice=HAND_OVER, back="/members",
     )  # fmt: skip
 
 
@@ -49,6 +52,17 @@ def change_member(
     with market.database.writing() as session:
         members.suspend(session, member, suspended=suspended == "yes")
     return RedirectResponse("/members", 303)
+
+
+@router.post("/members/{member}/tokens")
+def replace_tokens(request: Request, member: str, writer: Writer, market: InMarket) -> Response:
+    """A new token for a member who lost theirs, shown once."""
+    members.require_role(writer, "operator")
+    made = api.replace_tokens(member, market, writer)
+    return page(
+        request, writer, "secret.html.jinja", what="A new token", secret=made.token,
+        advice=f"The member's old tokens do not work any more. {HAND_OVER}", back="/members",
+    )  # fmt: skip
 
 
 @router.get("/audit")

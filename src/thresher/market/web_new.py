@@ -15,12 +15,14 @@ from thresher.market import members, tasks
 from thresher.market.callers import InMarket
 from thresher.market.questions import KINDS
 from thresher.market.refusals import Refusal, unusable
-from thresher.market.terms import KERNELS, Terms
+from thresher.market.terms import KERNELS, PAYS, Terms
 from thresher.market.times import now
 from thresher.market.web import Reader, Writer, new_router, page
 
 router = new_router()
-OPTIONAL = {"categorical", "fill", "radius", "kernel", "trees"}
+OPTIONAL = {"categorical", "classes", "fill", "opens", "radius", "trees"}
+SCALINGS = ("by the validation set", "none")
+CHOICES = {"kernel": KERNELS, "scaling": SCALINGS, "pay": PAYS}
 LOCAL = "%Y-%m-%dT%H:%M"  # as a field of a page writes a time
 
 
@@ -30,7 +32,7 @@ def new(request: Request, reader: Reader) -> Response:
     if reader is None:
         return RedirectResponse("/", 303)
     members.require_role(reader, "buyer")
-    return page(request, reader, "new.html.jinja", fields=_fields(), kernels=KERNELS)
+    return page(request, reader, "new.html.jinja", fields=_fields())
 
 
 @router.post("/new")
@@ -39,9 +41,11 @@ def make(
     title: Annotated[str, Form()], label: Annotated[str, Form()], pot: Annotated[float, Form()],
     epsilon: Annotated[float, Form()], delta: Annotated[float, Form()],
     rows_per_owner: Annotated[int, Form()], owners: Annotated[int, Form()],
-    closes: Annotated[datetime, Form()], radius: Annotated[str, Form()] = "",
-    kernel: Annotated[str, Form()] = KERNELS[0], categorical: Annotated[str, Form()] = "",
-    fill: Annotated[str, Form()] = "", trees: Annotated[str, Form()] = "",
+    closes: Annotated[datetime, Form()], opens: Annotated[str, Form()] = "",
+    classes: Annotated[str, Form()] = "", scaling: Annotated[str, Form()] = SCALINGS[0],
+    radius: Annotated[str, Form()] = "", kernel: Annotated[str, Form()] = KERNELS[0],
+    categorical: Annotated[str, Form()] = "", fill: Annotated[str, Form()] = "",
+    trees: Annotated[str, Form()] = "", pay: Annotated[str, Form()] = PAYS[0],
 ) -> Response:  # fmt: skip
     """Make a draft of what the form says."""
     members.require_role(writer, "buyer")
@@ -49,24 +53,26 @@ def make(
         terms = Terms(
             label, round(100 * pot), epsilon, delta, rows_per_owner, owners,
             radius=float(radius) if radius.strip() else None, kernel=kernel,
-            categorical=tuple(filter(None, map(str.strip, categorical.split(",")))),
-            fill=fill.strip() or None, trees=int(trees) if trees.strip() else None,
+            categorical=_listed(categorical), fill=fill.strip() or None, pay=pay,
+            trees=int(trees) if trees.strip() else None, classes=_listed(classes) or None,
+            standardize=scaling == SCALINGS[0],
         )  # fmt: skip
-        utc = closes.replace(tzinfo=UTC) if closes.tzinfo is None else closes
+        begins = _utc(datetime.fromisoformat(opens)) if opens.strip() else now()
         with market.database.writing() as session:
-            task = tasks.draft(session, writer, title, terms, now(), utc)
+            task = tasks.draft(session, writer, title, terms, begins, _utc(closes))
             content = validation.file.read()
             tasks.set_validation(session, writer, task.id, content, kind_of(validation))
-    except (Refusal, ValueError) as wrong:
+    except (OverflowError, Refusal, ValueError) as wrong:
         typed = {
             "title": title, "label": label, "pot": pot, "owners": owners, "delta": delta,
             "rows_per_owner": rows_per_owner, "epsilon": epsilon, "radius": radius,
             "closes": f"{closes:{LOCAL}}", "kernel": kernel, "categorical": categorical,
-            "fill": fill, "trees": trees,
+            "fill": fill, "trees": trees, "opens": opens, "classes": classes, "scaling": scaling,
+            "pay": pay,
         }  # fmt: skip
         return page(
-            request, writer, "new.html.jinja", fields=_fields(typed), kernels=KERNELS,
-            problem=str(wrong), status=422,
+            request, writer, "new.html.jinja", fields=_fields(typed), problem=str(wrong),
+            status=422,
         )  # fmt: skip
     return RedirectResponse(f"/tasks/{task.id}", 303)
 
@@ -96,7 +102,15 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
          "smaller epsilon protects owners better and makes pay less exact."),
         ("delta", "Delta", "number", "any", "The chance that the guarantee fails. Choose less "
          "than 1 divided by the number of all rows."),
+        ("opens", "Opens", "datetime-local", "", "In UTC. Leave it empty, and owners can submit "
+         "rows as soon as you publish the task."),
         ("closes", "Closes", "datetime-local", "", "In UTC. You can close earlier."),
+        ("pay", "Pay", "select", "", "Estimate pays what the release says. Lower pays the lower "
+         "end of its interval now, and the rest may follow after a later release."),
+        ("classes", "Classes", "text", "", "All labels that owners may use, separated by commas. "
+         "Leave it empty, and they are those of the validation set."),
+        ("scaling", "Scaling", "select", "", "By the validation set: the mean of each column "
+         "becomes 0, and its standard deviation 1. None: distances use columns as they are."),
         ("categorical", "Categories", "text", "", "Columns that do not hold numbers, such as "
          "ward or sex, separated by commas."),
         ("fill", "Missing numbers", "text", "", "What replaces them: median, zero or a number. "
@@ -111,7 +125,19 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [
-        {"value": (usual | dict(typed)).get(row[0], ""), "required": row[0] not in OPTIONAL}
-        | dict(zip(names, row, strict=True))
+        {
+            "value": (usual | dict(typed)).get(row[0], ""), "required": row[0] not in OPTIONAL,
+            "choices": CHOICES.get(row[0], ()), **dict(zip(names, row, strict=True)),
+        }
         for row in rows
-    ]
+    ]  # fmt: skip
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """The entries of a field that has several, with commas between them."""
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def _utc(time: datetime) -> datetime:
+    """A time of a form, which says no zone."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

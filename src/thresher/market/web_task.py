@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, UploadFile
+from fastapi import Form, Request, UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from thresher.market import api, planning, schemas, tasks, uploads
@@ -38,14 +38,16 @@ def show(request: Request, task: str, reader: Reader, market: InMarket) -> Respo
 
 @router.post("/tasks/{task}/uploads")
 def upload(
-    request: Request, task: str, writer: Writer, market: InMarket, rows: UploadFile
-) -> Response:
+    request: Request, task: str, writer: Writer, market: InMarket, rows: UploadFile,
+    replaces: Annotated[str, Form()] = "",
+) -> Response:  # fmt: skip
     """Hand in rows; the receipt and its salt are shown once."""
     salt = new_salt()
     try:
         made = uploads.hand_in(
-            market, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt
-        )
+            market, writer, task, content=rows.file.read(), kind=kind_of(rows), salt=salt,
+            replaces=replaces or None,
+        )  # fmt: skip
     except Refusal as refused:
         return _task_page(request, market, writer, task, refused)
     receipt = json.dumps(made.receipt | {"salt": salt.hex()}, indent=1)
@@ -132,6 +134,7 @@ def _task_page(
         shown = api.task_out(session, task)
         mine = [api.upload_out(each) for each in uploads.listed(session, reader, task_id)]
     is_buyers = reader.id == task.buyer
+    is_operators = reader.role == "operator" and task.state == "paid"
     planned = is_buyers and task.state == "draft" and task.validation is not None
     joined = reader.id in {owner.id for owner in shown.roster}
     return page(
@@ -141,6 +144,9 @@ def _task_page(
         remaining=_remaining(market) if planned else None,
         can_upload=joined and task.state == "open" and task.opens <= now() < task.closes,
         can_delete=task.state in tasks.ENDED and any(upload.kept for upload in mine),
+        paid=outcome.public if outcome is not None else None,
+        error=None if outcome is None else json.loads(outcome.release)["relative_error"],
+        payments=api.get_payments(task_id, market, reader) if is_operators else None,
         has_release=outcome is not None, has_validation=task.validation is not None,
         problem=None if refused is None else refused.message,
         status=200 if refused is None else refused.status,

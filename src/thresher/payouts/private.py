@@ -30,7 +30,7 @@ from thresher.passes.owner_sums import OwnedPoints
 from thresher.passes.walk import count
 from thresher.payouts.alike_owners import alike_values
 from thresher.privacy.public_rows import priceable, total_deviations
-from thresher.privacy.release import Release, SeededRelease, interval
+from thresher.privacy.release import STEPS, Release, SeededRelease, interval
 from thresher.privacy.table_design import TableDesign
 from thresher.sides.ball import BallSide
 
@@ -67,6 +67,10 @@ class PrivatePayout:
     ceiling
         Public: the most that all pay may come to in cents, apart from noise, whoever owns the wrong
         labels. For the basis "gains" it is the pot.
+    paid_low, paid_high
+        Public: between these cents all pay together lies, as far as the release tells. The low end
+        is right if no owner has a negative value, the high end if wrong labels belong to owners who
+        have no others. Both have two standard deviations of the noise to spare.
     pay, basis, players
         As in `private_payout`.
     record
@@ -92,6 +96,8 @@ class PrivatePayout:
     total: float
     overshoot: float
     ceiling: float
+    paid_low: float
+    paid_high: float
     pay: str
     basis: str
     players: str
@@ -134,8 +140,9 @@ class PrivatePayout:
         """Everything that may be published: it follows from the release alone."""
         return {
             "format": FORMAT, "pot": self.pot, "rate": self.rate, "total": self.total,
-            "overshoot": self.overshoot, "ceiling": self.ceiling, "pay": self.pay,
-            "basis": self.basis, "players": self.players, "release": dict(self.record),
+            "overshoot": self.overshoot, "ceiling": self.ceiling, "paid_low": self.paid_low,
+            "paid_high": self.paid_high, "pay": self.pay, "basis": self.basis,
+            "players": self.players, "release": dict(self.record),
         }  # fmt: skip
 
     def save_line(self, owner: Hashable, path: str | Path) -> None:
@@ -209,7 +216,7 @@ def private_payout(
     pot = check_count("pot", pot, least=0)
     design, owners = _checked(release)
     total, drawn = predicted_totals(release, design, basis)
-    deviation = float(np.sqrt(((drawn - total) ** 2).mean()))
+    deviation = _deviation(total, drawn)
     if total < CLEAR * deviation:
         raise InputError(
             f"the release predicts a total of {total:.3g} with a standard deviation of "
@@ -228,9 +235,24 @@ def private_payout(
         for i, owner in enumerate(names)
     )
     overshoot = float(np.maximum(rate * drawn - pot, 0.0).mean())
-    ceiling = rate * predicted_totals(release, design, "gains")[0]
-    about = pay, basis, players, release.record
-    return PrivatePayout(pot, rate, total, overshoot, ceiling, *about, lines, draws)
+    most, drawn = predicted_totals(release, design, "gains")
+    ends = _least(release, design, pay), most + STEPS * _deviation(most, drawn)
+    public = pot, rate, total, overshoot, rate * most, rate * ends[0], rate * ends[1]
+    return PrivatePayout(*public, pay, basis, players, release.record, lines, draws)
+
+
+def _least(release: Any, design: TableDesign, pay: str) -> float:
+    """The least that owners together are paid for, apart from noise that is larger than usual."""
+    if pay == "lower":
+        return 0.0
+    worth = design.setting.entry_prices(release.price_list) * design.kept_shares()
+    mean, draws = design.estimates(release.table)
+    net = float(mean @ worth)
+    return max(0.0, net - STEPS * _deviation(net, draws @ worth))
+
+
+def _deviation(mean: float, draws: Floats) -> float:
+    return float(np.sqrt(((draws - mean) ** 2).mean()))
 
 
 def _spreads(draws: Floats, values: Floats) -> Floats:
