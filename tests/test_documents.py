@@ -186,3 +186,14 @@ def test_long_lines_are_found(tmp_path):
         f"{words}\n| {words} |\n```\n{words}\n```\n    {words}\n[{words}](x)\n{words}\n"
     )
     assert long_lines(page) == [1, 8]
+
+
+def test_generated_pages_have_the_texts_of_the_code():
+    """The tables took hours; what is said about them must not be left behind by the code."""
+    paper = pytest.importorskip("thresher.paper")
+    pages = importlib.import_module("thresher.paper.pages")
+    for name, experiment in paper.EXPERIMENTS.items():
+        text = (ROOT / "docs/reproduction" / f"{name}.md").read_text(encoding="utf-8")
+        start = f"# {experiment.title}\n\nIn the paper: {experiment.place}.\n\n{experiment.about}\n"
+        assert text.startswith(start), name
+        assert pages.LEGEND in text, name
