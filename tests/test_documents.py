@@ -37,8 +37,13 @@ def code(path):
 @cache
 def command_lines(path):
     """Every command line of a document as (the words of the verb, its options)."""
+    return lines_of(code(path))
+
+
+def lines_of(texts):
+    """Every command line of some texts as (the words of the verb, its options)."""
     lines = []
-    for text in code(path):
+    for text in texts:
         for line in re.findall(r"(?:^|[\s$;])thresher (?!as )([a-z][a-z-]*.*)", text):
             words = re.split(r"  +|#|\|", line)[0].split()
             verb = words[:1] if not hasattr(verbs().get(words[0]), "commands") else words[:2]
@@ -86,6 +91,26 @@ def test_commands_and_options_exist(path):
     assert alone <= all_options() | OTHERS
 
 
+def examples(group=COMMAND):
+    """The examples in the help of all verbs, each on one line."""
+    own = re.findall(r"Example: (.*?)(?=\n *\n|\Z)", group.help or "", re.DOTALL)
+    deeper = (examples(each) for each in getattr(group, "commands", {}).values())
+    return [" ".join(each.split()) for each in own] + [line for lines in deeper for line in lines]
+
+
+def test_examples_in_the_help_exist():
+    assert len(examples()) > 60
+    assert not unknown_in_command_lines(lines_of(examples()))
+
+
+def test_commands_in_the_gallery_exist():
+    shown = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/examples").glob("*.py")]
+    spans = [span for text in shown for span in re.findall(r"``([^`\n]+)``", text)]
+    lines = lines_of(spans)
+    assert lines
+    assert not unknown_in_command_lines(lines)
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_and_links_exist(path):
     text = path.read_text(encoding="utf-8")
@@ -111,6 +136,32 @@ def test_extras_targets_and_names_exist(path):
             assert hasattr(th, name), f"th.{name}"
         for name in re.findall(r"\bthresher((?:\.[a-z_]\w*)+)\(", each):
             assert resolves(name.strip(".").split(".")), f"thresher{name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_and_their_options_exist(path):
+    assert not unknown_in_scripts(path)
+
+
+def unknown_in_scripts(path):
+    """Scripts of ours that a document names and that do not exist, and options they do not have."""
+    wrong = []
+    for text in code(path):
+        for name, rest in re.findall(r"(?<![\w/])((?:\w+/)?\w+\.py)\b([^\n]*)", text):
+            if not ends_a_path(name):
+                wrong.append(name)
+            elif (script := ROOT / name).exists():
+                options = re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)
+                source = script.read_text(encoding="utf-8")
+                wrong += [f"{name} {each}" for each in options if f'"{each}"' not in source]
+    return wrong
+
+
+def test_every_figure_is_shown():
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    figures = {path.name for path in (ROOT / "docs" / "_static").glob("*.svg")}
+    assert figures
+    assert {name for name in figures if f"_static/{name}" not in text} == set()
 
 
 @cache
@@ -149,6 +200,11 @@ def test_what_does_not_exist_is_found(tmp_path):
     assert unknown_in_command_lines(command_lines(page)) == wrong
     assert not ends_a_path("docs/nothing.md")
     assert not resolves(["paper", "nothing"])
+    page.write_text(
+        "`benchmarks/owners.py --parts speed`\n\n    python docs/figures.py --all\n\n`no.py`"
+    )
+    code.cache_clear()
+    assert unknown_in_scripts(page) == ["docs/figures.py --all", "no.py"]
 
 
 NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
@@ -186,3 +242,14 @@ def test_long_lines_are_found(tmp_path):
         f"{words}\n| {words} |\n```\n{words}\n```\n    {words}\n[{words}](x)\n{words}\n"
     )
     assert long_lines(page) == [1, 8]
+
+
+def test_generated_pages_have_the_texts_of_the_code():
+    """The tables took hours; what is said about them must not be left behind by the code."""
+    paper = pytest.importorskip("thresher.paper")
+    pages = importlib.import_module("thresher.paper.pages")
+    for name, experiment in paper.EXPERIMENTS.items():
+        text = (ROOT / "docs/reproduction" / f"{name}.md").read_text(encoding="utf-8")
+        start = f"# {experiment.title}\n\nIn the paper: {experiment.place}.\n\n{experiment.about}\n"
+        assert text.startswith(start), name
+        assert pages.LEGEND in text, name

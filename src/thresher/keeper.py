@@ -196,7 +196,7 @@ class Keeper:
             self._commits.close(needed=True)
             raise InputError(
                 f"{self.what} {self.path} is damaged: its last {missing} commits are missing; put "
-                "back a copy of it and of the files beside it"
+                "back a copy of it and of the files next to it"
             )
         with self._refusals():
             self._commits.write(number)

@@ -36,17 +36,17 @@ from thresher.version import versions
 
 HELP = """What each training point is worth: exactly, fast, and privately.
 
-What is in a table, and how to value it: **thresher inspect train.csv**
+See what is in a table, and how to value it: **thresher inspect train.csv**
 
-Which rows of a table hurt, and why: **thresher value train.csv --label y
+Find the rows of a table that hurt, and why: **thresher value train.csv --label y
 --out values.parquet --report report.html**
 
-Act on it: **thresher clean train.csv --values values.parquet --relabel relabel --out cleaned.csv**
+Fix them: **thresher clean train.csv --values values.parquet --relabel relabel --out cleaned.csv**
 
-Prices that may be published, though the points may not: **thresher release points.csv
+Publish prices, and keep the points private: **thresher release points.csv
 --validation val.csv --epsilon 1 --delta 1e-6 --ledger ledger.db --out-prices prices.json**
 
-What my own points are worth by them: **thresher appraise mine.csv --prices prices.json**
+Value your own points by published prices: **thresher appraise mine.csv --prices prices.json**
 
 Every command has **--help** with examples. Exit codes: 0 done, 1 refused, 2 usage, 3 budget, 4 an
 audited claim is violated, 130 and 143 interrupted.

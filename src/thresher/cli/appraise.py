@@ -14,14 +14,14 @@ from thresher.cli.words import say, show_json, split_names
 
 def appraise(
     points: Annotated[
-        str, argument("Your points: a file, a folder, a pattern in quotes, or -, standard input.")
+        str, argument("Your points: a file, a folder, a pattern in quotes, or - (standard input).")
     ],
     prices: Annotated[Path, given("The price list, as thresher release wrote it.")],
-    label: Annotated[str, given("The column of labels; for an .npy file, the file of them.")] = "y",
+    label: Annotated[str, given("The column of labels; for .npy, the file of labels.")] = "y",
     id: Id = None,  # noqa: A002
     ignore: Ignore = None,
     newcomer: Annotated[
-        bool, given("The points were not counted: what each would add, alone.", "--newcomer")
+        bool, given("Value points that were not counted: what each would add alone.", "--newcomer")
     ] = False,
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")

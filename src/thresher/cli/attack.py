@@ -42,7 +42,7 @@ def attack(
 ) -> None:
     """Try to find out from values who is in the data: the leak that privacy closes.
 
-    Two attacks are run: "paper" hands in a copy of each candidate, "strong" crafts points and knows
+    Two attacks are run: "paper" submits a copy of each candidate, "strong" crafts points and knows
     a list of candidates. An AUROC of 0.5 is guessing, 1 is certainty.
 
     Example: thresher attack points.csv --method tknn --radius 0.5 --plot roc.svg
@@ -113,8 +113,8 @@ def audit(
 ) -> None:
     """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
 
-    A canary is a point that is in half of the releases, the easiest to find that we know of. How
-    well it is found proves how much epsilon is spent at least. 20,000 runs take up to half a
+    A canary is a made-up point that is in half of the releases and is as easy to find as possible.
+    How well it is found proves how much epsilon is spent at least. 20,000 runs take up to half a
     minute. Exits with 4 if the claim is violated.
 
     Example: thresher audit --mechanism table --epsilon 1 --delta 1e-5

@@ -14,7 +14,7 @@ from thresher.version import __version__
 
 def clean(
     file: Annotated[
-        str, argument("The table: a file, a folder, a pattern in quotes, or -, standard input.")
+        str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
     ],
     out: Annotated[
         Path,
@@ -51,8 +51,8 @@ def clean(
 ) -> None:
     """Drop, relabel or correct rows of a table, and leave everything else as it is.
 
-    The file has the kind of the input; lines of text are copied byte for byte. Name rows by
-    your decisions in the report, by the suggestions of thresher value, or one by one.
+    Choose the rows by your decisions in the report, by the suggestions of thresher value, or one by
+    one. The output is a file of the same kind. Unchanged lines of text are copied byte for byte.
 
     Example: thresher clean train.csv --decisions decisions.csv --label y --out cleaned.csv
 

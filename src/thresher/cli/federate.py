@@ -14,7 +14,7 @@ from thresher.errors import InputError, printing
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="A private price list of several silos together: nobody sees another's points or counts.",
+    help="Make one private price list with others: nobody sees another's points or counts.",
 )
 
 
@@ -118,7 +118,7 @@ def coordinate(
     key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
     out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
     host: Annotated[str, given("Where to listen; 0.0.0.0 for all networks.")] = "127.0.0.1",
-    port: Annotated[int, given("0 takes a free one.")] = 0,
+    port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 0,
     wait: Annotated[float, given("Seconds that silos have for each step.")] = 120.0,
     arrive: Annotated[float, given("Seconds that silos have to arrive.")] = 3600.0,
     report: Annotated[Path | None, given("Where the public page goes: .html.")] = None,

@@ -14,9 +14,9 @@ MOST_ALIKE = 6  # columns of one kind in a row that are listed one by one
 
 def inspect(
     file: Annotated[
-        str, argument("The table: a file, a folder, a pattern in quotes, or -, standard input.")
+        str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
     ],
-    label: Annotated[str | None, given("The column of labels, if it is known.")] = None,
+    label: Annotated[str | None, given("The column of labels; guessed if not given.")] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     json: Json = False,

@@ -11,7 +11,9 @@ from thresher.cli.options import argument, given
 from thresher.cli.words import price, say, show_json
 from thresher.errors import printing
 
-app = typer.Typer(no_args_is_help=True, help="Privacy budgets: create, show, verify.")
+app = typer.Typer(
+    no_args_is_help=True, help="Keep track of a privacy budget: create, show, verify a ledger."
+)
 
 LedgerPath = Annotated[Path, argument("The ledger's file.", show_default=False)]
 
@@ -23,7 +25,7 @@ def create(
     delta: Annotated[float, given("The cap's delta; 0 for pure releases only.")],
     adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
     unit: Annotated[str, given("What is protected: point or owner.")] = "point",
-    data_set: Annotated[str, given("What it protects, in words.")] = "",
+    data_set: Annotated[str, given("What the ledger protects, in words.")] = "",
     filter_: Annotated[
         str | None, given("How costs add up: gaussian or basic.", "--filter")
     ] = None,

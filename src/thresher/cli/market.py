@@ -358,7 +358,7 @@ def delete(task: TaskId, url: Address = URL, token: Token = "") -> None:
 
 @app.command()
 def export(
-    out: Annotated[Path, argument("Where it is written: .json.", show_default=False)],
+    out: Annotated[Path, argument("Where to write it: .json.", show_default=False)],
     force: Force = False,
     url: Address = URL,
     token: Token = "",

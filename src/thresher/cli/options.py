@@ -35,6 +35,6 @@ Id = Annotated[str | None, given("The column of ids.")]
 Ignore = Annotated[str | None, given("Columns to leave out.")]
 Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]
 Trees = Annotated[
-    int | None, given("Count in the leaves of so many public trees, not within a radius.")
+    int | None, given("Count in the leaves of this many public trees, not within a radius.")
 ]
 Leaves = Annotated[int, given("With --trees: the most leaves that such a tree has.")]

@@ -13,7 +13,7 @@ SHOWN = 10  # owners and pairs that are told in words
 
 
 def payout(
-    values: Annotated[Path, argument("The values, as thresher value wrote them: .parquet.")],
+    values: Annotated[Path, argument("The values that thresher value wrote: .parquet.")],
     pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
     floor_cents: Annotated[int, given("What every owner is paid at least.")] = 0,
     minimum_cents: Annotated[

@@ -22,7 +22,7 @@ def release(
         Path,
         argument(
             "Private points: .csv or .tsv (also .gz), .parquet, .arrow, .feather or .npz; "
-            "or -, standard input."
+            "or - (standard input)."
         ),
     ],
     validation: Annotated[Path, given("The public validation set.")],
@@ -32,7 +32,7 @@ def release(
     out_prices: Annotated[Path, given("Where the public price list is written.")],
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[
-        str, given("Distance up to which a point counts; auto takes it from the validation set.")
+        str, given("Distance up to which a point counts; auto finds it from the validation set.")
     ] = "0.5",
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     kernel: Annotated[
@@ -88,7 +88,7 @@ def release(
     categorical: Annotated[str | None, given("Columns that are categories.")] = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
     report: Annotated[
-        Path | None, given("Where the public page goes that shows it: .html.")
+        Path | None, given("Where to write a page about the release that may be published: .html.")
     ] = None,
     unusable: Annotated[
         Path | None, given("Where to list the rows that count for nothing: .csv, private.")
@@ -121,6 +121,9 @@ def release(
     force: Force = False,
 ) -> None:
     """Release a private price list, charged to a ledger.
+
+    You may publish the list. With it, owners value their own rows (thresher appraise), and nobody
+    learns more about a point than epsilon and delta allow.
 
     Rows that cannot be used (a label that no validation point has, a cell that is not a number, a
     line that does not fit the header) count for nothing, without a message, because an error would

@@ -39,7 +39,7 @@ def value(
     ],
     label: Annotated[
         str | None,
-        _column("The column of labels; guessed if not given. For an .npy file, the file of them."),
+        _column("The column of labels; guessed if not given. For .npy, the file of labels."),
     ] = None,
     task: Annotated[
         Literal["classification", "regression"] | None,
@@ -118,7 +118,7 @@ def value(
     ] = False,
     validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
     validation_label: Annotated[
-        str | None, _validation("Its column or file of labels, if it has another name.")
+        str | None, _validation("Its column or file of labels, if that has another name.")
     ] = None,
     holdout: Annotated[
         float | None,
@@ -139,8 +139,8 @@ def value(
     radius: Annotated[
         str | None,
         _method(
-            "Distance up to which a point counts: a number, or auto (if not given), which asks the "
-            "validation set."
+            "Distance up to which a point counts: a number, or auto (if not given), which finds it "
+            "from the validation set."
         ),
     ] = None,
     kernel: Annotated[

@@ -72,11 +72,13 @@ def _regression(model: TKNNClassifier, X: Floats, queries: Floats) -> Outcome:
 
 CONSISTENCY = Experiment(
     "consistency", "The threshold rule is consistent", "the theorem of its appendix on TKNN",
-    "Mean squared error of the threshold regressor (0 where nobody is near, as in the theorem), "
-    "and excess error of the threshold classifier over the best rule, on fresh rows, for rows even "
-    "in the unit square and a smooth target with Lipschitz constant pi. Where the radius shrinks "
-    "like N^(-1/3) the number of neighbors grows and the error vanishes, below the proof's bound "
-    "L^2 radius^2 + P(nobody near). Where it shrinks like N^(-1/2) neighbors stay few, where it is "
-    "fixed the bias stays: neither fulfills the theorem, neither converges.",
+    "The tables show two errors on new rows: the mean squared error of the threshold regressor, "
+    "which predicts 0 if nobody is near, as in the theorem, and how much more often the threshold "
+    "classifier errs than the best rule. Rows are uniform in the unit square, and the target is "
+    "smooth, with Lipschitz constant L = pi. If the radius shrinks like N^(-1/3), the number of "
+    "neighbors grows, and the error vanishes, below the proof's bound "
+    "L^2 radius^2 + P(nobody near). If it shrinks like N^(-1/2), neighbors stay few. If it is "
+    "fixed, the bias stays. These two do not meet the conditions of the theorem, and they do not "
+    "converge.",
     cells, run, "N", "step",
 )  # fmt: skip

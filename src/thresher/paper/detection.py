@@ -26,14 +26,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "data-shapley": data_shapley, "leave-one-out": leave_one_out, "data-banzhaf": data_banzhaf,
 }  # fmt: skip
 EMBEDDINGS = (
-    " The image and text sets are other embeddings than the paper's (their 32 leading components, "
-    "for at radius 0.5 hardly anybody is near in all of them): they can be compared in kind only."
+    " The image and text sets have other embeddings than in the paper, so their figures can be "
+    "compared in kind only. Values use the 32 leading components, because with all of them hardly "
+    "any point is within radius 0.5."
 )
 ABOUT = (
-    "AUROC of finding the corrupted tenth of the points by their low values: TKNN-Shapley at "
-    "radius 0.5 (the paper's tau = -0.5) and KNN-Shapley at k = 5, cosine; Data Shapley "
-    "(permutations), leave-one-out and Data Banzhaf (MSR) of the accuracy of a logistic "
-    "regression, by the number of trained models named below, on the tabular sets."
+    "A tenth of the points are corrupted. The tables show how well low values find them, as "
+    "AUROC: the chance that a corrupted point has a lower value than another one. TKNN-Shapley "
+    "has radius 0.5 (the paper's tau = -0.5), and KNN-Shapley has k = 5, both with cosine "
+    "distances. On the tabular sets there are also Data Shapley (permutations), leave-one-out and "
+    "Data Banzhaf (MSR) for the accuracy of a logistic regression. The next paragraph says how "
+    "many models each of them trains."
 )
 
 
@@ -117,19 +120,21 @@ MISLABEL = Experiment(
 )  # fmt: skip
 NOISY = Experiment(
     "noisy", "Points with noisy features", "table 10",
-    ABOUT + " The noise in a column has the standard deviation of the column's L2 norm. The "
-    "paper's KNN column of this table is compared with k = 11, which it shows; k = 5 is compared "
-    "with its ablation table." + EMBEDDINGS,
+    ABOUT + " The noise in a column has the column's L2 norm as its standard deviation. The "
+    "paper's KNN column shows k = 11, so that is what we compare it with. We compare k = 5 with "
+    "the paper's ablation table." + EMBEDDINGS,
     functools.partial(cells, "noisy"), run, printed=printed, uses=uses,
 )  # fmt: skip
 RADIUS = Experiment(
     "radius-ablation", "The choice of the radius", "tables 11 and 12",
-    "AUROC of TKNN-Shapley for both tasks over the radius (1 + tau of the paper).",
+    "The tables show the AUROC of TKNN-Shapley for both tasks and several radii. A radius is "
+    "1 + tau in the paper's notation.",
     functools.partial(ablation_cells, "tknn", RADII), run, "radius", "step", printed,
 )  # fmt: skip
 K = Experiment(
     "k-ablation", "The choice of k", "tables 13 and 14",
-    "AUROC of KNN-Shapley for both tasks over k. The paper prints the columns of both tables in "
-    "reverse (its column K is 16 - K); here they are read right.",
+    "The tables show the AUROC of KNN-Shapley for both tasks and several k. The paper prints the "
+    "columns of both tables in reverse order: its column K holds 16 - K. We compare with the "
+    "right columns.",
     functools.partial(ablation_cells, "knn", KS), run, "k", "step", printed,
 )  # fmt: skip

@@ -21,13 +21,14 @@ EPSILONS = {"dp-tknn-0.5": 0.5, "dp-tknn-1": 1.0, "table-0.5": 0.5, "table-1": 1
 STEPS = {"knn": KS[::2], "tknn": RADII, "dp-tknn-0.5": RADII, "dp-tknn-1": RADII,
          "table-0.5": (0.5,), "table-1": (0.5,)}  # fmt: skip
 ABOUT = (
-    "AUROC of telling members from non-members: 200 members, 200 non-members, 400 shadow points "
-    "(or as many as are left where a set has too few distinct rows), 32 shadow sets, 200 "
-    "validation points. AUROC is that of the paper's attack, which hands in a copy of the "
-    "candidate; strong AUROC is that of ours, which crafts points and knows a list of candidates. "
-    "knn runs over k, the others over the radius. dp-tknn-0.5 and dp-tknn-1 are the paper's "
-    "mechanism at epsilon 0.5 and 1 and delta 1e-4; table-0.5 and table-1 are ours. By the "
-    "protocol paper a non-member may be a copy of a member."
+    "The tables show how well an attacker tells members of the data from others, as AUROC: 0.5 is "
+    "guessing, 1 is certainty. There are 200 members, 200 non-members, 400 shadow points (or as "
+    "many as are left if a set has too few distinct rows), 32 shadow sets and 200 validation "
+    "points. AUROC is that of the paper's attack, which submits a copy of the candidate. Strong "
+    "AUROC is that of our attack, which crafts points and knows a list of candidates. Rows of knn "
+    "are for different k, and the others for different radii. dp-tknn-0.5 and dp-tknn-1 are the "
+    "paper's mechanism at epsilon 0.5 and 1, with delta 1e-4. table-0.5 and table-1 are ours. In "
+    "the protocol paper, a non-member may be a copy of a member."
 )
 
 
@@ -98,8 +99,9 @@ MEMBERSHIP = Experiment(
 NEIGHBOR = Experiment(
     "neighbor-effect", "The value of a point against k, with and without its nearest neighbor",
     "figures 3 and 4",
-    "KNN-Shapley of one random point of each set, by the soft-label utility and by that of 2019. "
-    "The gap between the curves is what the value tells about the neighbor. The paper shows the "
-    "curves of points of its own choice and prints no figures.",
+    "The tables show the KNN-Shapley value of one random point of each set, by the soft-label "
+    "utility and by that of Jia et al. (2019). The difference with and without the neighbor is "
+    "what the value reveals about the neighbor. The paper chose its own points. It shows their "
+    "curves, but prints no figures.",
     neighbor_cells, compare, "k", "step",
 )  # fmt: skip

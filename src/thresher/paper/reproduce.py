@@ -36,7 +36,7 @@ QUICK_SETS = ("2dplanes", "phoneme")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure of the paper, done again.
+    """One table or figure of the paper, computed again.
 
     Examples
     --------

@@ -67,9 +67,9 @@ def _seconds(call: Callable[[], object]) -> float:
 
 RUNTIME = Experiment(
     "runtime", "Seconds over the number of points", "figures 2 and 5",
-    "Standard normal rows of 10 and 100 columns, labeled by the sign of the sum of two of them, "
-    "100 validation points, radius 0.5 (and 1: half of all points near) and k = 5. The "
-    "paper shows curves without figures and says that TKNN-Shapley is about 30 % faster for many "
-    "points: a ratio of about 0.7 on 64 cores.",
+    "Rows are standard normal, with 10 or 100 columns, and labels are the sign of the sum of two "
+    "columns. There are 100 validation points. The radius is 0.5 (and 1, where half of all points "
+    "are near), and k is 5. The paper shows curves without figures. It says that TKNN-Shapley is "
+    "about 30 % faster for many points, a ratio of about 0.7, on 64 cores.",
     cells, run, "N", "step",
 )  # fmt: skip

@@ -31,15 +31,16 @@ FREE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }  # fmt: skip
 METHODS = PRIVATE | FREE
 ABOUT = (
-    "Private values at radius 0.5 (k = 5), delta 1e-4 for the tabular sets and 1e-5 for the "
-    "others. dp-tknn is the paper's mechanism (Poisson sampling at rate 0.01), its accounting "
-    "corrected; dp-knn and dp-knn-sampled are its baselines. The rows that the paper lacks: table "
-    "is our mechanism, exact spends no privacy at all, zero-budget is the score that uses nobody "
-    "else's data and costs nothing. Beside AUROC: Spearman rank correlation with the exact values "
-    "of the same method, and relative error (root mean square). What the paper's mechanism prices "
-    "is a subsample, and the score is no value at all, so both are on other scales; the last "
-    "measure is the error once a single best factor has brought them to the right one. Noise is "
-    "new in every run, and so are the rows where the authors' draw is not replayed."
+    "The tables are about private values at radius 0.5 (or k = 5). Delta is 1e-4 for the tabular "
+    "sets and 1e-5 for the others. dp-tknn is the paper's mechanism (Poisson sampling at rate "
+    "0.01) with corrected accounting. dp-knn and dp-knn-sampled are its baselines. The paper does "
+    "not have the other columns: table is our mechanism, exact has no privacy at all, and "
+    "zero-budget is the score that uses nobody else's data and costs nothing. AUROC says how well "
+    "low values find the corrupted points. Rank correlation (Spearman) and relative error (root "
+    "mean square) compare values with the exact ones of the same method. The paper's mechanism "
+    "prices a subsample, and the zero-budget score is not a value, so both are on other scales. "
+    "The last measure is the error after the best single factor has put them on the right scale. "
+    "Every run draws new noise, and new rows unless it replays the authors' own."
 )
 
 

@@ -113,9 +113,9 @@ def dp_tknn_shapley(
     forest
         Trees that were grown from public rows, such as `thresher.privacy.public_forest` grows on
         the validation set: then near means in the same leaf, as in `forest_shapley` with a
-        validation set, and radius, metric and kernel play no part. A point moves the table by the
+        validation set, and radius, metric and kernel are not used. A point moves the table by the
         square root of the number of trees, and nothing is clipped unless there are owners. Leaves
-        need classes and the mechanism "table"; they have no prior, so that the release cannot tell
+        need classes and the mechanism "table". They have no prior, so the release does not state
         its error.
 
     Returns
