@@ -77,6 +77,21 @@ def test_points_unlike_the_validation_set_get_no_error_told(mechanism, epsilon):
     assert np.isnan(shifted.low).all()
 
 
+def test_cells_of_many_classes_tell_their_error_within_a_factor():
+    """With few public rows of each class in a cell, they once told half of it."""
+    found = []
+    for seed in range(4):
+        data = letters(0, seed)
+        exact = th.tknn_shapley(*data).values
+        release = th.dp_tknn_shapley(*data, epsilon=10, delta=0, mechanism="cells", seed=seed)
+        true = np.sqrt(((release.values - exact) ** 2).mean() / (exact**2).mean())
+        inside = (release.error.low <= exact) & (exact <= release.error.high)
+        found.append((true, release.error.relative, inside.mean()))
+    true, told, held = np.mean(found, axis=0)
+    assert true / 1.5 < told < 1.5 * true
+    assert 0.8 < held < 0.97
+
+
 def test_other_shares_of_classes_are_no_misfit():
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 5))

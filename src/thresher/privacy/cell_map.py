@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -102,13 +103,30 @@ class CellMap:
         each = [self._near(rows, np.flatnonzero(labeled)) for labeled in one_hot.T]
         whole = [sum(parts) for parts in zip(*each, strict=True)]
         overall = whole[0] / (whole[1] + 1e-9)
+        alike = self._affinity(each, overall)
         by_class = np.empty((len(self.validation), counted.shape[1]))
         for code, (near, size) in enumerate(each):
             others, beside = whole[0] - near, whole[1] - size
-            right = (near + strength * overall) / (size + strength)
+            usual = overall * np.where(self.validation.codes == code, alike[0], alike[1])[:, None]
+            right = (near + strength * usual) / (size + strength)
             astray = (others + strength * overall) / (np.maximum(beside, 0.0) + strength)
             by_class[:, code] = (right + wrong[:, code] * (astray - right)) @ counted[:, code]
         return self._split(by_class)
+
+    def _affinity(
+        self, each: Sequence[tuple[Floats, Floats]], overall: Floats
+    ) -> tuple[float, float]:
+        """How much more often rows of a cell are near a validation point of their own class.
+
+        And of another: both as multiples of what all rows of the cell are.
+        """
+        sums = np.zeros((2, 2))
+        for code, (near, size) in enumerate(each):
+            own = self.validation.codes == code
+            for kind, which in enumerate((own, ~own)):
+                sums[kind] += near[which].sum(), (overall * size)[which].sum()
+        same, other = sums[:, 0] / np.maximum(sums[:, 1], 1e-9)
+        return float(same), float(other)
 
     def _near(self, rows: Floats, some: Integers) -> tuple[Floats, Floats]:
         """How many of some rows of each cell are near each validation point, and of how many.
