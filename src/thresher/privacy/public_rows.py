@@ -16,8 +16,8 @@ from thresher.passes.walk import near_pairs
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.threads import cut
 
-SHARE_SHIFT = 1.0  # at kappa = 1, the spread of a class's share of the points
-LABEL_SHIFT = 0.3  # and of the share of them with a wrong label
+SHARE_SHIFT = 1.0  # at kappa = 1, the spread of the share that one of two classes has
+LABEL_SHIFT = 0.3  # and of the share of all points that are of it and have a wrong label
 FLOOR = 2.0  # standard deviations
 LEAST_ROWS = 8  # with fewer public rows there is no prior
 PUBLIC_ROWS = 2000  # validation points, at most, that are seen as points
@@ -140,17 +140,17 @@ def _shifts(public: Public, weights: Floats) -> Floats:
     """How the table moves if there are more points of one class, or more of it mislabeled.
 
     Two rows a class: the mean vector of its validation points, and the mean vector they would have
-    under a random other label.
+    under a random other label. One of many classes has a small share, which moves by less.
     """
     classes = np.unique(public.codes[public.rows])
-    rows = []
+    rows, usual = [], 2 / max(len(classes), 2)
     for code in classes:
         members, carriers = public.codes[public.rows] == code, public.codes == code
         near = public.crowd(weights, members) / int(members.sum())
         same = np.where(carriers, near, 0.0)
         wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
-        rows.append(SHARE_SHIFT * np.array([same, near - same]).ravel())
-        rows.append(LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
+        rows.append(usual * SHARE_SHIFT * np.array([same, near - same]).ravel())
+        rows.append(usual * LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
     return np.array(rows)
 
 
