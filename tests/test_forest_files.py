@@ -16,6 +16,7 @@ from sklearn.ensemble import (
 )
 
 import thresher as th
+from thresher.inputs.labels import Classes
 from thresher.kernels.leaf_sums import add_under_labels
 from thresher.kernels.tree_rows import drop_rows, move_row
 from thresher.neighbors.forests import Forest
@@ -213,7 +214,7 @@ def test_columns_have_the_names_they_were_grown_with():
 
 
 def test_no_more_than_a_leaf_holds_is_kept_of_points():
-    side = ForestSide(FOREST, th.labels.Classes((0, 1, 2)), None, np.zeros(0, np.int32))
+    side = ForestSide(FOREST, Classes((0, 1, 2)), None, np.zeros(0, np.int32))
     assert side.shape == (3, sum(FOREST.sizes))
     with pytest.raises(th.InputError, match="table must hold 3 x"):
         th.PriceList(side, "shapley", np.zeros((2, 5), np.int32))

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from test_forest import ORACLE, SEMIVALUES, judge_utility
 
 import thresher as th
+from thresher.inputs.labels import Classes
 from thresher.neighbors import growing
 from thresher.passes import forest_passes, in_parts
 from thresher.sides.forest import ForestSide
@@ -231,7 +232,7 @@ def test_a_broken_run_goes_on_with_the_forest_it_has_grown(tmp_path, judges, sma
 def test_dask_arrays_have_the_same_bits(judges, chunk, monkeypatch):
     da = pytest.importorskip("dask.array")
     monkeypatch.setattr("thresher.sides.forest.BLOCK_BYTES", 2000)
-    side = ForestSide(FOREST, th.labels.Classes((0, 1, 2)), None, np.zeros(0, np.int32))
+    side = ForestSide(FOREST, Classes((0, 1, 2)), None, np.zeros(0, np.int32))
     assert len(side.ranges()) > 2
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, mean=True)
     cut = da.from_array(X, (chunk, 4))

@@ -10,6 +10,7 @@ import pytest
 
 import thresher as th
 from thresher.findings.explained import explain
+from thresher.inputs.checked_inputs import check_points
 from thresher.kernels import bits, relabel
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -128,7 +129,7 @@ def test_a_tree_gives_the_bits_of_all_pairs(classes, monkeypatch):
     monkeypatch.setattr("thresher.neighbors.tree.LEAF", 64)
     X, y, V, y_val = problem(classes)
     prices = price_list(X, y, V, y_val, classes)
-    points = th.inputs.check_points(X, y, prices.validation)
+    points = check_points(X, y, prices.validation)
     found = []
     for neighbors in ("all", "tree"):
         values, counts = np.zeros((400, classes)), np.zeros((400, classes), np.int32)

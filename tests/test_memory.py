@@ -16,6 +16,7 @@ from peaks import WATCH
 from tabular import check_refused
 
 import thresher as th
+from thresher.inputs.checked_inputs import check_points
 from thresher.neighbors.ball import Ball
 from thresher.passes.memory import check_memory, in_use
 from thresher.passes.parts import ArrayParts
@@ -127,9 +128,7 @@ def test_a_budget_is_obeyed_by_data_larger_than_it(tmp_path, kind, rows, budget,
     counts = th.NeighborCounts(X_val, y_val, radius=0.9)
     for lo in range(0, rows, step):
         counts._counts += counts._count(
-            th.inputs.check_points(
-                block + np.float32(lo / rows), y[lo : lo + step], counts.validation
-            )
+            check_points(block + np.float32(lo / rows), y[lo : lo + step], counts.validation)
         )[0]
     values = counts.price_list().values((block + np.float32(7 * step / rows))[:1000], y[some])
     assert np.load(out)[some].tobytes() == values.tobytes()

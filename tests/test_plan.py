@@ -20,7 +20,7 @@ def test_a_release_that_would_be_noise_is_refused_before_it_is_charged(tmp_path,
     pytest.importorskip("opendp")
     ledger = th.Ledger.create(tmp_path / "l.db", epsilon=60, delta=1e-4)
     arguments = (X, Y, X_VAL, Y_VAL)
-    with pytest.raises(InputError, match="would be noise: 12 points .* nothing was charged"):
+    with pytest.raises(InputError, match="would be noise: 12 points .* Nothing was charged"):
         th.dp_tknn_shapley(*arguments, **FEW, mechanism=mechanism, ledger=ledger, points=12)
     assert len(ledger) == 0
     options = {**FEW, "mechanism": mechanism, "ledger": ledger}

@@ -141,6 +141,14 @@ class CellsDesign(Design):
         deviation = total_deviations(draws)
         return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
 
+    def row_weights(self, release: Integers) -> Floats:
+        """A class may have another share of the points than of the public rows."""
+        public = self.map.public
+        codes = public.codes[public.rows]
+        points = nonnegative(release * self._points_a_vote).sum(axis=0)
+        rows = np.bincount(codes, minlength=len(points))
+        return np.asarray((points / np.maximum(rows, 1))[codes])
+
     def misfit(self, release: Integers) -> float:
         """How much more points and public rows differ over the cells than chance explains."""
         return self.map.misfit(release * self._points_a_vote, 2 * self._spread**2)

@@ -214,6 +214,10 @@ class Design(Protocol):
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Other price lists that the noise leaves as likely."""
 
+    def row_weights(self, release: Integers) -> Floats | None:  # noqa: ARG002
+        """How many points each public row stands for; None for equally many."""
+        return None
+
     def misfit(self, release: Integers) -> float:  # noqa: ARG002
         """How much more points and validation set differ than chance explains, if that shows."""
         return 1.0

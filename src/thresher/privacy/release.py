@@ -138,7 +138,10 @@ class _Outcome:
             return None
         values = public.worth(self.price_list.member_prices)
         missed = public.worth(np.array([each.member_prices for each in self._drawn])) - values
-        return float(np.sqrt((missed**2).mean() / max((values**2).mean(), 1e-300)))
+        weights = self._design.row_weights(self.table)
+        if weights is None:
+            weights = np.ones(len(values))
+        return float(np.sqrt((missed**2 @ weights).mean() / max(values**2 @ weights, 1e-300)))
 
     @property
     def is_noise(self) -> bool:
