@@ -102,3 +102,16 @@ def test_other_shares_of_classes_are_no_misfit():
     for mechanism in ("table", "cells"):
         options = {"epsilon": 4, "delta": 1e-4, "seed": 0, "mechanism": mechanism}
         assert th.dp_tknn_shapley(*data, **options).error.relative is not None
+
+
+def test_numbers_tell_their_error_within_a_factor():
+    """What clipping leaves of a count it leaves of sums of targets too: they once told triple."""
+    random = np.random.default_rng(0)
+    X = random.random((3200, 2))
+    y = np.floor(4 * X[:, 0]) + (X[:, 1] > 0.5) + 0.1 * random.normal(size=3200)
+    data = X[200:], y[200:], X[:200], y[:200]
+    about = {"metric": "euclidean", "radius": 0.12, "task": "regression", "bounds": (-0.5, 4.5)}
+    exact = th.tknn_shapley(*data, **about).values
+    found = th.dp_tknn_shapley(*data, epsilon=3, delta=1e-5, seed=0, **about)
+    true = np.sqrt(((found.values - exact) ** 2).mean() / (exact**2).mean())
+    assert true / 1.5 < found.error.relative < 1.5 * true

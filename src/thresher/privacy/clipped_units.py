@@ -56,7 +56,8 @@ class ClippedPoints:
         shape[-1] = 1.0
         chance = random.standard_gamma(shape, (count, len(vectors)))
         chance[:, :-1] /= shape[:-1]
-        drawn = ((chance * weights) @ vectors + self.kept) / (chance @ vectors + 1)
+        masses = self._public.masses
+        drawn = (masses((chance * weights) @ vectors) + self.kept) / (masses(chance @ vectors) + 1)
         return np.asarray(np.clip(self.kept / np.maximum(drawn, 1e-9), 1 / 3, 3.0) ** DOUBT)
 
 

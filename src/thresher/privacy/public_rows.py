@@ -119,9 +119,13 @@ class Public:
         """The clipped weights of vectors with these squared weighted lengths."""
         return clipping.shares(lengths)
 
+    def masses(self, tables: Floats) -> Floats:
+        """The numbers of tables that count points: all of them."""
+        return tables
+
     def kept(self, clipped: Floats, whole: Floats) -> Floats:
         """Which share of each number of a table clipping leaves."""
-        return _ratio(clipped, whole)
+        return _ratio(self.masses(clipped), self.masses(whole))
 
     def shifts(self, weights: Floats) -> Floats:
         """How the table moves if there are more points of one kind, or more of it are wrong."""

@@ -61,10 +61,10 @@ class TargetPublic(Public):
         """The clipped weights of vectors with these squared weighted lengths."""
         return clipping.shares(lengths, ONE)
 
-    def kept(self, clipped: Floats, whole: Floats) -> Floats:
-        """Which share of the points near each validation point clipping leaves."""
-        shares = [sums(each.reshape(ENTRIES, -1))[0] for each in (clipped, whole)]
-        return np.tile(super().kept(*shares), ENTRIES)
+    def masses(self, tables: Floats) -> Floats:
+        """How many points are near each validation point, in place of each of its numbers."""
+        near = tables.reshape(*tables.shape[:-1], ENTRIES, -1).sum(axis=-2)
+        return np.concatenate([near] * ENTRIES, axis=-1)
 
     def shifts(self, weights: Floats) -> Floats:
         """More points with targets of one kind, or more of them with a target that is wrong.
