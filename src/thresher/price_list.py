@@ -33,6 +33,7 @@ FORMATS = {
     "rings": "thresher.ring-prices/1",
     "forest": "thresher.forest-prices/1",
     "targets": "thresher.target-prices/1",
+    "ring-targets": "thresher.ring-target-prices/1",
     "forest-targets": "thresher.forest-target-prices/1",
 }
 UNSCALED = (
