@@ -139,11 +139,11 @@ def test_prices_equal_enumeration_over_weights_of_six_orders(semivalue, exponent
         assert_close(paid(table[1, :, ring], float(new)) / size, wanted / size)
 
 
-def by_sizes(counts, first, weights, ring, own, t, empty, semivalue):
+def by_sizes(counts, first, weights, ring, own, empty, semivalue):
     """The value of a member by sums over how many of each of two rings are present.
 
-    `first` and `own` are targets about t; those of a ring are exchangeable, so that means over its
-    members do.
+    `first` and `own` are targets, and that of the judge is 0. Those of a ring are exchangeable, so
+    that means over its members do.
     """
     others = [count - (k == ring) for k, count in enumerate(counts)]
     n, total = sum(counts), mpf(0)
@@ -187,11 +187,13 @@ def test_hundreds_of_near_points_equal_sums_in_forty_digits(semivalue, counts, r
     table = ring_quadratics(
         sums.reshape(-1, 1), np.array([0]), empty, np.array(weights), named(semivalue)
     )[0, ..., 0]  # fmt: skip
-    for ring in (0, 1):
-        own = first[ring][0]
-        wanted = by_sizes(counts, first, weights, ring, own, 0, empty, semivalue)
-        found = table[0, ring] + own * (table[1, ring] + own * table[2, ring])
-        assert abs(found - float(wanted)) <= 1e-12 * 2.0**62
+    own = [first[ring][0] for ring in (0, 1)]
+    wanted = [
+        float(by_sizes(counts, first, weights, ring, own[ring], empty, semivalue))
+        for ring in (0, 1)
+    ]
+    found = [table[0, k] + u * (table[1, k] + u * table[2, k]) for k, u in enumerate(own)]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -206,11 +208,10 @@ def test_equal_weights_equal_the_closed_form_of_the_box(semivalue, near):
         found = ring_quadratics(
             table.reshape(-1, 1), judges, empty, np.full(width, 0.25), named(semivalue)
         )[0, ..., 0]  # fmt: skip
-        for ring, target in zip(rings[:20] if width > 1 else np.zeros(20, int), u[:20].tolist()):
-            paid, wanted = (
-                each[0] + target * (each[1] + target * each[2]) for each in (found[:, ring], box)
-            )
-            assert abs(paid - wanted) <= 1e-12 * 2.0**62
+        few = u[:20].astype(np.float64)
+        own = found[:, rings[:20] if width > 1 else np.zeros(len(few), int)]
+        paid, wanted = (a + few * (b + few * c) for a, b, c in (own, box))
+        np.testing.assert_allclose(paid, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("semivalue", ["shapley", th.Beta(0.3, 2.5)], ids=str)

@@ -220,22 +220,24 @@ def _integrated(near: NearRings, semivalue: Semivalue) -> Floats:
 def _differences(near: NearRings, semivalue: Semivalue) -> Found:
     """The same for leave-one-out: what a point adds to all others."""
     del semivalue
-    w, apart = near.weights, near.apart
+    w, apart, all_of, everybody = near.weights, near.apart, near.gain, near.error
     rest, gain = near.beside()
-    only = near.near == 1
-    some = np.where(rest > 0, rest, 1.0)
-    q, error = w / some, apart + (gain + w * near.first) / some
-    alone = _alone(near)
-    members = np.array([error**2 - near.error**2, -2 * error * q, q**2])
-    single = near.counts == 1  # a large q would cancel: r is known, and so is what is left
-    left = (apart + gain / some) ** 2 - near.error**2
-    members = np.where(single, [left, *np.zeros((2, *left.shape))], members)
-    members = np.where(only, alone, members)
-    total = near.mass + w
-    q, error = w / total, apart + near.gain / total
-    newcomers = np.array([near.error**2 - error**2, -2 * error * q, -(q**2)])
+    some, mass = np.where(rest > 0, rest, 1.0), np.where(near.near > 0, near.mass, 1.0)
+    alone, nothing = _alone(near), np.zeros((2, *rest.shape))
+    # squares differ by (a - b) (a + b), with a - b as a product: it may be small
+    q, apart_by = w / some, all_of * w / (some * mass)
+    error = everybody + apart_by
+    members = np.array([apart_by * (error + everybody), -2 * error * q, q**2])
+    apart_by = w * (gain / some - near.first) / mass  # where r is known, and a large q would cancel
+    single = np.array([apart_by * (2 * everybody + apart_by), *nothing])
+    members = np.where(near.counts == 1, single, members)
+    members = np.where(near.near == 1, alone, members)
+    total = mass + w
+    q, apart_by = w / total, all_of * w / (mass * total)
+    error = apart + all_of / total
+    newcomers = np.array([apart_by * (everybody + error), -2 * error * q, -(q**2)])
     newcomers = np.where(near.near > 0, newcomers, alone)
-    share = w / np.where(near.near > 0, near.mass, 1.0)
+    share = w / mass
     return members, newcomers, np.array([share**2, -2 * share * near.error, 2 * share**2])
 
 
