@@ -236,7 +236,6 @@ def test_the_same_bits_in_parts_and_on_dask(kind):
     ("more", "message"),
     [
         ({"semivalue": th.Calibrated(3)}, "Calibrated values points"),
-        ({"kernel": "gaussian", **NUMBERS}, "regression' needs kernel='box'"),
         ({"empty": 0.5}, "empty and bounds need task='regression'"),
         ({"classes": [0, 1], **NUMBERS}, "classes cannot be used with task='regression'"),
         ({"semivalue": th.Beta(100, 1)}, "a of Beta of this game"),

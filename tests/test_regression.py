@@ -393,7 +393,6 @@ def test_a_forest_finds_wrong_targets():
         ([1.0, 2.0, 3.0], {"empty": np.nan}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"empty": True}, "empty must be a finite number"),
         ([1.0, 2.0, 3.0], {"classes": [1, 2]}, "classes cannot be used with task='regression'"),
-        ([1.0, 2.0, 3.0], {"kernel": "gaussian"}, "task='regression' needs kernel='box'"),
         ([1.0, 2.0, 3.0], {"bounds": (0, 2)}, "outside the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"bounds": (0, 2), "memory": "64GB"}, "outside the bounds 0 to 2"),
         ([1.0, 2.0, 3.0], {"semivalue": th.Calibrated(2)}, "it cannot be used with regression"),

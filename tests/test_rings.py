@@ -413,6 +413,22 @@ def test_rings_and_beta_have_limits():
         th.tknn_shapley(*problem(), kernel="gaussian", semivalue=th.Beta(1e6, 1))
 
 
+def test_a_validation_point_at_the_center_of_a_leaf():
+    """Its norm is 0 there, and nothing may be divided by it."""
+    about = {"metric": "euclidean", "kernel": RINGS}
+    data = [[1.0, 0.0]], [0], [[1.0, 0.0], [0.0, -2.0], [-2.0, -2.0]], [0, 1, 0]
+    found = [th.tknn_shapley(*data, neighbors=each, **about) for each in ("all", "tree")]
+    assert found[0].values.tolist() == found[1].values.tolist() == [0.5]
+
+
+def test_rings_need_a_kernel_with_a_name():
+    for more in ({}, {"kernel": RINGS}):
+        with pytest.raises(th.InputError, match="rings=5 needs kernel with a name"):
+            th.tknn_shapley(*problem(), rings=5, **more)
+    for rings in (4, 16):  # what is meant where no number is named, and what these are
+        th.tknn_shapley(*problem(), kernel=RINGS, rings=rings)
+
+
 @pytest.mark.filterwarnings("default::thresher.ThresherWarning")
 def test_weights_that_increase_outward_are_allowed_with_a_warning():
     with pytest.warns(th.ThresherWarning, match="increase outward"):

@@ -23,7 +23,7 @@ from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.panels import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
-from thresher.regression import CLASSES, REGRESSION, check_box_of_targets, check_task
+from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_task
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import check_leaves_alone, forest_side
 from thresher.sides.forest_targets import target_forest_side
@@ -37,6 +37,7 @@ FORMATS = {
     "rings": "thresher.ring-counts/1",
     "forest": "thresher.forest-counts/1",
     "targets": "thresher.target-counts/1",
+    "ring-targets": "thresher.ring-target-counts/1",
     "forest-targets": "thresher.forest-target-counts/1",
 }
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
@@ -65,7 +66,8 @@ class NeighborCounts:
     task, empty
         As in `tknn_shapley`. For regression, the table has four rows: the number of near points,
         the sum of their targets in steps of a grid, and the sum of the squared targets in two parts
-        of 31 bits. With a forest, these are the points in each leaf.
+        of 31 bits. With a forest, these are the points in each leaf; with a kernel, there are four
+        rows for each ring.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
         sides. Needed where there is no validation set.
@@ -96,10 +98,12 @@ class NeighborCounts:
         bounds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
         if check_task(task) == REGRESSION:
-            check_box_of_targets(classes, kernel)
+            check_no_classes(classes)
             known: Any = {"empty": empty, "bounds": bounds}
             if forest is None:
-                self._start(target_side(X_val, y_val, radius=radius, metric=metric, **known))
+                radius, shape = check_kernel(kernel, rings, radius)
+                known |= {"radius": radius, "metric": metric, "kernel": shape}
+                self._start(target_side(X_val, y_val, **known))
                 return
             check_leaves_alone(radius, metric, kernel)
             self._start(target_forest_side(forest, X_val, y_val, **known))
@@ -147,7 +151,7 @@ class NeighborCounts:
 
         A validation point has two rows, `same` and `other`, or two for each ring, the innermost
         ring first. A leaf has one row for each class. For regression there are four rows: number,
-        sum, and the sum of squares in two parts.
+        sum, and the sum of squares in two parts, each with a row for each ring.
         """
         return _snapshot(self._counts)
 

@@ -57,7 +57,7 @@ def grow_forest(
     settings = check_growth(trees, folds, seed)
     if isinstance(forest, Forest):
         raise InputError("forest is already grown: pass it as it is, without grow_forest")
-    if is_regression(task, None, None, classes, None):
+    if is_regression(task, None, None, classes):
         return grow_on_targets(X, check_targets("y", y), forest, settings, progress=progress)
     columns = TreeColumns.of("X", X)
     features = columns.encode("X", X)

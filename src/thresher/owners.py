@@ -92,7 +92,7 @@ def owner_shapley(
     asked = radius, metric, kernel
     radius, shape = check_kernel(kernel, rings, radius)
     semivalue = _check_mixture(semivalue)
-    regression = is_regression(task, empty, bounds, classes, shape)
+    regression = is_regression(task, empty, bounds, classes)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
     if owners is None:
@@ -119,7 +119,8 @@ def owner_shapley(
     side: PublicSide
     if regression and forest is None:
         data = X, y, X_val, y_val
-        points, side = targets_in_balls(*data, radius, metric=metric, empty=empty, bounds=bounds)
+        near_targets: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": shape}
+        points, side = targets_in_balls(*data, radius, **near_targets)
     elif regression:
         points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:
@@ -165,7 +166,7 @@ def _problem(
         if forest is not None:
             side = target_forest_side(forest, X_val, y_val, **numbers)
             return TargetProblem.over(side, semivalue, mean=mean)
-        return TargetProblem.of(X_val, y_val, **about, **numbers)
+        return TargetProblem.of(X_val, y_val, kernel=kernel, **about, **numbers)
     if forest is None:
         return Problem.check(X_val, y_val, kernel=kernel, classes=classes, **about)
     leaves = forest_side(forest, X_val, y_val, classes)

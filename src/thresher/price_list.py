@@ -33,6 +33,7 @@ FORMATS = {
     "rings": "thresher.ring-prices/1",
     "forest": "thresher.forest-prices/1",
     "targets": "thresher.target-prices/1",
+    "ring-targets": "thresher.ring-target-prices/1",
     "forest-targets": "thresher.forest-target-prices/1",
 }
 UNSCALED = (
@@ -72,7 +73,7 @@ class PriceList:
         holds the class counts of leaves, from which prices follow: one row per class, one column
         per leaf. For regression, the shape is (3, 3, cells): what a validation point or a leaf pays
         a member, and a newcomer, with a target of u steps, as the coefficients of 1, u and u^2; and
-        how the value of a member changes with its target.
+        how the value of a member changes with its target. With a kernel it is (3, 3, rings, M).
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a

@@ -13,6 +13,7 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets
 from thresher.games.nearest_targets import Chances, nearest_values
+from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.games.target_changes import growth
 from thresher.games.targets import Grid, TargetGame
@@ -22,7 +23,7 @@ from thresher.inputs.labels import check_owners
 from thresher.inputs.precomputed import Distances
 from thresher.metrics import Rows
 from thresher.neighbors.ball import Ball, Neighbors
-from thresher.neighbors.kernel import BOX
+from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.result import warn_of_reach
 from thresher.passes.walk import pay_while_counting
@@ -41,7 +42,7 @@ def check_task(task: object) -> str:
     return check_choice("task", task, TASKS)
 
 
-def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any) -> bool:
+def is_regression(task: Any, empty: Any, bounds: Any, classes: Any) -> bool:
     """Whether targets are numbers; what belongs to the other task is refused."""
     if check_task(task) != REGRESSION:
         if empty is not None or bounds is not None:
@@ -50,19 +51,14 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any, kernel: Any)
                 "no point is near"
             )
         return False
-    check_box_of_targets(classes, BOX if kernel is None else kernel)
+    check_no_classes(classes)
     return True
 
 
-def check_box_of_targets(classes: Any, kernel: Any) -> None:
-    """Refuse classes and kernels, which numbers do not go with."""
+def check_no_classes(classes: Any) -> None:
+    """Refuse classes, which numbers do not go with."""
     if classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
-    if kernel != BOX:
-        raise InputError(
-            "task='regression' needs kernel='box': prices for weighted means of targets are not "
-            "built"
-        )
 
 
 def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
@@ -249,10 +245,13 @@ def checked_points(
 def radius_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
-    bounds: Any = None, kind: type[TargetGame] = TargetGame,
+    bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
     show: Callable[[Paid], None] | None = None,
 ) -> Valuation:  # fmt: skip
-    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game."""
+    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game.
+
+    `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
+    """
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     known_owners, wide = check_owners(owners, len(points)), targets.bounds(bounds)
     grid = Grid.over(*wide)
@@ -260,8 +259,13 @@ def radius_regression(
     steps: Any = grid.steps(targets.points)
     points = replace(points, codes=steps)
     empty_steps = int(grid.steps(np.array([targets.empty]))[0])
-    game = kind(grid.steps(targets.judges), empty_steps, semivalue)
-    near, divisor = Ball.around(validation, radius, neighbors), len(validation) if mean else 1
+    more: dict[str, Any] = {}
+    edges = () if kernel is None else kernel.edges
+    if kernel is not None:
+        kind, more = kind or RingTargetGame, {"weights": kernel.weights}
+    game = (kind or TargetGame)(grid.steps(targets.judges), empty_steps, semivalue, **more)
+    near = Ball.around(validation, radius, neighbors, edges)
+    divisor = len(validation) if mean else 1
     sums = np.zeros((game.entries, near.cells), np.int64)
 
     def keep(columns: slice, found: Integers) -> None:
@@ -272,10 +276,11 @@ def radius_regression(
     if show is not None:
         show(Paid(paid, grid, targets, steps, divisor))
     values = game.total(paid, groups)
-    if not sums[0].any():
+    if not sums.any():
         warn_of_reach(radius, stacklevel=4, mutual=validation.mutual)
     params = {
         "radius": radius,
+        **({} if kernel is None else kernel.record()),
         "metric": validation.metric,
         "semivalue": semivalue_name(semivalue),
         **targets.record(),

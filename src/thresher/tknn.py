@@ -108,7 +108,7 @@ def tknn_shapley(
         Into how many rings a named kernel is divided.
     task
         "classification" or "regression". For regression, `y` and `y_val` hold numbers, and utility
-        is minus the squared error of the mean of the near targets. It works without a kernel only.
+        is minus the squared error of the mean of the near targets, weighted by the kernel.
     empty
         For regression: the prediction if no point is near, a public number. The default is the mean
         of the validation targets. Without validation targets it is required.
@@ -151,7 +151,7 @@ def tknn_shapley(
     semivalue = check_semivalue(semivalue, calibrated=shape is None)
     mean, progress = check_flag("mean", mean), check_flag("progress", progress)
     neighbors = check_neighbors(neighbors)
-    regression = is_regression(task, empty, bounds, classes, shape)
+    regression = is_regression(task, empty, bounds, classes)
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
     if X_val is None and y_val is None and (in_parts or is_dask(X)):
         raise InputError(
@@ -163,7 +163,7 @@ def tknn_shapley(
         return radius_regression(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
             mean=mean, neighbors=neighbors, progress=progress, empty=empty,
-            bounds=bounds,
+            bounds=bounds, kernel=shape,
         )  # fmt: skip
     if is_dask(X):
         check_no_limits(memory, checkpoint)
@@ -227,7 +227,7 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
-    if is_regression(task, empty, bounds, classes, None):
+    if is_regression(task, empty, bounds, classes):
         about: Any = {"radius": radius, "metric": metric, "owners": owners, "mean": mean}
         return score_targets(X, y, X_val, y_val, **about, empty=empty, bounds=bounds)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)

@@ -23,7 +23,13 @@ from thresher.findings.target_advice import (
 )
 from thresher.forest import FOREST, LEAVES, leaf_target_votes, target_votes
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.games.target_evidence import Beside, LeafChanges, NearTargets, OtherTargets
+from thresher.games.target_evidence import (
+    Beside,
+    LeafChanges,
+    NearRingTargets,
+    NearTargets,
+    OtherTargets,
+)
 from thresher.growth import check_growth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import check_flag
@@ -32,6 +38,7 @@ from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
 from thresher.neighbors.forests import Forest
+from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import pay_while_counting
 from thresher.regression import (
     REGRESSION,
@@ -120,14 +127,14 @@ class TargetFindings(Findings):
 def radius_target_findings(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False, empty: Any = None,
-    bounds: Any = None,
+    bounds: Any = None, kernel: Kernel | None = None,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find about numbers, in one walk over the points."""
     seen: list[Paid] = []
     valuation = radius_regression(
         X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
         mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
-        kind=NearTargets, show=seen.append,
+        kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets, show=seen.append,
     )  # fmt: skip
     paid = seen[0]
     near, one, two = paid.sums[6:]
@@ -201,7 +208,7 @@ def explain_targets(
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(
             X, y, X_val, y_val, radius=about["radius"], metric=about["metric"],
-            semivalue=semivalue, bounds=about["bounds"], **common,
+            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about), **common,
         )  # fmt: skip
     elif valuation.method == FOREST:
         again, found = forest_target_findings(

@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.array_types import Array, Integers
 from thresher.games.leaf_targets import Judges
-from thresher.games.owner_counts import NUMBERS
+from thresher.games.owner_counts import NUMBERS, weighed
 from thresher.games.owner_values import OwnerGames
 from thresher.games.targets import ENTRIES, TargetGroups, summed
 
@@ -23,11 +23,12 @@ class OwnerTargets:
     """
 
     owners: int
+    rings: int = 1  # of the neighborhood
 
     @property
     def entries(self) -> int:
-        """Four numbers for each owner, the owners of an entry together."""
-        return ENTRIES * self.owners
+        """Four numbers for each owner and ring, the owners of an entry together."""
+        return ENTRIES * self.owners * self.rings
 
     def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""
@@ -43,13 +44,18 @@ def target_codes(owners: Array, targets: Array) -> Integers:
     return np.column_stack([owners, targets]).astype(np.int64)
 
 
-def target_games(sums: Integers, judges: Integers, empty: int, unit: float) -> OwnerGames:
-    """One game for each cell, whose judge has a target; utility is in units of `unit`."""
-    near, first = sums.reshape(ENTRIES, -1, len(judges))[:2]
-    gain = (first - near * judges).T * unit
-    weight = np.full(len(judges), unit)
+def target_games(
+    sums: Integers, judges: Integers, empty: int, unit: float, weights: tuple[float, ...] = (1.0,)
+) -> OwnerGames:
+    """One game for each cell, whose judge has a target; utility is in units of `unit`.
+
+    `weights` are those of rings, the innermost first.
+    """
+    near, first = sums.reshape(ENTRIES, -1, len(weights), len(judges))[:2]
+    gain = weighed(first - near * judges, np.array(weights)).T * unit
+    mass = np.ascontiguousarray(weighed(near, np.array(weights)).T)
     none = (empty - judges).astype(np.float64)
-    mass = np.ascontiguousarray(near.T, np.float64)
+    weight = np.full(len(judges), unit)
     return OwnerGames(mass, np.ascontiguousarray(gain), weight, none, square=True)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
+from thresher.games.ring_targets import RingTargetGame
 from thresher.games.target_changes import changes
 from thresher.games.targets import TargetGame, summed
 
@@ -31,14 +32,36 @@ class NearTargets(TargetGame):
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each cell pays, and what it says."""
-        judges = self.judges[columns].astype(np.float64)
-        said = np.array([np.ones(len(judges)), judges, judges**2])
         moved = changes(sums, self.judges[columns], self.semivalue)
+        said = _said(self.judges[columns])
         return np.concatenate([super().prices(sums, columns), moved, said])
 
     def total(self, out: Floats, groups: object) -> Floats:
         """What each point is paid."""
         return super().total(out[:3], groups)
+
+
+@dataclass(frozen=True)
+class NearRingTargets(RingTargetGame):
+    """The same where near points weigh by their distance; all near judges say as much."""
+
+    columns: int = 9
+
+    def prices(self, sums: Integers, columns: slice) -> Floats:
+        """What each ring of a cell pays, and what the cell says."""
+        members, _, moved = self.all_prices(sums, columns)
+        said = np.broadcast_to(_said(self.judges[columns])[:, None], members.shape)
+        return np.concatenate([members, moved, said])
+
+    def total(self, out: Floats, groups: object) -> Floats:
+        """What each point is paid."""
+        return super().total(out[:3], groups)
+
+
+def _said(judges: Integers) -> Floats:
+    """What judges say: that they are there, their targets, and the squares of these."""
+    targets = judges.astype(np.float64)
+    return np.array([np.ones(len(targets)), targets, targets**2])
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ class TargetGroups(Groups):
         return cls(plain.positions, plain.starts, *known)
 
     def sums(self, block: Any, owners: int = 1) -> Integers:
-        """The four sums of near targets in each cell of a block, for each owner in turn."""
+        """The four sums of near targets in each cell of a block, by owner and by ring."""
         found: Integers = block.sum_targets(self.targets, self.whose, owners)
-        return found.reshape(ENTRIES * owners, -1)
+        return found.reshape(-1, found.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,12 @@ class TargetGame:
     judges: Integers  # the targets of the cells
     empty: int  # the prediction where nobody is near
     semivalue: Semivalue = "shapley"  # how utility is shared out
-    entries: int = ENTRIES
     columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a cell keeps."""
+        return ENTRIES
 
     def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""

@@ -18,6 +18,9 @@ itself that was counted, which is all of it where at least one was.
 *Owners.* A game has players with a mass n > 0 and a gain b; see `games.owner_values` for what is
 integrated, and why. Players of the same mass share everything but their own gain, so a game costs
 as much as it has *different* masses.
+
+*Rings of numbers.* The same game: a point is a player, its mass is the weight of its ring, and its
+gain that times its target; see `games.ring_targets`.
 """
 
 from __future__ import annotations
@@ -268,6 +271,25 @@ def add_owner_values(
 
 
 @njit(cache=True, nogil=True)
+def ring_target_integrals(
+    counts: Integers, gains: Floats, weights: Floats, rules: Rules, out: Floats
+) -> None:
+    """Fill out[v] of each validation point v with fifteen integrals for each ring.
+
+    gains[v] has two rows: the sum of the gains of the points of each ring, and that of squares.
+    """
+    chances = _room(rules)
+    for v in range(counts.shape[0]):
+        out[v] = 0.0
+        near = counts[v].sum()
+        if near > 0:
+            _integrate(
+                weights, counts[v], gains[v], near + 1, square=True, rules=rules, chances=chances,
+                out=out[v],
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
 def _groups(near: Floats, gain: Floats) -> tuple[Floats, Integers, Integers, Floats]:
     """The different masses, the one of each player, how many have it; sums of gains and squares."""
     order = np.argsort(near, kind="mergesort")
@@ -291,12 +313,17 @@ def _integrate(
     masses: Floats, times: Integers, gains: Floats, players: int, square: bool, rules: Rules,
     chances: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Add to out[:, k] the integrals of each mass: two, or with `square` six."""
+    """Add to out[:, k] the integrals of each mass: two, or with `square` six.
+
+    Where there is room for fifteen, more follow: four of what is left when a member leaves, and
+    five for a newcomer of that mass. Masses without players then have those of a newcomer.
+    """
     E, e, u = np.empty(masses.shape[0]), np.empty(masses.shape[0]), np.empty(masses.shape[0])
-    sums = np.empty(out.shape)
-    step = FINE if square else STEP
-    s_log = np.log(LEAST / (masses * times).sum())
-    end = np.log((MOST + 5.0 if square else MOST) / masses[0])
+    sums = np.empty((9, masses.shape[0]))
+    step, others = FINE if square else STEP, out.shape[0] > 6
+    mass, least = (masses * times).sum(), masses[times > 0].min()
+    s_log = np.log(LEAST / (mass + masses.max() if others else mass))
+    end = np.log((MOST + 5.0 if square else MOST) / least)
     while s_log < end:
         s = np.exp(s_log)
         s_log += step
@@ -318,6 +345,16 @@ def _integrate(
                 out[3, k] += scale * own
                 out[4, k] += scale * 2.0 * s * sums[4, k]
                 out[5, k] += scale * s * e[k] * sums[5, k]
+            if others:
+                out[6, k] += scale * e[k] * sums[2, k]
+                out[7, k] += scale * u[k] * sums[2, k]
+                out[8, k] += scale * s * E[k] * sums[1, k]
+                out[9, k] += scale * s * E[k] * sums[2, k]
+                out[10, k] += scale * e[k] * sums[6, 0]
+                out[11, k] += scale * e[k] * sums[7, 0]
+                out[12, k] += scale * u[k] * sums[6, 0]
+                out[13, k] += scale * 2.0 * s * E[k] * sums[7, 0]
+                out[14, k] += scale * s * e[k] * sums[8, 0]
 
 
 @njit(cache=True, nogil=True)
@@ -338,7 +375,7 @@ def _add_to_owners(
     """The integrals over p for each mass, at one s, with Q over all players but one of that mass.
 
     They are those of Q times N, B, t, t^2, B t and V + p B^2, with N the sum of n t, B that of b t,
-    and V that of b^2 t (1 - p t).
+    and V that of b^2 t (1 - p t). The last three are for all: N, B and V + p B^2 with Q over all.
     """
     t, inverse = np.empty(E.shape[0]), np.empty(E.shape[0])
     sums[:] = 0.0
@@ -358,6 +395,9 @@ def _add_to_owners(
         if Q == 0.0:
             continue
         V = V * (1.0 - p) + p * B * B
+        sums[6, 0] += Q * N
+        sums[7, 0] += Q * B
+        sums[8, 0] += Q * V
         for k in range(E.shape[0]):
             rest = Q * inverse[k]
             sums[0, k] += rest * N

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from thresher.array_types import Integers, Words
+from thresher.array_types import Bytes, Integers, Words
 
 U32 = np.uint32
 LIMB = 31
@@ -59,6 +59,34 @@ def sum_visits(
                     _add(targets[i], groups[i], query_of[t], out)
                 x = U32(x >> U32(1))
                 p += 1
+
+
+@njit(cache=True, nogil=True)
+def sum_codes(
+    codes: Bytes, lo: int, hi: int, rings: int, targets: Integers, groups: Integers, out: Integers
+) -> None:
+    """The same for rings, in the columns lo <= v < hi; a group has a place for each ring.
+
+    Code c > 0 is that of ring `rings` - c, and code 0 that of points which are not near.
+    """
+    for i in range(targets.shape[0]):
+        first = groups[i] * rings + rings
+        for v in range(lo, hi):
+            if codes[i, v]:
+                _add(targets[i], first - codes[i, v], v, out)
+
+
+@njit(cache=True, nogil=True)
+def sum_visit_codes(
+    codes: Bytes, leaf_of: Words, query_of: Words, positions: Words, rings: int,
+    targets: Integers, groups: Integers, out: Integers,
+) -> None:  # fmt: skip
+    """The same for the visits of a tree."""
+    for t in range(codes.shape[0]):
+        for p in range(codes.shape[1]):
+            if codes[t, p]:
+                i = positions[leaf_of[t], p]
+                _add(targets[i], groups[i] * rings + rings - codes[t, p], query_of[t], out)
 
 
 @njit(cache=True, nogil=True)

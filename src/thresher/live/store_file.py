@@ -31,6 +31,7 @@ FORMATS = {
     "rings": "thresher.ring-live/1",
     "forest": "thresher.forest-live/1",
     "targets": "thresher.target-live/1",
+    "ring-targets": "thresher.ring-target-live/1",
     "forest-targets": "thresher.forest-target-live/1",
 }
 SCHEMA = """

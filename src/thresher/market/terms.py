@@ -125,4 +125,5 @@ class Terms:
     @property
     def weighting(self) -> dict[str, Any]:
         """How much near rows count, as arguments of the library."""
-        return {"kernel": self.kernel, "rings": self.rings}
+        rings = {} if self.kernel == BOX else {"rings": self.rings}
+        return {"kernel": self.kernel, **rings}

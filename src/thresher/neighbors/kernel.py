@@ -18,6 +18,7 @@ from thresher.inputs.checks import check_count, check_radius
 BOX = "box"
 MOST_RINGS = 254  # a pair's ring is one byte
 USUAL_RADIUS = 0.5  # what a radius is where none is named
+USUAL_RINGS = 16, 4  # how many rings there are where no number is named; the last is private
 LARGEST_RADIUS = 1e150  # of named kernels: squares are float64 numbers
 
 
@@ -75,6 +76,7 @@ def check_kernel(
     count = check_count("rings", rings)
     if isinstance(kernel, str):
         if kernel == BOX:
+            _check_unused(count, 1, "the box has no rings")
             return check_radius(radius), None
         if kernel not in SHAPES:
             raise InputError(f"{option('kernel')} must be {_wanted()}, got {kernel!r}")
@@ -85,6 +87,7 @@ def check_kernel(
             f"radius={radius!r} contradicts the kernel, whose last ring ends at {edges[-1]:g}: "
             "leave radius out"
         )
+    _check_unused(count, len(edges), f"the kernel has {len(edges)} of its own")
     if warn and any(a < b for a, b in itertools.pairwise(weights)):
         warnings.warn(
             "kernel has weights that increase outward: points farther away count more",
@@ -92,6 +95,15 @@ def check_kernel(
             stacklevel=3,
         )
     return edges[-1], Kernel(edges, weights)
+
+
+def _check_unused(rings: int, right: int, why: str) -> None:
+    """Refuse a number of rings that would not be used."""
+    if rings not in {*USUAL_RINGS, right}:
+        raise InputError(
+            f"{option('rings')}={rings} needs {option('kernel')} with a name, such as 'gaussian': "
+            f"{why}. Leave rings out"
+        )
 
 
 def _wanted() -> str:

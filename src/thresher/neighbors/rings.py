@@ -27,15 +27,17 @@ from thresher.kernels.ring_codes import (
     ring_codes,
     rows_of_visit_codes,
 )
+from thresher.kernels.target_sums import sum_codes, sum_visit_codes
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.blocks import Block, Task, pieces_of
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
-from thresher.threads import cut, run
+from thresher.threads import cut, run, thread_count
 
 BINS = 4096  # of distances, by which most pairs find their ring
 EVEN = 1e-5  # widths by which edges may be off
-NO_SCALE = np.full(3, np.inf, np.float32)  # compare all edges
+# compare all edges; the 0 says that nothing is divided by the norm of a row, which may be 0
+NO_SCALE = np.array([np.inf, 0.0, np.inf], np.float32)
 NO_BINS = np.zeros(0, np.uint8)
 SAMPLED, FEW = 97, 0.09  # one row in so many shows whether few pairs are near
 LANES = 512  # validation points whose rings are held at once, at most
@@ -207,6 +209,16 @@ class RingBlock:
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 
+    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+        """Sums of the targets in each ring, by group; see `kernels.target_sums`."""
+        found = np.zeros((4, count * self.rings, self.width), np.int64)
+
+        def job(lo: int, hi: int) -> None:
+            sum_codes(self.codes, lo, hi, self.rings, targets, groups, found)
+
+        run(job, cut(0, self.width, -(-self.width // thread_count())), parallel=self.parallel)
+        return found
+
     def take_out(self, rows: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `rows`."""
         self.codes[rows, np.arange(len(rows))] = 0
@@ -310,6 +322,16 @@ class RingTreeBlock(TreeBlock):
             )  # fmt: skip
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
+
+    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+        """Sums of the targets in each ring, by group; see `kernels.target_sums`."""
+        size = self.columns.stop - self.columns.start
+        found = np.zeros((4, count * self.rings, size), np.int64)
+        sum_visit_codes(
+            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, self.rings,
+            targets, groups, found,
+        )  # fmt: skip
+        return found
 
     def take_out(self, places: Words) -> None:
         """Say of one point for each validation point that it is not near: the one in `places`."""

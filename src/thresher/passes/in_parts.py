@@ -50,14 +50,14 @@ def value_in_parts(
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
     how: Any = {
         "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
-        "neighbors": neighbors,
+        "neighbors": neighbors, "kernel": kernel,
     }  # fmt: skip
     most = None if memory is None else check_memory(memory)
     scanned, precomputed = hasattr(X, "source_of_parts"), metric == "precomputed"
     if scanned and precomputed:
         raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
     if targets is None:
-        problem = Problem.check(X_val, y_val, classes=classes, kernel=kernel, **how)
+        problem = Problem.check(X_val, y_val, classes=classes, **how)
         source = source_of(X, y, precomputed=precomputed)
     else:
         source = source_of(X, y, precomputed=precomputed, numbers=True)

@@ -56,12 +56,10 @@ def value_on_dask(
     parts = partitions(X, y)
     how: Any = {
         "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
-        "neighbors": neighbors,
+        "neighbors": neighbors, "kernel": kernel,
     }  # fmt: skip
     if targets is None:
-        problem = Problem.check(
-            collected(X_val), collected(y_val), classes=classes, kernel=kernel, **how
-        )
+        problem = Problem.check(collected(X_val), collected(y_val), classes=classes, **how)
     else:
         y_val = collected(y_val)
         targets = with_bounds(targets, y_val, lambda: span_on_dask(parts, progress=progress))

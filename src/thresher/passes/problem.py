@@ -148,9 +148,11 @@ class TargetProblem(Problem):
     def of(
         cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
         empty: Any, bounds: Any, mean: bool = False, neighbors: Neighbors = "auto",
+        kernel: Kernel | None = None,
     ) -> TargetProblem:  # fmt: skip
         """The ball around a validation set that was not checked yet."""
-        side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        about: Any = {"radius": radius, "metric": metric, "empty": empty, "bounds": bounds}
+        side = target_side(X_val, y_val, kernel=kernel, **about)
         return cls.over(side, semivalue, mean=mean, neighbors=neighbors)
 
     @classmethod

@@ -56,7 +56,8 @@ def release_setting(
         for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
             if given is not None:
                 raise InputError(
-                    f"{name} cannot be used with task='regression'; see `tknn_shapley`"
+                    f"{name} cannot be used with task='regression': private releases of numbers "
+                    "count all points within the radius alike. Leave it out"
                 )
         return _of_targets(game, rest)
     if game.bounds is not None or game.empty is not None:

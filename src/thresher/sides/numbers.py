@@ -73,11 +73,17 @@ class NumberSide:
             "point, or values(..., label=) with another target"
         )
 
+    @property
+    def price_shape(self: Any) -> tuple[int, ...]:
+        """Of one coefficient of all prices: one for each cell."""
+        return (self.shape[1],)
+
     def check_prices(self: Any, table: Any) -> NDArray[np.float64]:
         """A table of prices."""
         found = np.array(table, np.float64)
-        if found.shape != (3, 3, self.shape[1]) or not np.isfinite(found).all():
-            raise InputError(f"table must hold 3 x 3 x {self.shape[1]} prices")
+        shape = 3, 3, *self.price_shape
+        if found.shape != shape or not np.isfinite(found).all():
+            raise InputError(f"table must hold {' x '.join(map(str, shape))} prices")
         return found
 
     def payment(

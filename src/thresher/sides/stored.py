@@ -21,7 +21,7 @@ from thresher.sides.ball import BALL, RINGS, BallSide
 from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.forest_targets import TargetForestSide
 from thresher.sides.protocol import PublicSide
-from thresher.sides.targets import TARGETS, TargetClasses, TargetSide
+from thresher.sides.targets import RING_TARGETS, TARGETS, TargetClasses, TargetSide
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
@@ -59,7 +59,7 @@ def _targets(about: Any, arrays: Mapping[str, Any]) -> TargetSide:
     plain = _ball(*_without_targets(about, arrays))
     classes, codes = _stored_targets(about, arrays)
     validation = dataclasses.replace(plain.validation, codes=codes, classes=classes)
-    return TargetSide(validation, plain.radius, None, float(about["empty"]))
+    return TargetSide(validation, plain.radius, plain.kernel, float(about["empty"]))
 
 
 def _forest_targets(about: Any, arrays: Mapping[str, Any]) -> TargetForestSide:
@@ -118,5 +118,6 @@ READERS: dict[str, Callable[[Any, Mapping[str, Any]], PublicSide]] = {
     RINGS: _ball,
     ForestSide.kind: _forest,
     TARGETS: _targets,
+    RING_TARGETS: _targets,
     TargetForestSide.kind: _forest_targets,
 }

@@ -12,19 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.owner_targets import target_games
+from thresher.games.owner_targets import OwnerTargets, target_games
 from thresher.games.owner_values import OwnerGames
+from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue
 from thresher.games.target_changes import changes
-from thresher.games.targets import ENTRIES, Grid, TargetGame, quadratics, shifted
+from thresher.games.targets import Grid, TargetGame, quadratics, shifted
 from thresher.inputs.checked_inputs import Points, check_validation, kept
 from thresher.inputs.checks import check_radius
 from thresher.inputs.labels import Classes
+from thresher.neighbors.kernel import Kernel
 from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
 from thresher.sides.ball import BallSide
 from thresher.sides.numbers import NumberSide
 
-TARGETS = "targets"  # what files call it
+TARGETS, RING_TARGETS = "targets", "ring-targets"  # what files call sides
 UNIT = Grid(0.0, 1.0)
 ROOM = 1.0  # times the range of validation targets, on either side, where none is given
 
@@ -78,12 +80,13 @@ class TargetClasses(Classes):
 
 @dataclass(frozen=True)
 class TargetSide(NumberSide, BallSide):
-    """A validation set with targets, a radius, and the prediction where nobody is near.
+    """A validation set with targets, a radius or a kernel, and the prediction where nobody is near.
 
     Each validation point keeps the number of near points, the sum of their targets and that of
     their squares. Prices have the shape (3, 3, M): for members and for newcomers, the coefficients
     of 1, u and u^2 of a target u in steps of the grid. The last three say how the value of a member
-    changes with its target (`games/target_changes.py`).
+    changes with its target (`games/target_changes.py`). With a kernel there are as many numbers for
+    each ring: prices have the shape (3, 3, rings, M).
     """
 
     empty: float = 0.0
@@ -92,22 +95,35 @@ class TargetSide(NumberSide, BallSide):
     @property
     def kind(self) -> str:
         """What files call it."""
-        return TARGETS
+        return TARGETS if self.kernel is None else RING_TARGETS
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Four numbers for each validation point."""
-        return ENTRIES, len(self)
+    def price_shape(self) -> tuple[int, ...]:
+        """Of one coefficient of all prices: one for each validation point, and ring."""
+        return (*((len(self.edges),) if self.edges else ()), len(self))
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
-        return TargetGame(self.codes.astype(np.int64), self.empty_steps, semivalue)
+        about = self.codes.astype(np.int64), self.empty_steps, semivalue
+        if self.kernel is None:
+            return TargetGame(*about)
+        return RingTargetGame(*about, weights=self.kernel.weights)
+
+    @property
+    def owner_numbers(self) -> int:
+        """As many for each ring."""
+        return super().owner_numbers * max(1, len(self.edges))
+
+    def owner_counting(self, owners: int) -> OwnerTargets:
+        """A point is one more of its owner, with its target."""
+        return OwnerTargets(owners, max(1, len(self.edges)))
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
         """One game for each validation point."""
         del owners
         judges = self.codes[columns].astype(np.int64)
-        return [target_games(sums, judges, self.empty_steps, self.grid.step**2)]
+        weights = (1.0,) if self.kernel is None else self.kernel.weights
+        return [target_games(sums, judges, self.empty_steps, self.grid.step**2, weights)]
 
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""
@@ -129,6 +145,8 @@ class TargetSide(NumberSide, BallSide):
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The quadratics of members and of newcomers, and what members gain by other targets."""
         judges, sums = self.codes.astype(np.int64), np.asarray(counts)
+        if self.kernel is not None:
+            return self.counting(semivalue).all_prices(sums, slice(None)) * self.grid.step**2
         about = judges, self.empty_steps, semivalue
         both = [quadratics(sums, *about, newcomer=new) for new in (False, True)]
         return np.array([*both, changes(sums, judges, semivalue)]) * self.grid.step**2
@@ -155,8 +173,9 @@ class TargetSide(NumberSide, BallSide):
 
 
 def target_side(
-    X_val: Any, y_val: Any, *, radius: object, metric: object, empty: Any, bounds: Any
-) -> TargetSide:
+    X_val: Any, y_val: Any, *, radius: object, metric: object, empty: Any, bounds: Any,
+    kernel: Kernel | None = None,
+) -> TargetSide:  # fmt: skip
     """The side of a validation set that was not checked yet."""
     if y_val is None:
         raise InputError("y_val is None: counts need a validation set")
@@ -167,12 +186,13 @@ def target_side(
     classes = TargetClasses((TARGETS,), Grid.over(low, high), (low, high))
     codes = classes.encode("y_val", targets.judges)
     judges = replace(kept(validation), codes=codes, classes=classes)
-    return TargetSide(judges, check_radius(radius), None, targets.empty)
+    return TargetSide(judges, check_radius(radius), kernel, targets.empty)
 
 
 def targets_in_balls(
-    X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any
-) -> tuple[Points, TargetSide]:
+    X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any,
+    kernel: Kernel | None = None,
+) -> tuple[Points, TargetSide]:  # fmt: skip
     """Points and the side that judges them, where the grid is that of all targets."""
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     wide = targets.bounds(bounds)
@@ -180,7 +200,7 @@ def targets_in_balls(
     codes: Any = [grid.steps(each) for each in (targets.points, targets.judges)]
     classes = TargetClasses((TARGETS,), grid, wide)
     judges = replace(validation, codes=codes[1], classes=classes)
-    return replace(points, codes=codes[0]), TargetSide(judges, radius, None, targets.empty)
+    return replace(points, codes=codes[0]), TargetSide(judges, radius, kernel, targets.empty)
 
 
 def public_bounds(bounds: Any, targets: Targets) -> tuple[float, float]:
