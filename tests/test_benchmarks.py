@@ -64,6 +64,13 @@ def test_the_page_of_kernels_has_what_they_find():
             assert f"| {task}, {protocol}, {kind} | {' | '.join(cells)} |" in text
 
 
+def test_the_page_of_kernels_has_what_rings_cost():
+    text = (ROOT / "docs" / "kernels.md").read_text()
+    rows = [line for line in (RESULTS / "rings.md").read_text().splitlines() if "| " in line]
+    assert len(rows) == 6
+    assert all(line in text for line in rows)
+
+
 def test_the_table_of_replaced_targets_is_the_one_that_was_measured():
     page = (ROOT / "docs" / "regression.md").read_text()
     assert (RESULTS / "regression.md").read_text().split("\n\n")[1].strip() in page
