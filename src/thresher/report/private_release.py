@@ -155,7 +155,7 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
             "the budget is too small for so few near points"
         )
     if public is None or error is None:
-        return None, "the mechanism cannot tell its own error on this validation set"
+        return None, release.why_untold
     lists = [each.member_prices for each in (prices, *release._drawn)]
     agreement, free = _agreements(*(public.worth(p) for p in (*lists, setting.free_prices())))
     if math.isnan(agreement):
