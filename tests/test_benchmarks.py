@@ -64,6 +64,21 @@ def test_the_page_of_kernels_has_what_they_find():
             assert f"| {task}, {protocol}, {kind} | {' | '.join(cells)} |" in text
 
 
+def test_the_page_of_attacks_has_what_audits_catch():
+    result = json.loads((RESULTS / "audit.json").read_text())
+    text = (ROOT / "docs" / "attacks.md").read_text()
+    for name in ("table", "cells", "paper"):
+        caught = {
+            (row["noise"], row["epsilon"]): round(row["any"] * row["audits"])
+            for row in result["power"]
+            if row["mechanism"] == name and row["audits"] == 20
+        }
+        many = " / ".join(str(caught[0.8, epsilon]) for epsilon in (0.5, 1.0, 4.0))
+        more = " / ".join(str(caught[0.95, epsilon]) for epsilon in (1.0, 4.0))
+        assert f"| {name} | {many} | {more} |" in text
+    assert [row["rejected"] for row in result["false alarms"]] == [0, 0, 0]
+
+
 def test_the_page_of_kernels_has_what_rings_cost():
     text = (ROOT / "docs" / "kernels.md").read_text()
     rows = [line for line in (RESULTS / "rings.md").read_text().splitlines() if "| " in line]

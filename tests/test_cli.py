@@ -197,7 +197,7 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
         ((*start, "--delta", "0"), 1, "got 0: use --mechanism cells"),
         (("clinics.csv", *start[1:]), 1,
          "only the points have the column 'clinic': leave it out with --ignore clinic"),
-        (owned, 2, "Missing --points-per-owner: with --owner, say about how many"),
+        (owned, 2, "Missing --points-per-owner: with --owner, say roughly how many"),
         ((*start[:-1], "-"), 1, "--out-prices must be a file, got -; nothing was charged"),
         ((*start, "--report", "-"), 1, "--report must be a file, got -"),
         ((*start, "--unusable", "-"), 1, "--unusable must be a file, got -"),

@@ -353,7 +353,5 @@ def test_bad_arguments(wrong, message):
 def test_a_forest_goes_without_a_radius():
     data, owners = table()
     forest = th.grow_forest(*data[:2], trees=2)
-    with pytest.raises(
-        th.InputError, match="radius, metric, kernel and bounds cannot be used with forest"
-    ):
+    with pytest.raises(th.InputError, match="radius, metric and kernel cannot be used with forest"):
         th.owner_shapley(*data, owners=owners, forest=forest, radius=2.0)

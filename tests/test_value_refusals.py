@@ -309,8 +309,8 @@ def test_the_documents_show_what_the_command_does():
         assert words in page.said("verdict")
     headline = re.search(r'a headline \("([^"]+)"\)', prose)[1]
     assert f"<h1>{headline}</h1>" in page.text
-    marked, right = re.search(
-        r"Of the (\d+) rows that the example above marks, (\d+) are wrong", prose
+    right, marked = re.search(
+        r"In the example above, (\d+) of the (\d+) rows to relabel are wrong", prose
     ).groups()
     suggested = pq.read_table("values.parquet").column("suggestion").to_numpy() == "relabel"
     assert (suggested.sum(), (suggested & wrong).sum()) == (int(marked), int(right))
