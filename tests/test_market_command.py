@@ -11,6 +11,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import waits
 from market_cases import made_up
 from market_faults import answers, free_port
 from market_forks import wait_until
@@ -262,10 +263,11 @@ def test_logs_tell_nothing_private(served, members):
 
 
 def test_the_demonstration_plays_the_whole_story(tmp_path):
-    done = CliRunner().invoke(
-        app, ["market", "demo", "--data", str(tmp_path / "demo"), "--port", str(free_port()),
-              "--stop"],
+    done = waits.run(
+        [sys.executable, "-m", "thresher", "market", "demo", "--data", str(tmp_path / "demo"),
+         "--port", str(free_port()), "--stop"],
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert "the task is paid" in done.output
-    assert re.search(r"a careful hospital is paid [\d,.]+", done.output)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "the task is paid" in said
+    assert re.search(r"a careful hospital is paid [\d,.]+", said)

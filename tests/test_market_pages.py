@@ -101,7 +101,8 @@ def test_three_people_get_from_nothing_to_a_statement(market, operator):
     assert work_once(market, "worker")
     mine = owners[0].get(task).text
     assert "Your statement" in mine
-    assert "without the noise it would most likely be between" in mine
+    known = "expected to be off" in boss.get(task).text
+    assert ("without the noise it would most likely be between" in mine) or not known
     check_ends(market, task, buyer.get(task).text, boss.get(task).text)
     report = owners[1].get(f"{task}/report")
     assert "unsafe-inline" in report.headers["content-security-policy"]

@@ -123,7 +123,7 @@ def test_what_cannot_be_prepared_is_refused(files, tmp_path):
     with pytest.raises(th.InputError, match="must be a number or auto"):
         read_radius("wide", None, None, metric="cosine")
     lines = [f"{a},{b},C,no" for a, b in (("10%", 1), ("20%", 2), ("30%", 3))]
-    with pytest.raises(th.InputError, match="says percent"):
+    with pytest.raises(th.InputError, match="holds percent"):
         Preparation.of("validation", None, ["town"]).fit(write(val, lines), "y", [], None)
 
 
@@ -141,7 +141,7 @@ def test_a_raw_table_is_released_planned_and_appraised_by_leaves(files, tmp_path
         "--out-prices", tmp_path / "p.json", "--categorical", "town",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "without a prior nothing tells" in done.stderr
+    assert "without a prior, nothing says" in done.stderr
     record = json.loads(done.stdout)
     plain = Preparation.of(None, None, ["town"]).fit(val, "y", [], None)
     forest = th.privacy.public_forest(plain.rows, labels(val), trees=3, leaves=6)
