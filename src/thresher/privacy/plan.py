@@ -64,8 +64,9 @@ class Plan:
     >>> import thresher as th
     >>> X_val = np.random.default_rng(0).normal(size=(50, 3))
     >>> y_val = X_val[:, 0] > 0
-    >>> th.plan_release(X_val, y_val, points=1000, epsilon=1, delta=1e-5)[0].mechanism
-    'table'
+    >>> plans = th.plan_release(X_val, y_val, points=1000, epsilon=1, delta=1e-5)
+    >>> sorted(plan.mechanism for plan in plans)
+    ['cells', 'table']
     """
 
     mechanism: str
