@@ -69,6 +69,24 @@ def test_kernels_equal_one_label_at_a_time_to_the_last_bit(plain, classes, densi
     np.testing.assert_array_equal(counts, votes)
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["jit", "python"])
+@pytest.mark.parametrize("classes", [1, 2, 6])
+def test_the_best_other_label_is_the_first_of_the_most_worth(plain, classes, rng):
+    kernel = relabel.best_other_labels.py_func if plain else relabel.best_other_labels
+    n = 60
+    values = rng.integers(-2, 3, (n, classes)) / 4  # many are equal
+    near = rng.integers(0, 4, (n, classes)).astype(np.int32)
+    codes = rng.integers(0, classes, n).astype(np.int32)
+    numbers, worths = np.empty((5, n), np.int64), np.empty((2, n))
+    kernel(values, near, codes, numbers, worths)
+    for i, own in enumerate(codes):
+        others = [c for c in range(classes) if c != own]
+        best = max(others, key=lambda c, i=i: (values[i, c], -c), default=own)
+        most = max((near[i, c] for c in others), default=0)
+        want = near[i].sum(), near[i, own], best, near[i, best], most
+        assert (*numbers[:, i], *worths[:, i]) == (*want, values[i, own], values[i, best])
+
+
 def pack(bits):
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 

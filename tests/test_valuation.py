@@ -47,6 +47,18 @@ def test_reprs_say_what_it_is(valuation):
     assert "&#x27;a&#x27;" in html
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 40, 5000])
+def test_equal_values_are_ranked_by_position(count, rng):
+    values = rng.choice([-0.0, 0.0, -1.5, 2.0, np.nan, np.inf, -np.inf], count)
+    order = np.argsort(values, kind="stable")
+    found = th.Valuation(values, "m", {}, 0.0, 0.0)
+    np.testing.assert_array_equal(found.suspects(count) if count else [], order)
+    np.testing.assert_array_equal(found.ranks()[order], np.arange(1, count + 1))
+    with np.errstate(invalid="ignore"):
+        below = [np.nanmean(values < v) if v == v else np.mean(~np.isnan(values)) for v in values]
+    np.testing.assert_allclose(found.percentiles(), 100 * np.array(below))
+
+
 def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
     assert valuation.suspects(3).tolist() == [1, 3, 4]
     assert valuation.suspects(n=1).tolist() == [1]

@@ -260,7 +260,11 @@ class Valuation:
     @cached_property
     def _order(self) -> Integers:
         """The points from the lowest value to the highest; equal values by position."""
-        return np.argsort(self.values, kind="stable")
+        order = np.argsort(self.values)  # several times as fast as a stable sort
+        ascending, unknown = self.values[order], np.isnan(self.values[order])
+        apart = (ascending[1:] != ascending[:-1]) & ~(unknown[1:] & unknown[:-1])
+        place = np.concatenate([[0], np.cumsum(apart)])[: len(self)]  # the same for equal values
+        return np.sort(place * len(self) + order) % max(len(self), 1)
 
     def report(
         self,

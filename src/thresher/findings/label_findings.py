@@ -30,6 +30,7 @@ from thresher.inputs.checked_inputs import (
 from thresher.inputs.checks import rows_text
 from thresher.inputs.coded import Coded
 from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
+from thresher.kernels.relabel import best_other_labels
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
@@ -350,12 +351,7 @@ def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
 
 def _near(worth: Worth, labels: Codes) -> Near:
     """Who is near each point, and what it is worth under its own label and the best other one."""
-    each, codes = np.arange(len(labels)), labels.astype(np.int64)
-    near, own = worth.near.sum(axis=1, dtype=np.int64), worth.near[each, codes]
-    value, others, theirs = worth.values[each, codes], worth.values.copy(), worth.near.copy()
-    others[each, codes], theirs[each, codes] = -np.inf, 0
-    best = others.argmax(axis=1) if others.shape[1] > 1 else codes
-    return Near(
-        near, own.astype(np.int64), value, best, worth.near[each, best].astype(np.int64),
-        theirs.max(axis=1).astype(np.int64), worth.values[each, best],
-    )  # fmt: skip
+    numbers, worths = np.empty((5, len(labels)), np.int64), np.empty((2, len(labels)))
+    best_other_labels(worth.values, worth.near, labels, numbers, worths)
+    near, own, best, votes, most = numbers
+    return Near(near, own, worths[0], best, votes, most, worths[1])

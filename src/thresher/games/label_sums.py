@@ -23,8 +23,8 @@ from thresher.neighbors.tree import JOB_LEAVES
 from thresher.neighbors.visits import TreeBlock
 from thresher.threads import cut, run
 
-STRIP = 256  # validation points whose tables are held at once: at most 5 MB
-ROWS = 2048  # points of one job
+STRIP = 512  # validation points whose tables are held at once: at most 10 MB
+ROWS = 8192  # points of one job
 
 _Bits = tuple[LongWords, int]  # words, and the one in which they begin
 

@@ -180,15 +180,41 @@ def count_labels(
     masks: LongWords, out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Add to out[rows[i], c] the number of set bits of row i that stand for label c."""
-    for g in range(labels.shape[0]):
-        for i in range(lo, hi):
+    for i in range(lo, hi):
+        row = out[rows[i]]
+        for g in range(labels.shape[0]):
             x = words[i, first + g]
-            if x:
-                row = out[rows[i]]
-                s = 0
-                while s < 64 and labels[g, s] >= 0:
-                    row[labels[g, s]] += _ones(U64(x & masks[g, s]))
-                    s += 1
+            s = 0
+            while x and s < 64 and labels[g, s] >= 0:
+                row[labels[g, s]] += _ones(U64(x & masks[g, s]))
+                s += 1
+
+
+@njit(cache=True, nogil=True)
+def best_other_labels(
+    values: Floats, near: NDArray[np.int32], codes: NDArray[np.int32], numbers: Integers,
+    worths: Floats,
+) -> None:  # fmt: skip
+    """For each row, who is near it and what it is worth, under its own label and the best other.
+
+    values[i, c] is what row i is worth under label c, near[i, c] how many near ones carry it, and
+    codes[i] its label. numbers[:, i] gets how many are near, how many of them carry its label, the
+    best other label (the first of equals; its own where it is the only one), how many carry that,
+    and the most that carry any other; worths[:, i] the values under its label and the best other.
+    """
+    for i in range(codes.shape[0]):
+        own, best = codes[i], np.int64(-1)
+        total, most = np.int64(0), np.int64(0)
+        for c in range(values.shape[1]):
+            total += near[i, c]
+            if c != own:
+                most = max(most, np.int64(near[i, c]))
+                if best < 0 or values[i, c] > values[i, best]:
+                    best = c
+        best = own if best < 0 else best
+        numbers[0, i], numbers[1, i], numbers[2, i] = total, near[i, own], best
+        numbers[3, i], numbers[4, i] = near[i, best], most
+        worths[0, i], worths[1, i] = values[i, own], values[i, best]
 
 
 @njit(cache=True, nogil=True)
