@@ -203,14 +203,14 @@ def best_other_labels(
     and the most that carry any other; worths[:, i] the values under its label and the best other.
     """
     for i in range(codes.shape[0]):
-        own, best = codes[i], np.int64(-1)
+        own, best = np.int64(codes[i]), np.int64(-1)
         total, most = np.int64(0), np.int64(0)
         for c in range(values.shape[1]):
             total += near[i, c]
             if c != own:
                 most = max(most, np.int64(near[i, c]))
                 if best < 0 or values[i, c] > values[i, best]:
-                    best = c
+                    best = np.int64(c)
         best = own if best < 0 else best
         numbers[0, i], numbers[1, i], numbers[2, i] = total, near[i, own], best
         numbers[3, i], numbers[4, i] = near[i, best], most
