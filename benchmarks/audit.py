@@ -12,13 +12,12 @@ check compares with `measure`, and noise is drawn for many runs at a time.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from provenance import store
 
 import thresher as th
 import thresher.attack.audit as audits
@@ -29,7 +28,6 @@ from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.table_design import TableDesign
 
 AT_ONCE = 4096  # runs
-HERE = Path(__file__).parent
 DELTA = 1e-5
 KINDS = {
     "table": (Table, TableDesign, "sigma"),
@@ -122,7 +120,7 @@ def false_alarms(name, audits, runs=200):
 
 def render(result):
     """A Markdown page."""
-    lines = ["# What audits catch", "", f"`benchmarks/audit.py`; {result['date']}.", ""]
+    lines = ["# What audits catch", ""]
     lines += ["| mechanism | noise | epsilon | runs | audits | caught | by one bound alone |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in result["power"]:
@@ -149,8 +147,7 @@ def main():
     arguments = parser.parse_args()
     cases = [(0.8, arguments.runs), (0.95, arguments.more)]
     cases = [(factor, runs) for factor, runs in cases if runs]
-    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "power": []}
-    result["false alarms"] = []
+    result = {"power": [], "false alarms": []}
     audits.leaks = lambda *_: ()
     honest = Bait.trial
     Bait.trial = lambda bait: quick_trial(bait, honest)
@@ -169,8 +166,7 @@ def main():
 
 def write(result):
     """Store what there is so far."""
-    (HERE / "results" / "audit.json").write_text(json.dumps(result, indent=1) + "\n")
-    (HERE / "results" / "audit.md").write_text(render(result))
+    store("audit", result, render(result))
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ import thresher as th
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
+from provenance import machine
 from report import table
-from run import machine
 
 HERE = Path(__file__).parent
 VALIDATION, WIDTH = 1_000, 10

@@ -11,15 +11,14 @@ processes that talk HTTP over loopback.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import platform
 import resource
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
+from provenance import store
 
 import thresher as th
 from thresher.federate import primitives
@@ -191,8 +190,9 @@ def lies():
 def render(result):
     """A Markdown page."""
     lines = [
-        f"{result['machine']}, Python {result['python']}. CPU seconds; 8 x entries is "
-        f"{8 * result['entries'] / 1e6:.2f} MB.",
+        "# What a federated release costs",
+        "",
+        f"CPU seconds; 8 x entries is {8 * result['entries'] / 1e6:.2f} MB.",
         "",
         "| silos | a silo, s | coordinator, s | with dropouts, s | sent, of 8 x entries "
         "| received, of 8 x entries |",
@@ -236,15 +236,12 @@ def main():
         memory.append([in_memory(silos, options.entries, each) for each in (0, most)])
         print(memory[-1])
     result = {
-        "machine": f"{platform.machine()}, {multiprocessing.cpu_count()} cores",
-        "python": platform.python_version(),
         "entries": options.entries,
         "memory": memory,
         "processes": between_processes(50, options.entries),
         "lies": lies(),
     }
-    (HERE / "results" / "federate.json").write_text(json.dumps(result, indent=1) + "\n")
-    (HERE / "results" / "federate.md").write_text(render(result))
+    store("federate", result, render(result))
     print(render(result))
 
 

@@ -10,7 +10,6 @@ taken five times, and finding the issues is added. Writes results/forest-speed.j
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import peer_environments
+from provenance import store
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
@@ -182,10 +182,8 @@ def main():
         told = {"grow": grow, "value": value, "memory": memory(rows, TREES)}
         result["growth"][str(rows)] = told
         print(rows, told, flush=True)
-    (HERE / "results" / "forest-speed.json").write_text(json.dumps(result, indent=1) + "\n")
-    page = render(result)
-    (HERE / "results" / "forest-speed.md").write_text(page)
-    print(page)
+    store("forest-speed", result, render(result))
+    print(render(result))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from provenance import store_page
 
 import thresher as th
 from thresher.paper import Shelf
@@ -36,7 +37,7 @@ def compare(name, about, groups):
         }
     page = f"# {name.capitalize()}\n\n{about}\n{render(result)}"
     (FOLDER / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    (FOLDER / f"{name}.md").write_text(page)
+    store_page(name, page)
     print(page)
 
 

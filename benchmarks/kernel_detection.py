@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from provenance import store_page
 
 import thresher as th
 from thresher.paper.datasets import SETS, Shelf
@@ -92,7 +93,7 @@ def main():
     for protocol in PROTOCOLS:
         for task in TASKS:
             page += table(found, protocol, task)
-    (FOLDER / "kernel-detection.md").write_text("\n".join(page) + "\n")
+    store_page("kernel-detection", "\n".join(page) + "\n")
 
 
 def table(found, protocol, task):

@@ -24,8 +24,8 @@ import thresher as th  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases  # noqa: E402
+from provenance import machine  # noqa: E402
 from report import table  # noqa: E402
-from run import machine  # noqa: E402
 
 HERE = Path(__file__).parent
 SHAPES = [

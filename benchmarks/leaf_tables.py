@@ -13,13 +13,12 @@ of points that `plan_release` predicts, over the true one.
 from __future__ import annotations
 
 import argparse
-import json
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 from privacy import DELTA, EPSILONS, problem
+from provenance import store
 from scipy.stats import spearmanr
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
@@ -79,8 +78,7 @@ def measure(stored, seed):
 
 def render(result):
     """A Markdown page: means over sets and seeds."""
-    lines = ["# Values by leaves and by a radius", "", f"`benchmarks/leaf_tables.py`; "
-             f"{result['date']}."]  # fmt: skip
+    lines = ["# Values by leaves and by a radius"]
     for unit, budgets in BUDGETS.items():
         at = " / ".join(f"{epsilon:g}" for epsilon in budgets)
         lines += ["", f"Each {unit} is protected.", ""]
@@ -111,9 +109,8 @@ def main():
     shelf = Shelf(arguments.data)
     jobs = [(shelf.get(name), seed) for name in TABULAR for seed in range(arguments.seeds)]
     rows = [row for job in jobs for row in measure(*job)]
-    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
-    (HERE / "results" / "leaf-tables.json").write_text(json.dumps(result, indent=1) + "\n")
-    (HERE / "results" / "leaf-tables.md").write_text(render(result))
+    result = {"rows": rows}
+    store("leaf-tables", result, render(result))
     print(render(result))
 
 

@@ -26,8 +26,9 @@ import thresher as th
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
+from provenance import machine
 from report import table
-from run import interleaved, machine
+from run import interleaved
 
 HERE = Path(__file__).parent
 UPDATES = [(100, 10), (1_000, 10), (10_000, 10), (100, 100), (1_000, 100), (10_000, 100)]

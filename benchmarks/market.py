@@ -12,10 +12,7 @@ from __future__ import annotations
 import argparse
 import base64
 import http.client
-import json
 import multiprocessing
-import os
-import platform
 import socket
 import sys
 import tempfile
@@ -26,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request, Response
+from provenance import store
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -219,8 +217,10 @@ def render(result):
     """A Markdown page."""
     made = result["requests"]
     lines = [
-        f"{result['machine']}, Python {result['python']}, SQLite, {result['clients']} clients on "
-        "the same machine. A bare FastAPI route takes and gives the same bytes.",
+        "# How much a market takes",
+        "",
+        f"SQLite, {result['clients']} clients on the same machine. A bare FastAPI route takes and gives "
+        "the same bytes.",
         "",
         "| | a second | of a bare route | 99th percentile, ms | of a bare route |",
         "|---|---|---|---|---|",
@@ -253,15 +253,12 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         result = {
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "python": platform.python_version(),
             "clients": options.clients, "owners": options.owners, "each": options.rows,
             "requests": requests(Path(folder, "requests"), options.clients, options.seconds),
             "rows": ingested(Path(folder, "rows")),
             "settled": settled(Path(folder, "settled"), options.owners, options.rows),
         }  # fmt: skip
-    (HERE / "results" / "market.json").write_text(json.dumps(result, indent=1) + "\n")
-    (HERE / "results" / "market.md").write_text(render(result))
+    store("market", result, render(result))
     print(render(result))
 
 

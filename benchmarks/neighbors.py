@@ -30,7 +30,7 @@ from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import LEAF, Tree
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run import machine
+from provenance import machine
 
 FOLDER = Path(__file__).parent / "results"
 SHAPES = [(50_000, 1_000), (50_000, 10_000), (10_000, 100_000)]

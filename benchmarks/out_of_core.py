@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).parent))
+from provenance import machine
 from report import table
-from run import machine
 
 HERE = Path(__file__).parent
 WIDTH = 100

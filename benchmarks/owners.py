@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from provenance import store
 
 import thresher as th
 from thresher.paper.datasets import Shelf
@@ -354,7 +355,7 @@ SECTIONS = {
 def render(result):
     """A Markdown page."""
     about = f"data sets {', '.join(SETS)}; {len(SEEDS)} draws each"
-    lines = ["# Owners and payouts", "", f"`python benchmarks/owners.py`; {about}.", ""]
+    lines = ["# Owners and payouts", "", f"{about.capitalize()}.", ""]
     for name, section in SECTIONS.items():
         if result.get(name):
             lines += section(result[name])
@@ -378,8 +379,8 @@ def main():
     for name, measure in measures.items():
         if name in parts:
             result[name] = measure(shelf)
-            path.write_text(json.dumps(result, indent=1) + "\n")
-            (RESULTS / "owners.md").write_text(render(result))
+            result.pop("machine", None)
+            store("owners", result, render(result))
     print(render(result))
 
 

@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from provenance import store
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
@@ -154,7 +155,7 @@ def render(result):
     lines = [
         "# What a privacy budget buys",
         "",
-        f"`make bench`, or `benchmarks/privacy.py`; {result['date']}. {len(sets)} data sets "
+        f"{len(sets)} data sets "
         f"({', '.join(sets)}), {seeds} seeds, delta = {DELTA:g}, seeded noise. Spearman and "
         "relative error are against the exact values of the same method.",
         "",
@@ -205,7 +206,7 @@ def main():
     shelf = Shelf(arguments.data)
     jobs = [(shelf.get(name), seed) for name in TABULAR for seed in range(arguments.seeds)]
     rows = [row for job in tqdm(jobs) for row in measure(*job, arguments.only)]
-    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
+    result = {"rows": rows}
     folder = HERE / "results"
     if arguments.only is None:
         result["seconds"] = speed()
@@ -214,8 +215,7 @@ def main():
         new = {row["mechanism"] for row in rows}
         result["rows"] = [row for row in old["rows"] if row["mechanism"] not in new] + rows
         result["seconds"] = old["seconds"]
-    (folder / "privacy.json").write_text(json.dumps(result, indent=1) + "\n")
-    (folder / "privacy.md").write_text(render(result))
+    store("privacy", result, render(result))
     print(render(result))
 
 

@@ -11,11 +11,11 @@ of targets clipped to the bounds.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from pathlib import Path
 
 import numpy as np
+from provenance import store
 from scipy.stats import spearmanr
 from sklearn.datasets import load_diabetes, make_friedman1, make_friedman2, make_friedman3
 from sklearn.metrics import pairwise_distances
@@ -83,8 +83,8 @@ def render(rows, seeds):
     """A page with one table for ranks and one for errors."""
     lines = [
         "# What a privacy budget buys where targets are numbers", "",
-        f"`benchmarks/privacy_regression.py`: {seeds} seeds, delta = {DELTA:g}, seeded noise. A tenth of the",
-        "targets is that of another point. The zero-budget score costs nothing.", "",
+        f"{seeds} seeds, delta = {DELTA:g}, seeded noise. A tenth of the targets",
+        " is that of another point. The zero-budget score costs nothing.", "",
     ]  # fmt: skip
     heads = ["zero budget", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)]
     for title, column in (("Spearman with the exact values", "spearman"), ("Relative error", "relative error")):  # fmt: skip
@@ -112,9 +112,8 @@ def main():
     rows = [
         row for seed in range(seeds) for each in sets(seed) for row in measure(*each, seed=seed)
     ]
-    (FOLDER / "privacy-regression.json").write_text(json.dumps(rows) + "\n")
     page = render(rows, seeds)
-    (FOLDER / "privacy-regression.md").write_text(page + "\n")
+    store("privacy-regression", {"rows": rows}, page + "\n")
     print(page)
 
 

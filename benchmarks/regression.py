@@ -5,12 +5,12 @@ results/regression.json and results/regression.md. Without data sets, tables tha
 """
 
 import argparse
-import json
 import os
 import warnings
 from pathlib import Path
 
 import numpy as np
+from provenance import store
 from sklearn.datasets import load_diabetes, make_friedman1, make_friedman2, make_friedman3
 from sklearn.metrics import roc_auc_score
 
@@ -92,9 +92,7 @@ def main():
                 found.setdefault(name, {}).setdefault(way, []).append(round(float(score), 4))
         print(name, {way: round(float(np.mean(each)), 3) for way, each in found[name].items()})
     about = {"points": POINTS, "validation": VALIDATION, "replaced": REPLACED, "draws": given.draws}
-    stored = json.dumps({**about, "evaluations": EVALUATIONS, "auroc": found}, indent=1)
-    (RESULTS / "regression.json").write_text(stored + "\n")
-    (RESULTS / "regression.md").write_text(page(found))
+    store("regression", {**about, "evaluations": EVALUATIONS, "auroc": found}, page(found))
 
 
 if __name__ == "__main__":

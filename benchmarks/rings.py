@@ -7,7 +7,6 @@ Figures are elapsed time on a quiet machine, the best of turns that the contende
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import warnings
@@ -21,9 +20,8 @@ from thresher.neighbors.kernel import check_kernel
 from thresher.threads import thread_count
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run import machine
+from provenance import store
 
-FOLDER = Path(__file__).parent / "results"
 TURNS = 5
 LIMITS = {"wide": 1.3, "narrow": 4.0, "prices": 1.0}
 
@@ -75,16 +73,14 @@ def main():
     warnings.simplefilter("ignore")
     th.tknn_shapley(*data(200, 70, 10), kernel="gaussian")
     result = {
-        "machine": machine(),
         "threads": thread_count(),
         "wide": wide(),
         "narrow": narrow(),
         "prices": {near: prices(near) for near in (100, 10_000, 1_000_000)},
         "limits": LIMITS,
     }
-    (FOLDER / "rings.json").write_text(json.dumps(result, indent=1) + "\n")
     lines = [
-        "# Rings", "", f"{result['machine']['processor']}, {result['machine']['cores']} cores. Elapsed time, best of {TURNS} turns.", "",
+        "# Rings", "", f"Elapsed time, best of {TURNS} turns.", "",
         "| what | figure | wanted |", "|---|---|---|",
         f"| 16 rings over the bare float32 product, (50,000, 1,000, 1024) | "
         f"{result['wide']['ratio']:.2f} | at most {LIMITS['wide']} |",
@@ -96,7 +92,7 @@ def main():
         f"at most {LIMITS['prices']:g} s |"
         for near, used in result["prices"].items()
     ]
-    (FOLDER / "rings.md").write_text("\n".join(lines) + "\n")
+    store("rings", result, "\n".join(lines) + "\n")
     print("\n".join(lines))
 
 

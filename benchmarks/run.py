@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +26,7 @@ import thresher as th
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
 import peer_environments
+from provenance import machine
 from report import render
 
 HERE = Path(__file__).parent
@@ -275,20 +273,6 @@ def small():
     case = cases.make(*cases.SHAPES[0])
     calls = ours(case, many=False)
     return {name: 1e3 * s for name, s in interleaved(calls, 50).items()}
-
-
-def machine():
-    model = next(
-        (x.split(":")[1].strip() for x in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in x),
-        platform.processor(),
-    )  # fmt: skip
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE
-    ).stdout.strip()
-    names = ("numpy", "numba", "scipy", "scikit-learn", "thresher")
-    return {"processor": model, "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
-            "versions": {name: version(name) for name in names}, "commit": commit,
-            "date": time.strftime("%Y-%m-%d")}  # fmt: skip
 
 
 def main():

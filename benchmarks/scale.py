@@ -20,7 +20,7 @@ from thresher.metrics import DIRECT_WIDTH
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
-from run import machine
+from provenance import machine
 
 RESULTS = Path(__file__).parent / "results"
 BASE = {"N": 200_000, "M": 1000, "d": 10}

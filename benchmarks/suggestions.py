@@ -22,6 +22,7 @@ import finders
 import suggestions_page
 from judging import accuracies, cleanings, judge
 from messy_tables import NOISES, Messy, messy
+from provenance import store_page
 from table_sources import CHOOSING, HELD_OUT
 from tqdm import tqdm
 
@@ -93,7 +94,7 @@ def main():
             return
         path.write_text(json.dumps(result, indent=1) + "\n")
     page = suggestions_page.render(result)
-    (FOLDER / "suggestions.md").write_text(page)
+    store_page("suggestions", page)
     print(page)
 
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 from privacy import public_prior
+from provenance import store
 from scipy.stats import spearmanr
 
 import thresher as th
@@ -126,7 +126,7 @@ def render(result):
     sets = ", ".join(dict.fromkeys(row["set"] for row in alike))
     return "\n".join(
         ["# Errors told, and bounds that fit", "",
-         f"`benchmarks/told_errors.py`; {result['date']}; means over the sets {sets}.", "",
+         f"Means over the sets {sets}.", "",
          *table_of(alike), "",
          "Validation rows that lie one deviation away from the points (26 classes):", "",
          *table_of(moved), ""]
@@ -168,7 +168,7 @@ def main():
     warnings.simplefilter("ignore")
     shelf, path = Shelf(arguments.data), HERE / "results" / "told-errors.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    result = {"date": time.strftime("%Y-%m-%d"), "version": th.__version__, "rows": rows}
+    result = {"rows": rows}
     for points, validation in SIZES:
         if points not in arguments.points:
             continue
@@ -181,8 +181,8 @@ def main():
         new = {(row["points"], row["validation"], row["kind"]) for row in found}
         rows[:] = [r for r in rows if (r["points"], r["validation"], r["kind"]) not in new] + found
         rows.sort(key=place)
-        path.write_text(json.dumps(result, indent=1) + "\n")
-        path.with_suffix(".md").write_text(render(result))
+        result.pop("machine", None)
+        store("told-errors", result, render(result))
     print(render(result))
 
 
