@@ -2,11 +2,11 @@
 Pay the owners of the data
 ==========================
 
-Five clinics hand in patients. Each is paid by what its patients add.
+Five clinics submit patients. Each is paid for what its patients add.
 """
 
 # %%
-# One clinic got a third of its diagnoses wrong, and one handed in patients twice.
+# One clinic got a third of its diagnoses wrong, and one submitted patients twice.
 
 import matplotlib.pyplot as plt
 import numpy as np

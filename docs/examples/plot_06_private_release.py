@@ -2,7 +2,7 @@
 Release values privately, and audit the claim
 =============================================
 
-A private release tells what points are worth without telling who is in the data.
+A private release says what points are worth without giving away who is in the data.
 """
 
 # %%

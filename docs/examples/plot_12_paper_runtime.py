@@ -1,6 +1,6 @@
 """
-The paper's runtime figure, in small
-====================================
+The paper's runtime figure, made small
+======================================
 
 TKNN-Shapley needs no sorting, so its time grows in proportion to the number of points.
 """
