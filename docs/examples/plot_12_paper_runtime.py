@@ -42,7 +42,7 @@ for size in sizes:
     times["KNN-Shapley"].append(seconds(th.knn_shapley, *points, *validation, k=5))
     times["TKNN-Shapley"].append(seconds(th.tknn_shapley, *points, *validation, radius=0.5))
 
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, taken in times.items():
     axis.loglog(sizes, taken, marker="o", label=name)
 axis.set(xlabel="points", ylabel="seconds, on the machine that built this page")
