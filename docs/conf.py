@@ -45,6 +45,7 @@ autodoc_default_options = {
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_use_param = False  # one entry for "X, y", not its text twice
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

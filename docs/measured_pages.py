@@ -1,4 +1,7 @@
-"""The pages that benchmarks wrote, as pages of the site: links to them work there as on disk."""
+"""The pages that benchmarks wrote, as pages of the site: links to them work there as on disk.
+
+The search leaves them out, so that it shows first the pages that explain something.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def copy_results(_: Any) -> None:
     for path in MEASURED.glob("*.svg"):
         shutil.copy(path, folder)
     for path in MEASURED.glob("*.md"):
-        page = "---\norphan: true\n---\n\n" + path.read_text(encoding="utf-8")
+        page = "---\norphan: true\nnosearch: true\n---\n\n" + path.read_text(encoding="utf-8")
         if not (copy := folder / path.name).exists() or copy.read_text(encoding="utf-8") != page:
             copy.write_text(page, encoding="utf-8")
 

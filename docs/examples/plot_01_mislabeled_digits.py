@@ -33,7 +33,7 @@ print(f"{flipped[worst].sum()} of the {len(worst)} lowest values have a wrong la
 # %%
 # The values of wrong labels, in orange, lie almost entirely below zero.
 
-figure, axis = plt.subplots(figsize=(7, 3))
+figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for mask, name, color in ((~flipped, "right label", "C0"), (flipped, "wrong label", "C1")):
     axis.hist(valuation.values[mask], bins=60, alpha=0.8, label=name, color=color)
 axis.axvline(0, color="black", linewidth=0.8)
@@ -43,7 +43,7 @@ axis.legend()
 # %%
 # The sixteen digits with the lowest values. The title of each is the label that it came with.
 
-figure, axes = plt.subplots(2, 8, figsize=(8, 2.6))
+figure, axes = plt.subplots(2, 8, figsize=(8, 2.6), layout="constrained")
 for axis, row in zip(axes.flat, worst[:16], strict=True):
     axis.imshow(shown[row].reshape(8, 8), cmap="gray_r")
     axis.set_title(f"“{y[row]}”", color="C1" if flipped[row] else "black")

@@ -54,7 +54,7 @@ for row in worst[:5]:
 # %%
 # The map shows texts on two components. Red texts disagree with the trusted texts around them.
 
-figure, axis = plt.subplots(figsize=(6, 4))
+figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 limit = np.abs(valuation.values).max()
 spots = axis.scatter(
     X[:, 0], X[:, 1], c=valuation.values, cmap="RdBu", vmin=-limit, vmax=limit, s=14

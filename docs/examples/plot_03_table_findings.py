@@ -36,7 +36,7 @@ for row in valuation.suspects(12):
 
 order = valuation.values.argsort()
 colors = ["C1" if wrong[row] else "C0" for row in order]
-figure, axis = plt.subplots(figsize=(7, 3))
+figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 axis.bar(range(len(order)), valuation.values[order], color=colors, width=1)
 axis.axhline(0, color="black", linewidth=0.8)
 axis.set(xlabel="rows, lowest value first", ylabel="value")

@@ -36,7 +36,7 @@ print(f"values add up to the error saved: gap {valuation.efficiency_gap():.1e}")
 # %%
 # Mistyped targets, in orange, cost the most.
 
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for mask, name in ((~mistyped, "right"), (mistyped, "mistyped")):
     axis.scatter(y[mask], valuation.values[mask], s=16, label=name)
 axis.axhline(0, color="black", linewidth=0.8)

@@ -2,11 +2,11 @@
 Pay the owners of the data
 ==========================
 
-Five clinics hand in patients. Each is paid by what its patients add.
+Five clinics submit patients. Each is paid for what its patients add.
 """
 
 # %%
-# One clinic got a third of its diagnoses wrong, and one handed in patients twice.
+# One clinic got a third of its diagnoses wrong, and one submitted patients twice.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,7 +53,7 @@ for rule, cents in pay.items():
 # Under the sum of points, Hill's copies bring it far more than the others. In the game among owners
 # they bring much less. West is paid nothing under both rules, because of its wrong diagnoses.
 
-figure, axis = plt.subplots(figsize=(7, 3))
+figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for shift, (rule, cents) in zip((-0.2, 0.2), pay.items(), strict=True):
     axis.bar(np.arange(5) + shift, [cents[name] / 100 for name in game], width=0.4, label=rule)
 axis.set(xticks=range(5), xticklabels=list(game), ylabel="pay")

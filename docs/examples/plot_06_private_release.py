@@ -2,7 +2,7 @@
 Release values privately, and audit the claim
 =============================================
 
-A private release tells what points are worth without telling who is in the data.
+A private release says what points are worth without giving away who is in the data.
 """
 
 # %%
@@ -38,7 +38,7 @@ for axis, epsilon, release in zip(axes, budgets, releases, strict=True):
     agreement = spearmanr(exact, release.values).statistic
     axis.scatter(exact, release.values, s=4)
     axis.axline((0, 0), slope=1, color="black", linewidth=0.8)
-    axis.set(title=f"epsilon {epsilon}: rank agreement {agreement:.2f}", xlabel="exact value")
+    axis.set(title=f"epsilon {epsilon}\nrank agreement {agreement:.2f}", xlabel="exact value")
 axes[0].set_ylabel("released value")
 figure.tight_layout()
 

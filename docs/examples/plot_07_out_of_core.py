@@ -38,6 +38,6 @@ print("equal to the last bit:", parts.values.tobytes() == whole.values.tobytes()
 # more the farther they lie from the border between the classes.
 
 sample = rng.choice(np.flatnonzero(parts.values), 5000, replace=False)
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axis.scatter((X[sample, 0] + X[sample, 1]), parts.values[sample], s=3, c=y[sample], cmap="coolwarm")
 axis.set(xlabel="distance from the border of the classes", ylabel="value")

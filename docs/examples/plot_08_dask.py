@@ -40,7 +40,7 @@ print("equal to the last bit:", valuation.values.tobytes() == alone.values.tobyt
 # Partition by partition, right and wrong labels part clearly.
 
 wrong = np.arange(len(X)) % 7 == 0
-figure, axis = plt.subplots(figsize=(7, 3))
+figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for mask, name in ((~wrong, "right labels"), (wrong, "wrong labels")):
     means = [
         valuation.values[i : i + 5000][mask[i : i + 5000]].mean() for i in range(0, 40_000, 5000)

@@ -39,7 +39,7 @@ for batch in range(40):
     sizes.append(len(live))
     worth.append(values.values[values.ids.index("first")])
 
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axis.loglog(sizes, worth, marker=".")
 axis.set(xlabel="points in the store", ylabel="value of the first point")
 

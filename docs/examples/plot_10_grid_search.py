@@ -31,7 +31,7 @@ centered = X[:1000] - X[:1000].mean(axis=0)
 suggestion = th.suggest_radius(centered, y[:1000])
 print(suggestion)
 
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axis.plot(radii, search.cv_results_["mean_test_score"], marker="o", label="grid search")
 axis.plot(suggestion.radii, suggestion.accuracy, label="suggest_radius: accuracy")
 axis.plot(suggestion.radii, suggestion.coverage, ":", label="suggest_radius: coverage")

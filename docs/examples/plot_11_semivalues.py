@@ -41,7 +41,7 @@ for name, each in values.items():
 # %%
 # They agree on who is bad and differ in scale. Each curve is divided by its largest value.
 
-figure, axis = plt.subplots(figsize=(7, 3.5))
+figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 share = np.linspace(0, 1, len(y))
 for name, each in values.items():
     axis.plot(share, np.sort(each) / np.abs(each).max(), label=name)

@@ -1,6 +1,6 @@
 """
-The paper's runtime figure, in small
-====================================
+The paper's runtime figure, made small
+======================================
 
 TKNN-Shapley needs no sorting, so its time grows in proportion to the number of points.
 """
@@ -32,7 +32,8 @@ def seconds(function, *data, **settings):
 
 
 # %%
-# One hundred validation points, and up to 100,000 points.
+# One hundred validation points, and up to 100,000 points. The times are those of the machine that
+# built this page.
 
 sizes = [3_000, 10_000, 30_000, 100_000]
 validation = draw(100)
@@ -42,8 +43,8 @@ for size in sizes:
     times["KNN-Shapley"].append(seconds(th.knn_shapley, *points, *validation, k=5))
     times["TKNN-Shapley"].append(seconds(th.tknn_shapley, *points, *validation, radius=0.5))
 
-figure, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, taken in times.items():
     axis.loglog(sizes, taken, marker="o", label=name)
-axis.set(xlabel="points", ylabel="seconds, on the machine that built this page")
+axis.set(xlabel="points", ylabel="seconds")
 axis.legend()

@@ -1,6 +1,6 @@
 """
-The paper's main claim, in small
-================================
+The paper's main claim, on a small data set
+===========================================
 
 Private values still find wrong labels. But a score that costs no privacy at all finds them too.
 """

@@ -109,7 +109,7 @@ def knn_shapley(
     The cost is O(M N (d + log N)) time, or O(M N d) with an error. Memory is O(N) beyond the input
     and a bounded table. Features in float16, float32 or float64 are read in place, also from disk
     if X is a memmap. With K neighbors kept, the error for a validation point is at most max((1/sqrt
-    K - 1/sqrt N)^2, 1/(K+1) - 1/N) (proof in `truncation`). Values still add up.
+    K - 1/sqrt N)^2, 1/(K+1) - 1/N) (docs/concepts.md has the proof). Values still add up.
 
     Examples
     --------

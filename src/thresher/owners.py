@@ -49,8 +49,8 @@ def owner_shapley(
     kernel, rings
         How much near points count by their distance, as in `tknn_shapley`.
     task, empty, bounds
-        As in `tknn_shapley`. "regression" takes numbers in place of labels, without a kernel. In
-        parts and on Dask the default for `bounds` is that of `NeighborCounts`.
+        As in `tknn_shapley`. "regression" takes numbers in place of labels. In parts and
+        on Dask the default for `bounds` is that of `NeighborCounts`.
     forest
         The structure of trees that `grow_forest` makes. Near then means in the same leaf, as in
         `forest_shapley`, and radius and metric are not used. Without `X_val` and `y_val`, the

@@ -28,7 +28,16 @@ class MarketError(ThresherError):
     Attributes
     ----------
     status, code
-        The status of the answer, and one word for the reason.
+        The HTTP status of the answer (0 if there was none), and one word for the reason.
+
+    Examples
+    --------
+    >>> from thresher.market import Client, MarketError
+    >>> try:
+    ...     Client("http://127.0.0.1:1").tasks()  # no market listens there
+    ... except MarketError as refusal:
+    ...     print(refusal.status, refusal.code)
+    0 no_answer
     """
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -38,7 +47,10 @@ class MarketError(ThresherError):
 
 @dataclass(frozen=True)
 class Client:
-    """A member of a market.
+    """A member of a market that `thresher serve` runs.
+
+    Each method sends one request. If the market refuses it, a `MarketError` says why. The word in
+    parentheses says who may call a method; everybody may call the others.
 
     Parameters
     ----------
@@ -51,6 +63,11 @@ class Client:
 
     Examples
     --------
+    With a market that runs, `client.tasks()` lists its tasks. docs/market.md has the whole story.
+
+    >>> from thresher.market import Client
+    >>> Client("http://127.0.0.1:8000", token="thresher-...")  # the token is never shown
+    Client(url='http://127.0.0.1:8000', timeout=60.0)
     >>> Client("127.0.0.1:8000")
     Traceback (most recent call last):
     thresher.errors.InputError: url must begin with http:// or https://, got '127.0.0.1:8000'
