@@ -66,9 +66,8 @@ def clean(
 
     Example: thresher clean train.csv --id name --relabel ids:a7=cat,b9=dog --out cleaned.csv
     """
-    from thresher.tables.change_log import write_change_log
     from thresher.tables.changes import read_suggestions
-    from thresher.tables.clean_copy import OldLabels, write_cleaned
+    from thresher.tables.clean_copy import OldLabels, write_change_log, write_cleaned
     from thresher.tables.columns import check_ids
     from thresher.tables.decisions import read_decisions
     from thresher.tables.reader import input_digest, read_table
@@ -158,8 +157,7 @@ def _check_targets(
 ) -> None:
     """Refuse files that cannot be written, before anything is done."""
     from thresher.files import check_apart
-    from thresher.tables.change_log import check_log
-    from thresher.tables.clean_copy import check_target
+    from thresher.tables.clean_copy import check_log, check_target
 
     target = check_target(table, out, label=label, force=force)
     findings = [] if values is None else [Path(values)]

@@ -19,10 +19,9 @@ from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.checks import check_choice, is_frame
 from thresher.inputs.labels import raw_labels
-from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.store_file import NAME, StoreFile, check_folder, create_file, make_folder
-from thresher.live.values import present_owner_values, present_values
+from thresher.live.values import LiveOwners, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
@@ -289,7 +288,7 @@ class LiveCounts:
         """
         with self._lock:
             self._check_whole()
-            return present_owner_values(self._points, self._counts, owners, semivalue, self._owners)
+            return self._owners.values(self._points, owners, semivalue)
 
     def verify(self) -> None:
         """Count all points again, and raise an error if the stored counts differ."""

@@ -24,7 +24,6 @@ NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 INTEGER = re.compile(r"[+-]?[0-9]+")
-MOST_CATEGORIES = 1000
 LONGEST = 40  # characters of a cell that a message quotes
 
 
@@ -67,19 +66,6 @@ def categories(columns: Columns, name: str) -> pa.ChunkedArray:
             "integers"
         )
     return column.cast(pa.string())
-
-
-def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
-    """The categories of a column, sorted; None stands for missing entries and comes last."""
-    found = pc.unique(categories(columns, name)).to_pylist()
-    if len(found) > MOST_CATEGORIES:
-        raise refused_column(
-            columns, name, (
-                f"has {len(found)} categories, but at most {MOST_CATEGORIES} are possible"
-            ),
-            "combine the rare ones",
-        )  # fmt: skip
-    return tuple(sorted(found, key=lambda entry: (entry is None, entry or "")))
 
 
 def stated_kind(columns: Columns, name: str) -> str | None:

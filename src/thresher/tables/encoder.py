@@ -14,9 +14,8 @@ from thresher.embed import TEXT_MODEL, check_texts, embed_texts
 from thresher.errors import InputError, option
 from thresher.inputs.checks import check_choice
 from thresher.inputs.spelling import missing
-from thresher.tables.column_fit import ColumnFit
 from thresher.tables.columns import Columns
-from thresher.tables.feature import Feature, check_fill, check_streaming_fill
+from thresher.tables.feature import ColumnFit, Feature, check_fill, check_streaming_fill
 from thresher.tables.scaling import SCALINGS, Sample, row_marks, rows_kept
 
 FORMAT = "thresher-encoder-1"

@@ -20,10 +20,9 @@ from thresher.passes.parts import OBJECT, Part, Place
 from thresher.regression import REGRESSION
 from thresher.tables import parquet, text
 from thresher.tables.cell_format import CellFormat
-from thresher.tables.class_labels import check_distinct, plain_labels
 from thresher.tables.columns import Columns, same_labels
+from thresher.tables.label_column import check_distinct, check_target_cells, plain_labels
 from thresher.tables.reader import CELLS, Table, read_batches
-from thresher.tables.target_labels import check_target_cells
 
 TABLES = 6 * 8 * CELLS  # bytes of a small table, its columns as numbers, and rows of them
 PARSED = 24 * text.BATCH  # bytes of text, its cells, and numbers, where cells are short
