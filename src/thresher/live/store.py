@@ -222,7 +222,7 @@ class LiveCounts:
         """
         with self._lock:
             self._check_open()
-            names = [check_id(id) for id in _as_list(ids)]  # noqa: A001
+            names = [check_id(id) for id in raw_labels("ids", ids)]  # noqa: A001
             again = [name for name in names if name in self._points]
             again += [name for name, times in Counter(names).items() if times > 1]
             if again:
@@ -438,8 +438,3 @@ class _Undivided:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, InputError | Warning):
             self.store._give_up()
-
-
-def _as_list(ids: Any) -> list[Any]:
-    raw = raw_labels("ids", ids)
-    return raw if isinstance(raw, list) else raw.tolist()

@@ -14,8 +14,7 @@ from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.tables.column_profile import Profile, profile, why_ids
 from thresher.tables.columns import Columns
-from thresher.tables.encoder import Encoder
-from thresher.tables.tree_encoder import TreeEncoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word
