@@ -16,13 +16,11 @@ from thresher.inputs.spelling import MISSING
 from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
 from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
-from thresher.tables.number_text import plain_numbers, sign_kind
+from thresher.tables.number_text import number_pattern, plain_numbers, sign_kind
 
 WANTED = {"percent": "not percents", "money": "not money in one currency"}
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
-)
+NUMBER = re.compile(rf"{number_pattern()}|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 INTEGER = re.compile(r"[+-]?[0-9]+")
 LONGEST = 40  # characters of a cell that a message quotes
 
