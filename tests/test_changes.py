@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tabular import check_refused, put
 
-from thresher.tables.change_log import write_change_log
 from thresher.tables.changes import rows_to_drop, rows_to_relabel
-from thresher.tables.clean_copy import write_cleaned
+from thresher.tables.clean_copy import write_change_log, write_cleaned
 from thresher.tables.new_labels import written_label
 from thresher.tables.reader import read_table
 

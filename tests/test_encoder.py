@@ -17,10 +17,9 @@ from tabular import check_refused
 
 import thresher as th
 from thresher.tables import encoder as encoder_module
-from thresher.tables.cell_values import MOST_CATEGORIES
 from thresher.tables.columns import choose_columns
 from thresher.tables.encoder import Encoder
-from thresher.tables.feature import check_fill
+from thresher.tables.feature import MOST_CATEGORIES, check_fill
 from thresher.tables.reader import read_table
 
 

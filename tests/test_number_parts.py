@@ -27,9 +27,9 @@ from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
 from thresher.runs.table_folder import value_to_folder
 from thresher.sides import forest as forest_sides
-from thresher.tables import tree_encoder
+from thresher.tables import encoder as encoder_module
 from thresher.tables.columns import Columns
-from thresher.tables.tree_encoder import TreeEncoder
+from thresher.tables.encoder import TreeEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -193,7 +193,7 @@ def test_columns_are_fitted_in_parts_as_on_all_of_them():
 
 
 def test_a_column_of_many_numbers_keeps_no_texts(monkeypatch):
-    monkeypatch.setattr(tree_encoder, "NUMBERS", 3)
+    monkeypatch.setattr(encoder_module, "NUMBERS", 3)
     with pytest.raises(th.InputError, match="'x'"):
         TreeEncoder.fit_parts([texts(*"12345"), texts("x", "1")], "")
     assert TreeEncoder.fit_parts([texts(*"12345"), texts("6")], "").features[0].kind == "number"

@@ -19,7 +19,7 @@ from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns
-from thresher.tables.tree_encoder import TreeEncoder
+from thresher.tables.encoder import TreeEncoder
 
 FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
             "best_share", "score", "suggestion", "review"]  # fmt: skip

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from thresher.privacy.release import Release, SeededRelease
     from thresher.radius import RadiusSuggestion, suggest_radius
     from thresher.retrain.methods import beta_shapley, data_banzhaf, data_shapley, leave_one_out
-    from thresher.tables.file_scan import Scan
+    from thresher.tables.file_parts import Scan
     from thresher.tknn import tknn_shapley, zero_budget_score
     from thresher.valuation import Valuation
 
@@ -104,7 +104,7 @@ _HOMES = {
     ".privacy.release": "Release SeededRelease",
     ".radius": "RadiusSuggestion suggest_radius",
     ".retrain.methods": "beta_shapley data_banzhaf data_shapley leave_one_out",
-    ".tables.file_scan": "Scan",
+    ".tables.file_parts": "Scan",
     ".tknn": "tknn_shapley zero_budget_score",
     ".valuation": "Valuation",
 }

@@ -12,7 +12,8 @@ import numpy as np
 
 from thresher.array_types import Array, Bytes, Integers, Single
 from thresher.errors import ExtraError, InputError
-from thresher.files import check_free, write_whole
+from thresher.files import check_free
+from thresher.inputs.arrays import write_arrays
 from thresher.inputs.checks import check_count, check_features, check_text, check_width
 from thresher.inputs.labels import check_labels, class_list, label_array
 from thresher.metrics import measure
@@ -211,12 +212,7 @@ def write_embedded(
     arrays: dict[str, Any] = {"X": points.astype(np.float32, copy=False), "y": codes}
     arrays |= {"X_val": validation.astype(np.float32, copy=False), "y_val": codes_val}
     arrays |= {"about": json.dumps(dict(about))} | ({} if classes is None else {"classes": classes})
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:  # to a name np.savez would add .npz
-            np.savez(file, **arrays)
-
-    write_whole(path, write)
+    write_arrays(path, arrays)
 
 
 def check_target(path: str | Path, *, force: bool = False) -> None:

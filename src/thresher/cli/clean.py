@@ -66,11 +66,9 @@ def clean(
 
     Example: thresher clean train.csv --id name --relabel ids:a7=cat,b9=dog --out cleaned.csv
     """
-    from thresher.tables.change_log import write_change_log
-    from thresher.tables.changes import read_suggestions
-    from thresher.tables.clean_copy import OldLabels, write_cleaned
+    from thresher.tables.changes import read_decisions, read_suggestions
+    from thresher.tables.clean_copy import OldLabels, write_change_log, write_cleaned
     from thresher.tables.columns import check_ids
-    from thresher.tables.decisions import read_decisions
     from thresher.tables.reader import input_digest, read_table
 
     _check_asked(decisions, values, drop, relabel or correct)
@@ -158,8 +156,7 @@ def _check_targets(
 ) -> None:
     """Refuse files that cannot be written, before anything is done."""
     from thresher.files import check_apart
-    from thresher.tables.change_log import check_log
-    from thresher.tables.clean_copy import check_target
+    from thresher.tables.clean_copy import check_log, check_target
 
     target = check_target(table, out, label=label, force=force)
     findings = [] if values is None else [Path(values)]
@@ -173,8 +170,7 @@ def _decided(
     correct: str | None,
 ) -> Any:  # fmt: skip
     """What the options say: the rows to drop, and the new labels and numbers by row."""
-    from thresher.tables.changes import rows_to_drop, rows_to_relabel
-    from thresher.tables.decisions import Decisions
+    from thresher.tables.changes import Decisions, rows_to_drop, rows_to_relabel
 
     rows = [] if drop is None else rows_to_drop(drop, count, ids, suggested)
     labels = {} if relabel is None else rows_to_relabel(relabel, count, ids, suggested)

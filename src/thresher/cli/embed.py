@@ -137,8 +137,8 @@ def _texts(path: Path, text: str, label: str) -> tuple[list[str], list[Any]]:
     """The texts and the labels of a table."""
     from thresher.embed import check_texts
     from thresher.inputs.labels import check_labels
-    from thresher.tables.class_labels import plain_labels
     from thresher.tables.columns import entries_of
+    from thresher.tables.label_column import plain_labels
     from thresher.tables.reader import read_table
 
     table = read_table(path)

@@ -39,11 +39,15 @@ def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
 
 def save_arrays(path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write an .npz file without Python objects, whole, with a sealed description `about`."""
-    together: dict[str, Any] = {"about": np.array(json.dumps(sealed(about))), **arrays}
+    write_arrays(path, {"about": json.dumps(sealed(about)), **arrays})
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
+    """Write an .npz file without Python objects, whole."""
 
     def write(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **together)
+        with temporary.open("wb") as stream:  # to a name np.savez would add .npz
+            np.savez(stream, allow_pickle=False, **arrays)
 
     write_whole(path, write)
 

@@ -99,8 +99,11 @@ def check_validation(
     it will be `public`, the message for a missing one says so.
     """
     known = check_metric(metric)
-    _check_given(X_val, y_val, known, public=public)
-    if known == "precomputed":
+    needs_rows = known != "precomputed"
+    if y_val is None or (X_val is None and needs_rows):
+        name = "X_val" if X_val is None and needs_rows else "y_val"
+        raise InputError(f"{name} is None: {PUBLIC if public else NEEDED}")
+    if not needs_rows:
         if X_val is not None:
             raise InputError("X_val must be None with metric='precomputed': X holds the distances")
         rows, labels = None, check_labels("y_val", y_val)
@@ -112,13 +115,6 @@ def check_validation(
     found = class_list(classes, *(() if seen is None else (seen,)), labels)
     columns = column_names(X_val) if rows is not None else None
     return Validation(rows, found.encode("y_val", labels), found, known, columns)
-
-
-def _check_given(X_val: object, y_val: object, metric: Metric, *, public: bool) -> None:
-    """Refuse a validation set that is missing."""
-    if y_val is None or (X_val is None and metric != "precomputed"):
-        name = "X_val" if X_val is None and metric != "precomputed" else "y_val"
-        raise InputError(f"{name} is None: {PUBLIC if public else NEEDED}")
 
 
 def kept(validation: Validation) -> Validation:

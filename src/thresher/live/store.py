@@ -19,10 +19,9 @@ from thresher.errors import InputError, plain_text
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.checks import check_choice, is_frame
 from thresher.inputs.labels import raw_labels
-from thresher.live.owner_cache import LiveOwners
 from thresher.live.points import Id, PointTable, check_id
 from thresher.live.store_file import NAME, StoreFile, check_folder, create_file, make_folder
-from thresher.live.values import present_owner_values, present_values
+from thresher.live.values import LiveOwners, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
@@ -223,7 +222,7 @@ class LiveCounts:
         """
         with self._lock:
             self._check_open()
-            names = [check_id(id) for id in _as_list(ids)]  # noqa: A001
+            names = [check_id(id) for id in raw_labels("ids", ids)]  # noqa: A001
             again = [name for name in names if name in self._points]
             again += [name for name, times in Counter(names).items() if times > 1]
             if again:
@@ -289,7 +288,7 @@ class LiveCounts:
         """
         with self._lock:
             self._check_whole()
-            return present_owner_values(self._points, self._counts, owners, semivalue, self._owners)
+            return self._owners.values(self._points, owners, semivalue)
 
     def verify(self) -> None:
         """Count all points again, and raise an error if the stored counts differ."""
@@ -439,8 +438,3 @@ class _Undivided:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, InputError | Warning):
             self.store._give_up()
-
-
-def _as_list(ids: Any) -> list[Any]:
-    raw = raw_labels("ids", ids)
-    return raw if isinstance(raw, list) else raw.tolist()

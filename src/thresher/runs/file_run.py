@@ -40,10 +40,9 @@ from thresher.runs.sources import check_lengths, check_shared, describe_files, r
 from thresher.runs.summary import Highlights, Summary
 from thresher.runs.target_problem import target_problem
 from thresher.tables.columns import Columns
-from thresher.tables.encoder import Encoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.file_parts import FileParts
 from thresher.tables.reader import Table
-from thresher.tables.tree_encoder import TreeEncoder
 
 FIRST = 1 << 10  # rows that hints look at
 

@@ -13,11 +13,11 @@ from thresher.inputs.coded import Coded
 from thresher.inputs.spelling import MOST_NAMES
 from thresher.runs.choice import ARRAYS
 from thresher.runs.settings import Settings
-from thresher.tables.class_labels import infer_task
 from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import check_ids
 from thresher.tables.guesses import Guess, guess_id, guess_label, guess_owner, label_candidates
 from thresher.tables.header import looks_like_data
+from thresher.tables.label_column import infer_task
 from thresher.tables.reader import Table, read_batches
 
 LOOKED = 2_000  # rows that guesses are made by

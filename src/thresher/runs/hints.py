@@ -12,11 +12,9 @@ from thresher.inputs.spelling import NO_LABEL, look_alikes, named, spelled, spli
 from thresher.neighbors.kernel import BOX
 from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
-from thresher.tables.column_profile import Profile, profile
+from thresher.tables.column_profile import Profile, profile, why_ids
 from thresher.tables.columns import Columns
-from thresher.tables.encoder import Encoder
-from thresher.tables.ids import why_ids
-from thresher.tables.tree_encoder import TreeEncoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.threads import in_order
 
 APART = 100.0  # the most by which deviations of columns may differ without a word

@@ -24,8 +24,7 @@ from thresher.runs.sources import check_lengths, read_sources
 from thresher.runs.unlabeled import suggest_labels
 from thresher.tables.columns import Columns
 from thresher.tables.copies import Copies, column_numbers
-from thresher.tables.encoder import Encoder
-from thresher.tables.tree_encoder import TreeEncoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.valuation import Valuation
 
 MOST_FEATURES = 256  # columns that are compared one by one

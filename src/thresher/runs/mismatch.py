@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from thresher.errors import InputError, option
 from thresher.inputs.spelling import nearest, told_apart
-from thresher.tables.column_profile import profile
+from thresher.tables.column_profile import is_id_name, profile
 from thresher.tables.columns import Columns
 from thresher.tables.guesses import OWNER_NAMES, plain_name
-from thresher.tables.ids import is_id_name
 from thresher.tables.reader import Table
 
 SHOWN = 5  # columns that are named

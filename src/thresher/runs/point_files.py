@@ -18,12 +18,11 @@ from thresher.runs.choice import ARRAYS
 from thresher.runs.guessed import Guesses, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns, choose_columns
-from thresher.tables.encoder import Encoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.file_parts import FileParts
 from thresher.tables.label_files import read_label_file
 from thresher.tables.paths import find_files, kind_of
 from thresher.tables.reader import Table, common_schema, read_batches, scan_table
-from thresher.tables.tree_encoder import TreeEncoder
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,13 +33,12 @@ from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
 from thresher.tables.columns import Columns, check_ids, entries_of
 from thresher.tables.delimited import likely_delimiter
-from thresher.tables.encoder import Encoder
+from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.guesses import Guess, label_candidates
 from thresher.tables.packing import open_bytes
 from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
 from thresher.tables.reader import Table, read_table, scan_table
 from thresher.tables.text import first_line
-from thresher.tables.tree_encoder import TreeEncoder
 
 UNKNOWN = "COLUMN"  # stands for a name that nobody can guess
 BYTES = 1 << 20  # of a file that its encoding is told by

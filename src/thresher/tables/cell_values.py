@@ -16,15 +16,12 @@ from thresher.inputs.spelling import MISSING
 from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
 from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
-from thresher.tables.number_text import plain_numbers, sign_kind
+from thresher.tables.number_text import number_pattern, plain_numbers, sign_kind
 
 WANTED = {"percent": "not percents", "money": "not money in one currency"}
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
-)
+NUMBER = re.compile(rf"{number_pattern()}|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 INTEGER = re.compile(r"[+-]?[0-9]+")
-MOST_CATEGORIES = 1000
 LONGEST = 40  # characters of a cell that a message quotes
 
 
@@ -67,19 +64,6 @@ def categories(columns: Columns, name: str) -> pa.ChunkedArray:
             "integers"
         )
     return column.cast(pa.string())
-
-
-def distinct_categories(columns: Columns, name: str) -> tuple[str | None, ...]:
-    """The categories of a column, sorted; None stands for missing entries and comes last."""
-    found = pc.unique(categories(columns, name)).to_pylist()
-    if len(found) > MOST_CATEGORIES:
-        raise refused_column(
-            columns, name, (
-                f"has {len(found)} categories, but at most {MOST_CATEGORIES} are possible"
-            ),
-            "combine the rare ones",
-        )  # fmt: skip
-    return tuple(sorted(found, key=lambda entry: (entry is None, entry or "")))
 
 
 def stated_kind(columns: Columns, name: str) -> str | None:

@@ -1,9 +1,11 @@
-"""A table without some rows and with other labels, everything else untouched."""
+"""A table without some rows and with other labels, all else untouched; and the log of changes."""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
+import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +21,19 @@ from thresher.errors import InputError
 from thresher.files import check_apart, check_free, write_whole
 from thresher.inputs.checks import rows_text
 from thresher.tables import arrow, excel, json_lines, npz, parquet
-from thresher.tables.change_log import Change
 from thresher.tables.columns import entries_of
 from thresher.tables.delimited import NEWLINE, Delimited, edited, quoted
+from thresher.tables.formulas import harmless_text
 from thresher.tables.header import numbered_names
 from thresher.tables.label_files import LabelFile, read_label_file
 from thresher.tables.new_labels import fitting_label, relabeled, relabeled_array, written_label
 from thresher.tables.packing import inner_name, is_gzip, is_packed, is_zip
 from thresher.tables.paths import kind_of
 from thresher.tables.reader import Table
+
+COLUMNS = ("row", "id", "action", "old_label", "new_label")
+
+Change = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,3 +326,40 @@ def _check_unchanged(cut: Cut, source: Delimited, path: Path, first: int, column
     if not same or row >= len(cut.keep) or (last and row != len(cut.keep) - 1):
         raise InputError(f"{path} was changed after it was read: nothing was written")
     return row + 1 - first
+
+
+def check_log(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """The path of a log of changes, if it can be written there."""
+    target = Path(path)
+    if target.suffix.lower() not in {".csv", ".json"}:
+        raise InputError(f"a log of changes must be a .csv or .json file, got {target}")
+    check_free(target, force=force)
+    return target
+
+
+def write_change_log(
+    path: str | os.PathLike[str], log: Sequence[Change], about: Mapping[str, Any],
+    *, force: bool = False,
+) -> None:  # fmt: skip
+    """Write the log of changes as .csv, or as .json together with how they came `about`.
+
+    A .csv has nothing but the changes: its first line is the header, and its text is written so
+    that no spreadsheet computes it.
+    """
+    target = check_log(path, force=force)
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            if target.suffix.lower() == ".json":
+                document = {"about": dict(about), "changes": list(log)}
+                file.write(json.dumps(document, indent=1, default=str) + "\n")
+                return
+            present = {"id"} & {key for change in log for key in change}
+            names = [name for name in COLUMNS if name != "id" or present]
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(
+                {key: harmless_text(entry) for key, entry in change.items()} for change in log
+            )
+
+    write_whole(target, write, replace=force)

@@ -23,10 +23,9 @@ from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import missing, whole_number
 from thresher.inputs.time_labels import arrow_entries
 from thresher.tables.cell_format import CellFormat
-from thresher.tables.class_labels import check_classes
+from thresher.tables.label_column import check_classes, check_target_cells
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
-from thresher.tables.target_labels import check_target_cells
 
 INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thresher.errors import InputError
+from thresher.tables.number_text import number_pattern
 
 RULE = "text that begins with = + - @ and is not a number has an apostrophe in front"
 START = r"[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001 - wide forms work in some spreadsheets
 COMPUTED = f"^'*{START}"
 HARMLESS = re.compile(f"'+{START}")
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+NUMBER = number_pattern()
 
 
 def harmless(table: pa.Table) -> pa.Table:

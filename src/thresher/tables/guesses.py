@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from thresher.inputs.spelling import spelled
-from thresher.tables.class_labels import FEW_ROWS
-from thresher.tables.column_profile import Profile
-from thresher.tables.ids import is_id_name
+from thresher.tables.column_profile import Profile, is_id_name
+from thresher.tables.label_column import FEW_ROWS
 
 LABEL_NAMES = (
     "y", "label", "labels", "target", "class", "class label", "label name", "true label", "y true",

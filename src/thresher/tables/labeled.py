@@ -106,7 +106,8 @@ def read_labeled(
 
 def private_targets(y: Any) -> Any:
     """Private targets: text becomes numbers, cell by cell, and what is none of them is missing."""
-    return read_numbers(y) if _is_text(y) else y
+    kind = str(getattr(y, "type", ""))  # of Arrow; arrays have none
+    return read_numbers(y) if kind in {"string", "large_string"} else y
 
 
 def public_targets(path: Path, y: Any) -> Any:
@@ -115,11 +116,6 @@ def public_targets(path: Path, y: Any) -> Any:
         return np.array([float(each) for each in y], np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{path} has a target that is not a number") from None
-
-
-def _is_text(column: Any) -> bool:
-    """Whether a column of Arrow holds text."""
-    return str(getattr(column, "type", "")) in {"string", "large_string"}
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,20 +103,21 @@ def read_table(
     >>> table.data.to_pydict()
     {'x': ['1.50', None], 'y': ['cat', 'dog']}
     """
-    files, kind, between, how = _opened(spec, delimiter, encoding)
-    parts = [_read_one(path, kind, between, how) for path in files]
-    for part, path in zip(parts[1:], files[1:], strict=True):
-        _check_same_names(part.schema, parts[0].schema, path, files[0])
+    table = _unread(spec, delimiter, encoding, na)
+    files = table.files
+    parts = [_read_one(path, table.kind, table.delimiter, table.encoding) for path in files]
+    first = parts[0].schema
+    for part, path in zip(parts, files, strict=True):
+        check_columns(str(path), tuple(part.column_names), str(files[0]), tuple(first.names))
     try:
         data = pa.concat_tables(parts, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as unlike:
         for part, path in zip(parts, files, strict=True):
-            _check_same_types(part.schema, parts[0].schema, path, files[0])
+            _check_same_types(part.schema, first, path, files[0])
         raise InputError(
             f"{files[0]} and the files after it have columns of different types"
         ) from unlike
-    twice = repeated_names(parts[0].schema)
-    return Table(without_words(data, na), files, kind, between, how, tuple(na), twice)
+    return replace(table, data=without_words(data, na), repeated=repeated_names(first))
 
 
 def scan_table(
@@ -124,27 +125,26 @@ def scan_table(
     na: Sequence[str] = (),
 ) -> Table:  # fmt: skip
     """A table without its rows: the files, and the columns that all of them have."""
-    files, kind, between, how = _opened(spec, delimiter, encoding)
-    if kind in {"npz", "npy"}:
+    table = _unread(spec, delimiter, encoding, na)
+    if table.kind in {"npz", "npy"}:
         raise InputError(
-            f"{files[0]} holds arrays, which cannot be scanned: map an .npy file with "
+            f"{table.files[0]} holds arrays, which cannot be scanned: map an .npy file with "
             "numpy.load(path, mmap_mode='r')"
         )
-    found = common_schema(files, kind, between, how)
-    twice = repeated_names(found)
-    return Table(found.empty_table(), files, kind, between, how, tuple(na), twice)
+    found = common_schema(table.files, table.kind, table.delimiter, table.encoding)
+    return replace(table, data=found.empty_table(), repeated=repeated_names(found))
 
 
-def _opened(
-    spec: str | os.PathLike[str], delimiter: str | None, encoding: str | None
-) -> tuple[tuple[Path, ...], str, str | None, str | None]:
-    """The files, their kind, and for text what stands between cells and how it is encoded."""
+def _unread(
+    spec: str | os.PathLike[str], delimiter: str | None, encoding: str | None, na: Sequence[str]
+) -> Table:
+    """The files and how to read them, still without columns."""
     files, how = find_files(spec), check_encoding(encoding)
     kind = kind_of(files[0])
     between = delimiter_of(kind, delimiter)
     if kind == "txt" and delimiter is None:
         between = likely_delimiter(text.first_line(files[0], how), "\t")
-    return files, kind, between, how if between else None
+    return Table(pa.table({}), files, kind, between, how if between else None, tuple(na))
 
 
 def common_schema(
@@ -154,7 +154,7 @@ def common_schema(
     first = _schema(files[0], kind, delimiter, encoding)
     for path in files[1:]:
         found = _schema(path, kind, delimiter, encoding)
-        _check_same_names(found, first, path, files[0])
+        check_columns(str(path), tuple(found.names), str(files[0]), tuple(first.names))
         _check_same_types(found, first, path, files[0])
     return first
 
@@ -245,10 +245,6 @@ def record_of(table: Table) -> dict[str, Any]:
     except ValueError:
         raise InputError(f"{table.name} is damaged: its record is not JSON") from None
     return about if isinstance(about, dict) else {}
-
-
-def _check_same_names(found: pa.Schema, wanted: pa.Schema, path: Path, first: Path) -> None:
-    check_columns(str(path), tuple(found.names), str(first), tuple(wanted.names))
 
 
 def _check_same_types(found: pa.Schema, wanted: pa.Schema, path: Path, first: Path) -> None:

@@ -1,16 +1,21 @@
-"""Labels of a table, refused where they do not look like classes."""
+"""Labels of a table, as classes or as numbers to predict; refused where they look like neither."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from thresher.errors import InputError, UndecidedError, either, option
+from thresher.inputs.checks import MAX_INTEGER, rows_text
 from thresher.inputs.coded import Coded
-from thresher.inputs.labels import check_labels
+from thresher.inputs.labels import check_labels, is_missing
+from thresher.tables.cell_format import CellFormat
+from thresher.tables.number_text import plain_numbers, sign_kind
 
 FEW_ROWS = 20  # up to so many, labels may well be all different
 MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class
@@ -119,3 +124,71 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Hashable, ...]:
             return found
         plain[label] = int(label)
     return tuple(plain[label] for label in found)
+
+
+def check_target_cells(
+    what: str, entries: Iterable[Any], cells: CellFormat, *, first: int = 0
+) -> Coded:
+    """The targets as floats, if every entry is a finite number that float64 holds.
+
+    `first` is the number of the first row.
+
+    Examples
+    --------
+    >>> check_target_cells("y", ["1.5", "2", "-3e2"], CellFormat())
+    (1.5, 2.0, -300.0)
+    """
+    raw = Coded.of(entries)
+    numbers = _target_numbers(raw.distinct, cells)
+
+    def refuse(
+        wrong: Callable[[Any, float], bool], why: str, way_out: str, *, quoted: bool = False
+    ) -> None:
+        pairs = zip(raw.distinct, numbers, strict=True)
+        bad = {code for code, (cell, number) in enumerate(pairs) if wrong(cell, number)}
+        if bad:
+            rows = [row for row, code in enumerate(raw.codes.tolist(), first) if code in bad]
+            such = f", such as {raw[rows[0] - first]!r}" if quoted else ""
+            raise InputError(f"{what} has {why}{such} in {rows_text(rows)}: {way_out}")
+
+    refuse(lambda cell, _: _is_gap(cell), "missing targets", "drop those rows, or fill them in")
+    needs = f"{option('task', 'regression')} needs numbers; name another {option('label')}"
+    no_numbers = "entries that are not numbers"
+    refuse(lambda _, number: math.isnan(number), no_numbers, needs, quoted=True)
+    huge = "integers beyond 2**53, which no float64 holds"
+    refuse(
+        lambda cell, number: _is_whole(cell) and abs(number) > MAX_INTEGER,
+        huge, "rescale them", quoted=True,
+    )  # fmt: skip
+    refuse(lambda _, number: math.isinf(number), "infinite targets", "drop those rows")
+    return Coded.of([numbers[code] for code in raw.codes.tolist()])
+
+
+def _target_numbers(distinct: Iterable[Any], cells: CellFormat) -> list[float]:
+    """Entries as numbers, text in the notation of the table; NaN where they are none."""
+    texts = [each.strip() for each in distinct if isinstance(each, str)]
+    kind = next((sign_kind(text) for text in texts if text), None) or "number"
+    column = pa.chunked_array([texts], pa.string())
+    plain, odd = plain_numbers(column, cells.decimal, cells.thousands, kind)
+    triples = zip(texts, plain.to_pylist(), odd.to_pylist(), strict=True)
+    known = {text: float(number) for text, number, is_odd in triples if not is_odd}
+
+    def number(entry: Any) -> float:
+        if isinstance(entry, str):
+            endless = entry.strip().lower().lstrip("+-") in {"inf", "infinity"}
+            return known.get(entry.strip(), math.inf if endless else math.nan)
+        if isinstance(entry, int | float) and not isinstance(entry, bool):
+            return float(entry) if abs(entry) < 10**300 else math.inf
+        return float(entry) if isinstance(entry, Decimal) else math.nan
+
+    return list(map(number, distinct))
+
+
+def _is_gap(cell: Any) -> bool:
+    return is_missing(cell) or (isinstance(cell, str) and cell.strip().lower() in {"", "nan", "na"})
+
+
+def _is_whole(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lstrip("+-").isdigit()
+    return isinstance(cell, int)
