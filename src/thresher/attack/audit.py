@@ -118,10 +118,11 @@ def audit_mechanism(
         truth = random.random(len(subject.crowd.canaries)) < 0.5
         single = subject.crowd.one_release(source, truth), np.where(truth, 1, -1)
     notes = [CANARY, *([NO_ONE_RUN] if mechanism == "knn" else [])]
-    return audited(
-        subject.claim, Evidence.of(found, single, differences, replays), confidence,
-        notes + ([] if seed is None else [SEEDED]),
+    evidence = Evidence(
+        found.first(inside=True), found.first(inside=False), found.pooled(), found.louder(),
+        found.noise, single, differences, replays,
     )  # fmt: skip
+    return audited(subject.claim, evidence, confidence, notes + ([] if seed is None else [SEEDED]))
 
 
 def audit_runs(

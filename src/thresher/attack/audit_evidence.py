@@ -24,7 +24,6 @@ from thresher.attack.audit_result import (
 from thresher.attack.canaries import guesses
 from thresher.attack.noise_size import Shape, too_quiet
 from thresher.attack.sampled_bound import Scheme, epsilon_if_sampled
-from thresher.attack.trials import Runs
 from thresher.privacy.accountants import Budget, gaussian_mu
 
 GUESSED = (10, 3, 1)  # in the one-run audit one canary of so many is guessed at: three tries
@@ -55,18 +54,6 @@ class Evidence:
     single: tuple[Floats, Integers] | None = None
     leaks: tuple[str, ...] = ()
     replays: int = 0
-
-    @classmethod
-    def of(
-        cls, runs: Runs, single: tuple[Floats, Integers] | None, leaks: tuple[str, ...],
-        replays: int,
-    ) -> Evidence:  # fmt: skip
-        """What runs of a trial gave."""
-        noise = None if runs.noise is None or not len(runs.noise) else runs.noise
-        return cls(
-            runs.first(inside=True), runs.first(inside=False), runs.pooled(), runs.louder(),
-            noise, single, leaks, replays,
-        )  # fmt: skip
 
 
 def audited(claim: Claim, found: Evidence, confidence: float, notes: Sequence[str] = ()) -> Audit:

@@ -120,8 +120,7 @@ class Bait:
             world = worlds.get(key) or self.contributions(self.chosen(truth))
             if len(worlds) < KEPT_WORLDS:  # what a run finds near is found once
                 worlds[key] = world
-            noise = self.design.noise(source)
-            return self.design.measure(world, source) + noise
+            return self.design.release(world, source)
 
         def score(outputs: Integers) -> Floats:
             return np.array([self.score(outputs, *shifts) for shifts in self.shifts]).T
@@ -147,9 +146,7 @@ class Bait:
 
     def one_release(self, source: Noise, truth: Flags) -> Floats:
         """The score of each canary in one release that holds those for which `truth` is True."""
-        noise = self.design.noise(source)
-        world = self.contributions(self.chosen(truth))
-        output = (self.design.measure(world, source) + noise)[None]
+        output = self.design.release(self.contributions(self.chosen(truth)), source)[None]
         return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
 
     def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.attack.audit_evidence import Claim
-from thresher.attack.bounds import epsilon_if_gaussian
+from thresher.attack.bounds import LARGEST, epsilon_if_gaussian
 from thresher.attack.canaries import Bait, knn_trial
 from thresher.attack.noise_size import Shape
 from thresher.attack.replay import replay_bait
@@ -32,7 +32,6 @@ from thresher.privacy.table_design import TableDesign
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one
 TOGETHER = 16  # validation points, where canaries are many
 USUAL_K = 5
-LARGEST = 100.0  # epsilon that is ever proven
 
 
 @dataclass(frozen=True)

@@ -111,5 +111,5 @@ def run_trial(
             noise.append(trial.noise(outputs, part))
         if advance is not None:
             advance(len(part))
-    whole = None if trial.noise is None else np.concatenate(noise)
+    whole = np.concatenate(noise) if any(map(len, noise)) else None
     return Runs(truth, crowded, np.concatenate(scores), np.concatenate(loud), whole)

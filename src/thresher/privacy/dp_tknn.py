@@ -174,8 +174,7 @@ def dp_tknn_shapley(
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
         known = design.settled(contributions, source)
-        noise = known.noise(source)  # before anything is counted
-        table = known.measure(contributions, source) + noise
+        table = known.release(contributions, source)
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
         digest = {"ledger": entry, "table_digest": table_digest(table)}
         whole = record | known.record | digest

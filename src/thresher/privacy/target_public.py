@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Floats
-from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.lagrange import ENTRIES, ONE, basis, steps, sums
+from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.public_rows import Public
+from thresher.privacy.target_contributions import ENTRIES, ONE, basis, steps, sums
 
 KINDS = 4  # of points, by their targets, whose shares may differ
 SHARE_SHIFT = 0.2  # at kappa = 1, the spread of the share of a kind
@@ -24,7 +24,7 @@ class TargetPublic(Public):
 
     targets: Floats  # of all M, from -1 to 1
     to_steps: float  # of the grid by which prices are paid
-    price_axes: ClassVar[int] = 2
+    one: ClassVar[int] = ONE
 
     @property
     def entries(self) -> int:
@@ -56,10 +56,6 @@ class TargetPublic(Public):
         near, u = self.near.astype(np.float64), self.targets[self.rows] * self.to_steps
         a, b, c = (part @ near.T for part in np.moveaxis(prices, -2, 0))
         return np.asarray(a + u * (b + u * c))
-
-    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
-        """The clipped weights of vectors with these squared weighted lengths."""
-        return clipping.shares(lengths, ONE)
 
     def masses(self, tables: Floats) -> Floats:
         """How many points are near each validation point, in place of each of its numbers."""

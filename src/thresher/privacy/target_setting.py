@@ -8,17 +8,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.array_types import Floats
+from thresher.array_types import Array, Floats
 from thresher.games.estimated_targets import estimated_changes, estimated_quadratics
 from thresher.games.semivalues import semivalue_name
 from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
-from thresher.privacy.accountants import Adjacency
+from thresher.privacy.accountants import Adjacency, Unit
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Setting, Unit
-from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, steps, sums
+from thresher.privacy.design import Setting
 from thresher.privacy.public_rows import Public
-from thresher.privacy.target_contributions import TargetContributions
+from thresher.privacy.target_contributions import (
+    ENTRIES,
+    ONE,
+    OPPOSED,
+    TargetContributions,
+    steps,
+    sums,
+)
 from thresher.privacy.target_public import TargetPublic
 from thresher.regression import REGRESSION
 from thresher.sides.targets import TargetSide
@@ -29,9 +35,9 @@ FLOOR, PULL = 4.0, 4.0  # standard deviations of a count; see benchmarks/privacy
 
 @dataclass(frozen=True)
 class TargetSetting(Setting):
-    """Points have targets within public bounds; the table has the sums of `lagrange`."""
+    """Points have targets within public bounds; the table has the sums of L(u)."""
 
-    targets: TargetSide | None = None
+    side: TargetSide
     one: ClassVar[int] = ONE
     opposed: ClassVar[float] = OPPOSED
     moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = {
@@ -39,12 +45,6 @@ class TargetSetting(Setting):
         ("owner", "owner"): {"add-remove": 1, "replace-one": TWO},
         ("owner", "point"): {"add-remove": TWO, "replace-one": 4 * TWO},
     }
-
-    @property
-    def side(self) -> TargetSide:
-        """Validation set, radius, bounds and `empty`."""
-        assert self.targets is not None  # noqa: S101 - `of` has given it
-        return self.targets
 
     @property
     def entries(self) -> int:
@@ -105,9 +105,9 @@ class TargetSetting(Setting):
         count, first, second = sums(public.shrunk(whole).reshape(ENTRIES, -1))
         return first / np.maximum(count, 1e-12), second / np.maximum(count, 1e-12)
 
-    def table_prices(self, table: Floats) -> PriceList:
+    def prices(self, table: Array | tuple[Floats, Floats]) -> PriceList:
         """The prices that follow from a table as it is."""
-        count, first, second = sums(table)
+        count, first, second = sums(np.asarray(table))
         some = np.maximum(count, 1e-12)
         return self._list(count, first / some, second / some)
 
