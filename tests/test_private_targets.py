@@ -19,10 +19,9 @@ from thresher.errors import InputError
 from thresher.privacy import Table
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Units
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.release_setting import Game, release_setting
+from thresher.privacy.release_setting import Game, design_release, release_setting
 from thresher.privacy.target_contributions import ENTRIES, ONE, OPPOSED, G, basis, steps, sums
 from thresher.privacy.target_setting import TargetSetting
 from thresher.runs.appraisal import appraise_files

@@ -29,10 +29,9 @@ from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget
-from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.release_setting import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, Mechanism, design_release, release_setting
 from thresher.regression import CLASSES
 from thresher.sides.ball import BallSide
 

@@ -22,8 +22,8 @@ from thresher.errors import InputError, option
 from thresher.inputs.checks import check_count, check_flag
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
-from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import noise_source
+from thresher.privacy.release_setting import Mechanism
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, check_task
 

@@ -69,7 +69,10 @@ def audited(claim: Claim, found: Evidence, confidence: float, notes: Sequence[st
     alpha = total / sum(made.values())
     least = 1 - alpha
     area = Area.of(found.pooled)
-    reach = max(area.least(alpha), *(_reaches(found.louder, alpha)))
+    reach = max(area.least(alpha), 0.0)
+    if found.louder is not None:  # runs with the canary may be louder, or quieter
+        turned = replace(found.louder, scores=-found.louder.scores)
+        reach = max(reach, *(Area.of(each).least(alpha) for each in (found.louder, turned)))
     gaussian = sampled = spread = single = None
     scores = found.inside, found.outside
     most, runs = bounds.ceiling(epsilon, delta), min(len(part) for part in scores)
@@ -95,14 +98,6 @@ def audited(claim: Claim, found: Evidence, confidence: float, notes: Sequence[st
         bounds.certifiable(runs, delta=delta, confidence=least), found.replays, leaks,
         (*sentences, *([REPLAY] if found.replays else []), *notes),
     )  # fmt: skip
-
-
-def _reaches(louder: Scores | None, alpha: float) -> list[float]:
-    """Lower limits of the area by how loud runs are, or how quiet; 0 where nothing is known."""
-    if louder is None:
-        return [0.0]
-    signs = louder, replace(louder, scores=-louder.scores)
-    return [Area.of(each).least(alpha) for each in signs]
 
 
 def _noise(shape: Shape, noise: Integers, alpha: float) -> tuple[float, tuple[str, ...]]:

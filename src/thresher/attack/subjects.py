@@ -25,8 +25,8 @@ from thresher.privacy.accountants import (
 )
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
-from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
+from thresher.privacy.release_setting import MECHANISMS, Mechanism
 from thresher.privacy.table_design import TableDesign
 
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one

@@ -25,11 +25,10 @@ from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.public_rows import LEAST_ROWS, Public
 from thresher.privacy.release import is_hidden, over_noise
-from thresher.privacy.release_setting import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, design_release, release_setting
 from thresher.ranking import average_ranks
 from thresher.regression import CLASSES
 

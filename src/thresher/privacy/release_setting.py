@@ -1,4 +1,4 @@
-"""The public side of a release, from what a caller hands in."""
+"""A release as planned, from what a caller hands in: its public side, and a mechanism by name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any
 from thresher.errors import InputError, option
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import check_validation, kept
+from thresher.inputs.checks import check_choice
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget, Unit
-from thresher.privacy.design import Setting
+from thresher.privacy.cells_mechanism import Cells
+from thresher.privacy.design import Design, Setting
 from thresher.privacy.leaf_setting import LeafSetting
+from thresher.privacy.paper_mechanism import Paper
 from thresher.privacy.ring_setting import RingSetting
+from thresher.privacy.table_mechanism import Table
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
 from thresher.sides.ball import BallSide, only_ball
@@ -21,6 +25,8 @@ from thresher.sides.protocol import PublicSide
 from thresher.sides.targets import TargetSide, target_side
 
 RINGS = 4  # of a private kernel: each has noise of its own (benchmarks/privacy.py)
+Mechanism = Table | Paper | Cells
+MECHANISMS: dict[str, type[Mechanism]] = {"table": Table, "paper": Paper, "cells": Cells}
 
 
 @dataclass(frozen=True)
@@ -96,3 +102,15 @@ def _targets_side(game: Game, kernel: Kernel | None) -> TargetSide:
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,
         bounds=game.bounds,
     )  # fmt: skip
+
+
+def design_release(mechanism: object, setting: Setting) -> Design:
+    """A mechanism, by name or with options, fitted to a setting."""
+    if not isinstance(mechanism, Mechanism):
+        mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
+    if type(setting) is not Setting and not isinstance(mechanism, Table):
+        raise InputError(
+            "targets, kernels and leaves can be released only with "
+            f"{option('mechanism', 'table')}, got {type(mechanism).__name__}"
+        )
+    return mechanism.design(setting)
