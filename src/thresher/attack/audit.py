@@ -13,8 +13,15 @@ from numpy.typing import ArrayLike
 
 from thresher.attack import bounds
 from thresher.attack.area import Scores
-from thresher.attack.audit_evidence import Claim, Evidence, audited
-from thresher.attack.audit_result import CANARY, NO_ONE_RUN, SEEDED, Audit
+from thresher.attack.audit_result import (
+    CANARY,
+    NO_ONE_RUN,
+    SEEDED,
+    Audit,
+    Claim,
+    Evidence,
+    audited,
+)
 from thresher.attack.replay import leaks
 from thresher.attack.subjects import knn_subject, subject_of
 from thresher.attack.trials import Buffered, run_trial

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.attack.audit_evidence import Claim
+from thresher.attack.audit_result import Claim
 from thresher.attack.bounds import LARGEST, epsilon_if_gaussian
 from thresher.attack.canaries import Bait, knn_trial
 from thresher.attack.noise_size import Shape

@@ -11,9 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.errors import InputError
+from thresher.errors import InputError, option
+from thresher.growth import MOST_TREES
 from thresher.inputs.checked_inputs import Points
-from thresher.neighbors.tree_columns import as_floats
+from thresher.inputs.checks import check_count
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.tree_columns import TreeColumns, as_floats
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
@@ -158,3 +161,31 @@ class LeafSetting(Setting):
         """The prices that follow from a table, in whole points."""
         whole = np.rint(np.minimum(table, MOST_COUNTED)).astype(self.side.dtype)
         return replace(PriceList.over(self.side, whole, self.semivalue), scaled=self.knows_size)
+
+
+def public_forest(X_val: Any, y_val: Any, *, trees: int = 16, leaves: int = 16) -> Forest:
+    """A random forest in whose leaves private points can be counted, by silos too.
+
+    Every point fills all of its trees. The same rows give the same forest: its seed is 0.
+
+    Parameters
+    ----------
+    X_val, y_val
+        Public rows, such as the validation set. Never grow it on private points: splits reveal
+        them.
+    trees, leaves
+        How many trees, and how many leaves a tree has at most. Noise grows with the square root of
+        the trees, and each leaf has noise of its own.
+
+    Examples
+    --------
+    >>> public_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4, leaves=2)
+    Forest(RandomForestClassifier, 4 trees with 8 leaves, 1 feature)
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    count = check_count(option("trees"), trees, most=MOST_TREES)
+    most = check_count(option("leaves"), leaves, least=2)
+    columns = TreeColumns.of("X_val", X_val)
+    grown = RandomForestClassifier(count, max_leaf_nodes=most, random_state=0)
+    return Forest.as_fitted(grown.fit(columns.encode("X_val", X_val), y_val), columns)
