@@ -20,7 +20,7 @@ from thresher.neighbors.tree_columns import TreeColumns, as_floats
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
-from thresher.privacy.public_rows import Public
+from thresher.privacy.public_rows import Public, as_points
 from thresher.privacy.ring_setting import floored_counts
 from thresher.sides.forest import ForestPoints, ForestSide
 
@@ -107,9 +107,7 @@ class LeafSetting(Setting):
 
     def _owned(self, rows: Integers, owners: Integers | None = None) -> LeafContributions:
         """What rows of the validation set would add as points."""
-        validation = self.validation
-        assert validation.rows is not None  # noqa: S101 - forests have features
-        points = Points(validation.rows.some(rows), validation.codes[rows])
+        points = as_points(self.validation, rows)
         return LeafContributions(points, self.side, Units.of(owners, len(rows)))
 
     def certified_bound(self) -> int:

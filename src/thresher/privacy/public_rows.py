@@ -25,6 +25,12 @@ CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
 
 
+def as_points(validation: Validation, rows: Integers) -> Points:
+    """Some rows of a validation set that has features, as points."""
+    assert validation.rows is not None  # noqa: S101 - by those who call
+    return Points(validation.rows.some(rows), validation.codes[rows])
+
+
 @dataclass(frozen=True)
 class Public:
     """Validation points seen as points: which validation points each of these rows is near."""
@@ -49,8 +55,7 @@ class Public:
         if validation.rows is None or len(validation) < least:
             return None
         rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
-        points = Points(validation.rows.some(rows), validation.codes[rows])
-        near = near_pairs(points, Ball.around(validation, radius, "all"))
+        near = near_pairs(as_points(validation, rows), Ball.around(validation, radius, "all"))
         near[np.arange(len(rows)), rows] = False
         return cls(rows, validation.codes, near)
 

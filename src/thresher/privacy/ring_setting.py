@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Bytes, Flags, Floats
-from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checked_inputs import Validation
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import ring_pairs
 from thresher.price_list import PriceList
 from thresher.privacy.design import Setting
-from thresher.privacy.public_rows import FLOOR, Public
+from thresher.privacy.public_rows import FLOOR, Public, as_points
 
 SPREAD = 8.0  # near points that the usual spread over rings is worth
 
@@ -76,10 +76,8 @@ class RingPublic(Public):
     def around(cls, plain: Public, validation: Validation, kernel: Kernel) -> RingPublic:
         """The same rows as `plain`, with rings."""
         rows, count = plain.rows, len(kernel.edges)
-        assert validation.rows is not None  # noqa: S101 - a public side has features
-        points = Points(validation.rows.some(rows), validation.codes[rows])
         ball = Ball.around(validation, kernel.radius, "all", kernel.edges)
-        place = np.minimum(ring_pairs(points, ball, count), count - 1)
+        place = np.minimum(ring_pairs(as_points(validation, rows), ball, count), count - 1)
         return cls(rows, plain.codes, plain.near, place, count)
 
     @property

@@ -95,9 +95,12 @@ class TableDesign(Design):
         return self.drawn_sigma / self.entries.roots
 
     def mu(self, length: float) -> float:
-        """Of all that is released, where the scaled table moves by this weighted length."""
-        hidden = discrete_mu(length, self.sigma, self.entries.largest)
-        return math.hypot(hidden, self.budget_mu * math.sqrt(self.spared))
+        """At which noise hides moves of the scaled table by this weighted length."""
+        return discrete_mu(length, self.sigma, self.entries.largest)
+
+    def whole_mu(self, length: float) -> float:
+        """The same for all that is released."""
+        return math.hypot(self.mu(length), self.budget_mu * math.sqrt(self.spared))
 
     @property
     def untold(self) -> str:
@@ -124,13 +127,13 @@ class TableDesign(Design):
         """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
         if filter == "basic":
             return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
-        return Cost(mu_squared=self.mu(self.length(adjacency, unit)) ** 2)
+        return Cost(mu_squared=self.whole_mu(self.length(adjacency, unit)) ** 2)
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
         """Exact conversion of mu; for the adjacency and unit of the budget, what was asked for."""
         if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon
-        mu = self.mu(self.length(adjacency, unit))
+        mu = self.whole_mu(self.length(adjacency, unit))
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
@@ -155,7 +158,7 @@ class TableDesign(Design):
         own = [w * math.sqrt(u / one) for w, u in zip(weights, distinct.tolist(), strict=True)]
         delta, opposed = self.setting.budget.delta, self.setting.opposed
         moved = [math.sqrt(a**2 + other**2 + 2 * opposed * a * other) for a in own]
-        each = [gaussian_epsilon(self.mu(length), delta) for length in moved]
+        each = [gaussian_epsilon(self.whole_mu(length), delta) for length in moved]
         return np.array(each)[which]
 
     def prices(self, release: Integers) -> PriceList:
