@@ -74,7 +74,8 @@ class NearTables:
     def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
         place = self.place[rows]
-        at = np.minimum(place, self.rings - 1), np.arange(place.shape[1])
+        ring: Any = np.minimum(place, self.rings - 1) if self.rings > 1 else 0
+        at = ring, np.arange(place.shape[1])
         gain, loss = (prices.reshape(self.rings, -1)[at] for prices in (gain, loss))
         return np.where(place < self.rings, np.where(self.match[rows], gain, loss), 0.0)
 
