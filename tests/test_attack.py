@@ -14,12 +14,12 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 import thresher as th
 from thresher.attack import DPTKNN, KNN, TKNN, Recomputed
+from thresher.attack.area import Roc
 from thresher.attack.attacked_methods import Data
 from thresher.attack.curves import neighbor_effect
 from thresher.attack.membership import normal_ratios
 from thresher.attack.oracles import list_scores
 from thresher.attack.plots import plot_effect, plot_roc, save_roc
-from thresher.attack.roc import Roc
 from thresher.privacy.accountants import gaussian_mu
 
 LABELS = [0, 1, 2]

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 import thresher as th
+from thresher.attack.area import Roc
 from thresher.attack.bounds import (
     ceiling,
     certifiable,
@@ -21,7 +22,6 @@ from thresher.attack.bounds import (
     mu_from_runs,
     one_run_chance,
 )
-from thresher.attack.roc import Roc
 from thresher.privacy.accountants import gaussian_delta, gaussian_epsilon
 
 

@@ -14,7 +14,7 @@ from thresher.cli import app
 from thresher.cli.release import table_or_counted
 from thresher.errors import InputError
 from thresher.privacy import Table
-from thresher.privacy import counted_table as counted_module
+from thresher.privacy import table_mechanism as counted_module
 from thresher.privacy.accountants import discrete_mu, gaussian_mu
 from thresher.privacy.noise import Seeded
 

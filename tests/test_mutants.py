@@ -97,12 +97,12 @@ def test_mutant_shared_sample_accounted_for_as_fresh(monkeypatch):
 
 
 def test_mutant_own_point_subtracted_twice(monkeypatch):
-    honest = th.PriceList.of_counts.__func__
+    honest = th.PriceList.over.__func__
 
-    def mutant(cls, validation, radius, counts, semivalue):
+    def mutant(cls, side, counts, semivalue):
         same, other = counts
-        return honest(cls, validation, radius, (np.maximum(same - 1, 0), other), semivalue)
+        return honest(cls, side, (np.maximum(same - 1, 0), other), semivalue)
 
-    monkeypatch.setattr(th.PriceList, "of_counts", classmethod(mutant))
+    monkeypatch.setattr(th.PriceList, "over", classmethod(mutant))
     with pytest.raises(AssertionError):
         check_own_point_is_subtracted_once(release())

@@ -27,6 +27,7 @@ from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
 from thresher.privacy.public_rows import Public
+from thresher.sides.ball import BallSide
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
@@ -35,14 +36,14 @@ W = ["a", "b", "a", "b"]
 
 def setting(metric="cosine", radius=0.5, unit="point", adjacency="add-remove", X_val=V, y_val=W):
     validation = check_validation(X_val, y_val, metric=metric, classes=["a", "b"])
-    return Setting(validation, radius, Budget(1.0, 1e-4), adjacency, unit)
+    return Setting(BallSide(validation, radius), Budget(1.0, 1e-4), adjacency, unit)
 
 
 def measured(design, X, y, owners=None):
     private = read_points(X, y, design.setting.validation)
     numbers = None if owners is None else np.array(owners)[private.where]
     units = Units.of(numbers, len(private))
-    inside = Contributions(private.points, design.setting.validation, design.setting.radius, units)
+    inside = Contributions(private.points, design.setting.side, units)
     return design.measure(inside, NOISE)
 
 
@@ -111,7 +112,7 @@ def test_a_sampled_point_moves_the_counts_of_a_validation_point_by_the_sensitivi
     everyone.sample = lambda rate, size: np.ones(size, np.bool_)
     private = read_points([[1.0, 1.0]], ["a"], design.setting.validation)
     inside = Contributions(
-        private.points, design.setting.validation, 0.7, Units.of(None, len(private))
+        private.points, BallSide(design.setting.validation, 0.7), Units.of(None, len(private))
     )
     moved = design.measure(inside, everyone) / 16
     assert (moved**2).sum(axis=0).max() == square
@@ -182,7 +183,7 @@ def test_kernels_add_up_what_units_move(kernels, owned, monkeypatch):
     validation = check_validation(X_val, y_val, metric="cosine", classes=[0, 1, 2])
     owners = random.integers(0, 9, 60) if owned else np.arange(60)
     inside = Contributions(
-        read_points(X, y, validation).points, validation, 0.5, Units.of(owners, 60)
+        read_points(X, y, validation).points, BallSide(validation, 0.5), Units.of(owners, 60)
     )
     near = (
         1 - (X @ X_val.T) / np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(X_val, axis=1))
@@ -206,7 +207,7 @@ def test_bits_that_are_not_kept_give_the_same(monkeypatch):
     found = []
     for kept in (contributions_module.KEPT_BYTES, 0):
         monkeypatch.setattr(contributions_module, "KEPT_BYTES", kept)
-        inside = Contributions(private.points, validation, 0.5, Units.of(None, 50))
+        inside = Contributions(private.points, BallSide(validation, 0.5), Units.of(None, 50))
         found.append((inside.squares(), inside.counts(np.arange(50)), inside.near.kept != []))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
@@ -222,7 +223,9 @@ def test_no_point_is_near_more_validation_points_than_certified(metric, radius):
     bound = certified_bound(validation, radius)
     tries = np.concatenate([random.normal(size=(20_000, 3)), X_val, X_val.mean(0)[None]])
     private = read_points(tries, [0] * len(tries), validation)
-    inside = Contributions(private.points, validation, radius, Units.of(None, len(private)))
+    inside = Contributions(
+        private.points, BallSide(validation, radius), Units.of(None, len(private))
+    )
     assert inside.squares().max() <= bound <= 80
     if radius == 0.05:
         assert bound < 40

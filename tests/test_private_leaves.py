@@ -17,10 +17,9 @@ from thresher.privacy import Table, dp_tknn, public_forest
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Units
 from thresher.privacy.design import MOVED
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.release_setting import Game, release_setting
+from thresher.privacy.release_setting import Game, design_release, release_setting
 from thresher.privacy.reopened import reopen
 
 FOREST = public_forest(X_VAL, Y_VAL, trees=4, leaves=8)

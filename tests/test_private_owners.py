@@ -19,6 +19,7 @@ from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import OWNER_SCALE, Setting
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
+from thresher.sides.ball import BallSide
 
 # Validation points on a line, in clusters that one point each is near: of 1, 3 and 12 points.
 SIZES = {0.0: 1, 100.0: 3, 200.0: 12}
@@ -30,7 +31,9 @@ def design(mechanism, places=PLACES):
     labels = ["a"] * (len(places) - 1) + ["b"]
     rows = np.array(places)[:, None]
     validation = check_validation(rows, labels, metric="euclidean", classes=["a", "b"])
-    return mechanism.design(Setting(validation, 1.0, Budget(1.0, 1e-4), "add-remove", "owner"))
+    return mechanism.design(
+        Setting(BallSide(validation, 1.0), Budget(1.0, 1e-4), "add-remove", "owner")
+    )
 
 
 def measured(found, owned):
@@ -40,7 +43,7 @@ def measured(found, owned):
     private = read_points(rows, [label for (_, label), _ in owned], validation)
     owners = np.array([owner for _, owner in owned], np.int64)[private.where]
     units = Units.of(owners, len(private))
-    inside = Contributions(private.points, validation, found.setting.radius, units)
+    inside = Contributions(private.points, found.setting.side, units)
     return found.measure(inside, Seeded(0))
 
 

@@ -43,11 +43,10 @@ def release():
 def replayed(release, rows, owners=OWNERS):
     """A release of other points that came out with the same table: the noise made up for it."""
     design = release._design
-    validation, radius = design.setting.validation, design.setting.radius
-    private = read_points(X[rows], Y[rows], validation, None)
+    private = read_points(X[rows], Y[rows], design.setting.validation, None)
     names = tuple(owners[rows].tolist())
     units = Units.of(number_owners(names)[private.where], len(private))
-    contributions = Contributions(private.points, validation, radius, units)
+    contributions = Contributions(private.points, design.setting.side, units)
     return SeededRelease(
         design, release.table.copy(), dict(release.record), private, contributions, names
     )

@@ -19,11 +19,10 @@ from thresher.errors import InputError
 from thresher.privacy import Table
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Units
-from thresher.privacy.lagrange import ENTRIES, ONE, OPPOSED, G, basis, steps, sums
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.release_setting import Game, release_setting
+from thresher.privacy.release_setting import Game, design_release, release_setting
+from thresher.privacy.target_contributions import ENTRIES, ONE, OPPOSED, G, basis, steps, sums
 from thresher.privacy.target_setting import TargetSetting
 from thresher.runs.appraisal import appraise_files
 
@@ -313,7 +312,7 @@ def test_what_entries_of_the_table_are_paid_is_what_points_are_paid():
     found = release()
     setting, inside = found._design.setting, found._contributions
     table = inside.counts(np.ones(len(inside.units), np.int64)) / ONE
-    prices = setting.table_prices(table)
+    prices = setting.prices(table)
     values = inside.values([prices])[0]
     total = setting.entry_prices(prices) @ table.ravel()
     assert total == pytest.approx(values.sum(), abs=1e-2 * np.abs(values).sum())  # of the grid

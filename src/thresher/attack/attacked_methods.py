@@ -19,7 +19,6 @@ from thresher.attack.oracles import (
     NoisyOracle,
     Oracle,
     RankOracle,
-    RingTables,
     TargetTables,
 )
 from thresher.errors import InputError
@@ -30,12 +29,11 @@ from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget
-from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.privacy.release_setting import RINGS, Game, release_setting
-from thresher.privacy.ring_setting import RingSetting
+from thresher.privacy.release_setting import RINGS, Game, Mechanism, design_release, release_setting
 from thresher.regression import CLASSES
+from thresher.sides.ball import BallSide
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,12 @@ class Data:
     y_val: Any
     classes: Any = None
 
-    def checked(self, metric: str, *, seen: bool = True) -> tuple[Points, Validation]:
-        """Both sides; without `classes` they are read off y_val, and off y too if it is `seen`."""
+    def checked(self, metric: str) -> tuple[Points, Validation]:
+        """Both sides; without `classes` they are read off y_val and y."""
         labels = check_labels("y", self.y)
         validation = check_validation(
-            self.X_val, self.y_val, metric=metric, classes=self.classes,
-            seen=labels if seen else None,
-        )  # fmt: skip
+            self.X_val, self.y_val, metric=metric, classes=self.classes, seen=labels
+        )
         return check_points(self.X, self.y, validation, labels), validation
 
 
@@ -82,7 +79,8 @@ class TKNN:
 
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
         """The counts of all points."""
-        tables = NearTables.of(*data.checked(self.metric), check_radius(self.radius))
+        points, validation = data.checked(self.metric)
+        tables = NearTables.of(points, BallSide(validation, check_radius(self.radius)))
         return CountOracle(tables, check_semivalue(self.semivalue))
 
 
@@ -141,18 +139,10 @@ class DPTKNN:
         setting = release_setting(game, Budget(self.epsilon, self.delta), "add-remove")
         if self.task == CLASSES:
             points = check_points(data.X, data.y, setting.validation)
-            tables: Any = (
-                None
-                if self.forest is not None
-                else (
-                    RingTables.of(points, setting.validation, setting.kernel)
-                    if isinstance(setting, RingSetting) and setting.kernel
-                    else NearTables.of(points, setting.validation, setting.radius)
-                )
-            )
+            tables: Any = None if self.forest is not None else NearTables.of(points, setting.side)
         else:
             points = read_points(data.X, data.y, setting.validation).points
-            tables = TargetTables.of(points, setting.validation, setting.radius)
+            tables = TargetTables.of(points, setting.side)
         own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])  # not that of the split
         return NoisyOracle(points, design_release(self.mechanism, setting), tables, Seeded(own))
 

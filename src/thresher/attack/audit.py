@@ -13,8 +13,15 @@ from numpy.typing import ArrayLike
 
 from thresher.attack import bounds
 from thresher.attack.area import Scores
-from thresher.attack.audit_evidence import Claim, Evidence, audited
-from thresher.attack.audit_result import CANARY, NO_ONE_RUN, SEEDED, Audit
+from thresher.attack.audit_result import (
+    CANARY,
+    NO_ONE_RUN,
+    SEEDED,
+    Audit,
+    Claim,
+    Evidence,
+    audited,
+)
 from thresher.attack.replay import leaks
 from thresher.attack.subjects import knn_subject, subject_of
 from thresher.attack.trials import Buffered, run_trial
@@ -22,8 +29,8 @@ from thresher.errors import InputError, option
 from thresher.inputs.checks import check_count, check_flag
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
-from thresher.privacy.mechanisms import Mechanism
 from thresher.privacy.noise import noise_source
+from thresher.privacy.release_setting import Mechanism
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, check_task
 
@@ -118,10 +125,11 @@ def audit_mechanism(
         truth = random.random(len(subject.crowd.canaries)) < 0.5
         single = subject.crowd.one_release(source, truth), np.where(truth, 1, -1)
     notes = [CANARY, *([NO_ONE_RUN] if mechanism == "knn" else [])]
-    return audited(
-        subject.claim, Evidence.of(found, single, differences, replays), confidence,
-        notes + ([] if seed is None else [SEEDED]),
+    evidence = Evidence(
+        found.first(inside=True), found.first(inside=False), found.pooled(), found.louder(),
+        found.noise, single, differences, replays,
     )  # fmt: skip
+    return audited(subject.claim, evidence, confidence, notes + ([] if seed is None else [SEEDED]))
 
 
 def audit_runs(

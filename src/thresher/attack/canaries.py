@@ -33,11 +33,10 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design
 from thresher.privacy.dp_knn import KNNDesign
 from thresher.privacy.dp_knn import value_steps as knn_sums
-from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.noise import Noise, Seeded
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
 from thresher.privacy.private_points import PrivatePoints, read_points
-from thresher.privacy.release_setting import Game, release_setting
+from thresher.privacy.release_setting import Game, Mechanism, design_release, release_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.regression import CLASSES
@@ -83,14 +82,14 @@ class Bait:
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
         spots = SPACING * np.arange(neighborhoods)
-        rows = (spots[:, None] + _places(size, uneven=_weighs(mechanism))).reshape(-1, 1)
+        weighs = isinstance(mechanism, Table) and mechanism.exponent > 0
+        rows = (spots[:, None] + _places(size, uneven=weighs)).reshape(-1, 1)
+        yes, no = LABELS
         if leaves:
             if task != CLASSES or kernel != BOX:
                 raise InputError("leaves cannot be used with task='regression' or a kernel")
-            yes, no = LABELS
             about = Game(rows, [yes] * len(rows), forest=_made_up_forest(spots, size))
         elif task == CLASSES:
-            yes, no = LABELS
             about = Game(rows, [yes] * len(rows), RADIUS, "euclidean", [no, yes], kernel=kernel)
         else:
             about = Game(rows, np.zeros(len(rows)), RADIUS, "euclidean", None, task, (-1.0, 1.0))
@@ -120,8 +119,7 @@ class Bait:
             world = worlds.get(key) or self.contributions(self.chosen(truth))
             if len(worlds) < KEPT_WORLDS:  # what a run finds near is found once
                 worlds[key] = world
-            noise = self.design.noise(source)
-            return self.design.measure(world, source) + noise
+            return self.design.release(world, source)
 
         def score(outputs: Integers) -> Floats:
             return np.array([self.score(outputs, *shifts) for shifts in self.shifts]).T
@@ -147,9 +145,7 @@ class Bait:
 
     def one_release(self, source: Noise, truth: Flags) -> Floats:
         """The score of each canary in one release that holds those for which `truth` is True."""
-        noise = self.design.noise(source)
-        world = self.contributions(self.chosen(truth))
-        output = (self.design.measure(world, source) + noise)[None]
+        output = self.design.release(self.contributions(self.chosen(truth)), source)[None]
         return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
 
     def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
@@ -184,11 +180,6 @@ class Bait:
         return mixed if shared else mixed.sum(axis=1)
 
 
-def _weighs(mechanism: Mechanism) -> bool:
-    """Whether validation points have weights, which should differ then."""
-    return isinstance(mechanism, Table) and mechanism.exponent > 0
-
-
 def _places(size: int, *, uneven: bool) -> Floats:
     """Validation points around a canary, all of them near it; uneven: and one more near some."""
     crowd = np.linspace(0, RADIUS / 4, size)
@@ -210,7 +201,11 @@ def knn_trial(design: KNNDesign) -> Trial:
     With k points before it, none with the label, a canary with the label of the validation points
     takes 1 / (k (k + 1)) from each of them. Sampled, there must be others to fill the ranks.
     """
-    validation, k, rate = _validation(np.zeros((design.validation, 1))), design.k, design.rate
+    validation = check_validation(
+        np.zeros((design.validation, 1)), ["yes"] * design.validation, metric="euclidean",
+        classes=["no", "yes"],
+    )  # fmt: skip
+    k, rate = design.k, design.rate
     crowd = [(0.1 + 0.1 * i / LARGEST_CROWD, "no") for i in range(1 + _fillers(k, rate))]
     rest: Places = [] if design.adjacency == "add-remove" else [(0.9, "no")]
     sets = crowd + rest, [*crowd, (0.9, "yes")]
@@ -239,11 +234,6 @@ def _fillers(k: int, rate: float | None) -> int:
     ranks = np.arange(k + 1, 20 * k + 20)  # of the canary: two more than fillers before it
     effect = [float((binom.pmf(ranks - 2, n, rate) / (ranks * (ranks - 1))).sum()) for n in counts]
     return int(counts[int(np.argmax(effect))])
-
-
-def _validation(rows: Floats) -> Validation:
-    labels = ["yes"] * len(rows)
-    return check_validation(rows, labels, metric="euclidean", classes=["no", "yes"])
 
 
 def read_places(places: Places, validation: Validation) -> PrivatePoints:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Flags, Floats, Integers
+from thresher.attack.area import Roc
 from thresher.attack.attacked_methods import TKNN, Data, Target
 from thresher.attack.oracles import Oracle
-from thresher.attack.roc import Roc
 from thresher.errors import InputError
 from thresher.inputs.checks import check_count
 from thresher.inputs.labels import check_labels

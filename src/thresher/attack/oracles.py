@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -20,14 +21,13 @@ from thresher.games.semivalues import Semivalue, rest_prices
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.knn import Recursion
 from thresher.metrics import Rows
-from thresher.neighbors.ball import Ball
-from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.tiles import pair_table
 from thresher.passes.walk import near_pairs, ring_pairs
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
+from thresher.sides.ball import BallSide
 
 DUST = 1e-12  # differences of values that are rounding
 NOISE_DRAWS = 100  # from which the variance of a mechanism's noise is told
@@ -50,22 +50,34 @@ class Oracle(Protocol):
 
 @dataclass(frozen=True)
 class NearTables:
-    """What each point adds to the counts of each validation point: 0 or 1."""
+    """Which ring of each validation point a point is in, and whether it has the label."""
 
-    same: Floats  # one row per point, one column per validation point
-    other: Floats
+    place: Bytes  # one row per point, one column per validation point; `rings` where it is not near
+    match: Flags
+    rings: int
     classes: int
 
     @classmethod
-    def of(cls, points: Points, validation: Validation, radius: float) -> NearTables:
-        """By the pair rule."""
-        near = near_pairs(points, Ball.around(validation, radius, "all"))
-        match = points.codes[:, None] == validation.codes
-        return cls((near & match) * 1.0, (near & ~match) * 1.0, len(validation.classes))
+    def of(cls, points: Points, side: BallSide) -> NearTables:
+        """By the pair rule; without a kernel there is one ring."""
+        rings, ball = max(1, len(side.edges)), side.near("all")
+        place = ring_pairs(points, ball, rings) if side.edges else ~near_pairs(points, ball)
+        return cls(
+            place.astype(np.uint8), points.codes[:, None] == side.codes, rings, len(side.classes)
+        )
+
+    @property
+    def near(self) -> Flags:
+        """Who is near."""
+        return self.place < self.rings
 
     def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
-        return self.same[rows] * gain + self.other[rows] * loss
+        place = self.place[rows]
+        ring: Any = np.minimum(place, self.rings - 1) if self.rings > 1 else 0
+        at = ring, np.arange(place.shape[1])
+        gain, loss = (prices.reshape(self.rings, -1)[at] for prices in (gain, loss))
+        return np.where(place < self.rings, np.where(self.match[rows], gain, loss), 0.0)
 
 
 @dataclass(frozen=True)
@@ -76,38 +88,15 @@ class TargetTables:
     targets: Floats
 
     @classmethod
-    def of(cls, points: Points, validation: Validation, radius: float) -> TargetTables:
+    def of(cls, points: Points, side: BallSide) -> TargetTables:
         """By the pair rule."""
-        near = near_pairs(points, Ball.around(validation, radius, "all"))
+        near = near_pairs(points, side.near("all"))
         return cls(near.astype(np.float64), points.codes.astype(np.float64))
 
     def priced(self, rows: Integers, *quadratic: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
         (a, b, c), u = quadratic, self.targets[rows, None]
         return np.asarray(self.near[rows] * (a + u * (b + u * c)))
-
-
-@dataclass(frozen=True)
-class RingTables:
-    """Which ring of each validation point a point is in, and whether it has the label."""
-
-    place: Bytes  # one row per point, one column per validation point
-    match: Flags
-    rings: int
-
-    @classmethod
-    def of(cls, points: Points, validation: Validation, kernel: Kernel) -> RingTables:
-        """By the pair rule."""
-        rings = len(kernel.edges)
-        ball = Ball.around(validation, kernel.radius, "all", kernel.edges)
-        match = points.codes[:, None] == validation.codes
-        return cls(ring_pairs(points, ball, rings), match, rings)
-
-    def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
-        """What these points are worth at these prices, to each validation point."""
-        place, match = self.place[rows], self.match[rows]
-        at = np.minimum(place, self.rings - 1), np.arange(place.shape[1])
-        return np.where(place < self.rings, np.where(match, gain[at], loss[at]), 0.0)
 
 
 @dataclass(frozen=True)
@@ -121,14 +110,20 @@ class CountOracle:
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """Gain at (same + twin, other), loss at (same, other + twin)."""
         tables = self.tables
-        same, other = (t[held].sum(axis=0).astype(np.int64) for t in (tables.same, tables.other))
+        same, other = self._vectors[held].sum(axis=0).astype(np.int64).reshape(2, -1)
         gain, _ = rest_prices(same + twin, other, tables.classes, self.semivalue)
         _, loss = rest_prices(same, other + twin, tables.classes, self.semivalue)
         return tables.priced(candidates, gain, loss)
 
+    @cached_property
+    def _vectors(self) -> Floats:
+        """What each point adds to the counts (same, other): 0 or 1."""
+        near, match = self.tables.near, self.tables.match
+        return np.hstack([near & match, near & ~match]).astype(np.float64)
+
     def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
         """From the counts, which values for each validation point reveal."""
-        vectors = np.hstack([self.tables.same, self.tables.other])
+        vectors = self._vectors
         if self.tables.classes == 1:  # all prices are 0, whatever the counts
             return np.zeros(len(candidates))
         return list_scores(vectors[candidates], vectors[held].sum(axis=0), len(held), 0.0)
@@ -140,7 +135,7 @@ class NoisyOracle:
 
     points: Points
     design: Design
-    tables: NearTables | TargetTables | RingTables | None  # None for leaves: values are sums there
+    tables: NearTables | TargetTables | None  # None for leaves: values are sums there
     source: Seeded
     exact = False
 
@@ -156,8 +151,7 @@ class NoisyOracle:
 
     def release(self, held: Integers) -> Integers:
         """The noisy numbers, by the design's own code."""
-        noise = self.design.noise(self.source)
-        return noise + self.design.measure(self._contributions(held), self.source)
+        return self.design.release(self._contributions(held), self.source)
 
     def _contributions(self, held: Integers) -> Contributions:
         rows = self.points.rows

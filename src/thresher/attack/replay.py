@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Flags, Integers
+from thresher.array_types import Integers
 from thresher.attack.canaries import LABELS, RADIUS, Bait, Places, read_places
 from thresher.privacy.accountants import Adjacency, Budget, gaussian_epsilon
 from thresher.privacy.cells_mechanism import CellsDesign
 from thresher.privacy.contributions import Units
-from thresher.privacy.mechanisms import Mechanism
-from thresher.privacy.noise import Noise, Seeded
+from thresher.privacy.noise import Noise, Relay, Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
 from thresher.privacy.release import SeededRelease
+from thresher.privacy.release_setting import Mechanism
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.privacy.target_setting import TargetSetting
@@ -38,26 +38,18 @@ WHOLE = 2  # replays of a block in which all is compared, not prices and values 
 TIGHT = 1e-6
 
 
-class Tape:
+class Tape(Relay):
     """A source of noise that keeps what it was asked for."""
 
     def __init__(self, source: Noise) -> None:
-        self._source = source
+        super().__init__(source)
         self.asked: list[tuple[str, float, int]] = []
 
-    def gaussian(self, sigma: float, size: int) -> Integers:
-        """Discrete Gaussians."""
-        self.asked.append(("gaussian", sigma, size))
-        return self._source.gaussian(sigma, size)
-
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace numbers."""
-        self.asked.append(("laplace", scale, size))
-        return self._source.laplace(scale, size)
-
-    def sample(self, rate: float, size: int) -> Flags:
-        """Coins: how many are tossed depends on the number of points, and is told to nobody."""
-        return self._source.sample(rate, size)
+    def draw(self, kind: str, number: float, size: int) -> Any:
+        """Coins are not kept: how many are tossed is told to nobody, for it tells of the points."""
+        if kind != "sample":
+            self.asked.append((kind, number, size))
+        return super().draw(kind, number, size)
 
 
 def replay_bait(

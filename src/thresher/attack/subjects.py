@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.attack.audit_evidence import Claim
-from thresher.attack.bounds import epsilon_if_gaussian
+from thresher.attack.audit_result import Claim
+from thresher.attack.bounds import LARGEST, epsilon_if_gaussian
 from thresher.attack.canaries import Bait, knn_trial
 from thresher.attack.noise_size import Shape
 from thresher.attack.replay import replay_bait
@@ -25,14 +25,13 @@ from thresher.privacy.accountants import (
 )
 from thresher.privacy.cells_mechanism import Cells
 from thresher.privacy.dp_knn import KNNDesign
-from thresher.privacy.mechanisms import MECHANISMS, Mechanism
 from thresher.privacy.paper_mechanism import Paper, PaperDesign
+from thresher.privacy.release_setting import MECHANISMS, Mechanism
 from thresher.privacy.table_design import TableDesign
 
 NEAR, LONE_NEAR = 2, 8  # validation points near a canary: one of many, or the only one
 TOGETHER = 16  # validation points, where canaries are many
 USUAL_K = 5
-LARGEST = 100.0  # epsilon that is ever proven
 
 
 @dataclass(frozen=True)

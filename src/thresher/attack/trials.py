@@ -15,37 +15,26 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.attack.area import Scores
-from thresher.privacy.noise import Noise
+from thresher.privacy.noise import Noise, Relay
 from thresher.progress import Advance
 
 BATCH = 1 << 15  # numbers drawn at a time
 CHUNK = 2048  # runs scored at a time
 
 
-class Buffered:
+class Buffered(Relay):
     """The same noise, drawn many numbers at a time: a call of OpenDP takes long to set up."""
 
     def __init__(self, source: Noise) -> None:
-        self._source = source
+        super().__init__(source)
         self._left: dict[tuple[str, float], Array] = {}
 
-    def gaussian(self, sigma: float, size: int) -> Integers:
-        """Discrete Gaussians."""
-        return self._next("gaussian", sigma, size)
-
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace numbers."""
-        return self._next("laplace", scale, size)
-
-    def sample(self, rate: float, size: int) -> Flags:
-        """Coins."""
-        return self._next("sample", rate, size)
-
-    def _next(self, kind: str, number: float, size: int) -> Any:
-        left = self._left.get((kind, number), ())
+    def draw(self, kind: str, number: float, size: int) -> Any:
+        """From what is left, or from a new batch."""
+        left: Any = self._left.get((kind, number), ())
         if len(left) < size:
-            left = getattr(self._source, kind)(number, max(size, BATCH))
-        self._left[kind, number] = left[size:]  # type: ignore[assignment]
+            left = super().draw(kind, number, max(size, BATCH))
+        self._left[kind, number] = left[size:]
         return left[:size]
 
 
@@ -111,5 +100,5 @@ def run_trial(
             noise.append(trial.noise(outputs, part))
         if advance is not None:
             advance(len(part))
-    whole = None if trial.noise is None else np.concatenate(noise)
+    whole = np.concatenate(noise) if any(map(len, noise)) else None
     return Runs(truth, crowded, np.concatenate(scores), np.concatenate(loud), whole)

@@ -79,7 +79,7 @@ def task(
     from thresher.federate.round_terms import least_survivors
     from thresher.federate.signed_task import Task
     from thresher.files import check_free
-    from thresher.privacy.few_leaves import public_forest
+    from thresher.privacy.leaf_setting import public_forest
     from thresher.tables.labeled import read_labeled
 
     check_free(out, [validation, key], force=force)

@@ -211,7 +211,7 @@ def release(
 
 def forest_of(X_val: Any, y_val: Any, trees: int | None, leaves: int) -> Any:
     """A forest that is grown on the validation set, if there is to be one."""
-    from thresher.privacy.few_leaves import public_forest
+    from thresher.privacy.leaf_setting import public_forest
 
     return None if trees is None else public_forest(X_val, y_val, trees=trees, leaves=leaves)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thresher.federate.primitives import ProtocolError
     from thresher.federate.signed_task import Task
     from thresher.federate.silo import Silo
-    from thresher.privacy.few_leaves import public_forest
+    from thresher.privacy.leaf_setting import public_forest
 
 _LATER = {
     "Coordinator": ".coordinator",
@@ -26,7 +26,7 @@ _LATER = {
     "Silo": ".silo",
     "Task": ".signed_task",
     "check_plausibility": ".plausibility",
-    "public_forest": "..privacy.few_leaves",
+    "public_forest": "..privacy.leaf_setting",
 }
 __all__ = [
     "Coordinator", "Key", "Plausibility", "ProtocolError", "Silo", "Task", "check_plausibility",

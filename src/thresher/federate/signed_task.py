@@ -27,8 +27,14 @@ from thresher.games.semivalues import check_semivalue, semivalue_name
 from thresher.inputs.checks import check_choice, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
-from thresher.privacy.design import Unit, check_points_per_owner
+from thresher.privacy.accountants import (
+    Budget,
+    Unit,
+    check_adjacency,
+    discrete_mu,
+    gaussian_epsilon,
+)
+from thresher.privacy.design import check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.release_setting import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign

@@ -24,7 +24,7 @@ from thresher.inputs.time_labels import arrow_entries
 from thresher.market.refusals import unusable
 from thresher.market.terms import Terms
 from thresher.neighbors.forests import Forest
-from thresher.privacy.few_leaves import public_forest
+from thresher.privacy.leaf_setting import public_forest
 from thresher.privacy.private_points import read_points
 from thresher.radius import suggest_radius
 from thresher.runs.public_encoding import PublicEncoding

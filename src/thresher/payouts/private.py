@@ -314,9 +314,7 @@ def paid_values(
     """
     contributions, where = release._contributions, release._private.where
     weights = design.weights(design.squares(contributions)) / design.parts
-    kept_of = np.empty(len(where))
-    units = contributions.units
-    kept_of[units.order] = np.repeat(weights, np.diff(units.starts))
+    kept_of = contributions.units.each(weights)
     rows: dict[Hashable, list[int]] = {owner: [] for owner in names}
     for place, row in enumerate(where.tolist()):
         rows[owners[row]].append(place)
@@ -341,7 +339,7 @@ def _game_values(release: Any, design: TableDesign, rows: Mapping[Hashable, list
     codes = np.empty(len(contributions.points), np.int32)
     for code, some in enumerate(rows.values()):
         codes[some] = code
-    side = BallSide(setting.validation, setting.radius)
+    side = BallSide(setting.validation, setting.side.radius)
     owned = OwnedPoints.of(contributions.points, codes, side)
     sums = count(owned, side.near("all"), side.owner_counting(len(rows)))
     same, near = sums.reshape(2, len(rows), -1).astype(np.float64)

@@ -19,7 +19,8 @@ from thresher.drafts import draft_folder
 from thresher.errors import InputError
 from thresher.files import resolved, writing
 from thresher.payouts.private import PrivatePayout, line_of
-from thresher.payouts.shared_rows import SharedRows, shared_rows
+from thresher.payouts.shared_rows import SharedRows, shared_rows, shared_table
+from thresher.payouts.shares import money
 from thresher.report.owner_page import StatementPage, Table
 from thresher.report.phrases import brief, count_of
 
@@ -73,8 +74,8 @@ def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> S
     about = operator_part(paid, shared)
     ranked = sorted(paid.lines, key=lambda line: -line.cents)
     lines = [
-        (brief(line.owner), _money(line.cents), _money(line.later),
-         f"{_money(line.low)} to {_money(line.high)}", f"{100 * line.clipped:.0f}%")
+        (brief(line.owner), money(line.cents), money(line.later),
+         f"{money(line.low)} to {money(line.high)}", f"{100 * line.clipped:.0f}%")
         for line in ranked
     ]  # fmt: skip
     orders = [
@@ -87,30 +88,20 @@ def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> S
         order = "owner", "next owner", "chance of the other order"
         tables.append(Table.of("Doubtful orders", order, orders))
     if shared:
-        pairs = [
-            (brief(each["owner"]), brief(each["other"]), str(each["exact"]), str(each["near"]),
-             _money(each["cents"]), _money(each["other_cents"]))
-            for each in about["shared"]
-        ]  # fmt: skip
-        names = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
-        tables.append(Table.of("Rows that several owners have", names, pairs))
+        tables.append(shared_table(shared, paid.cents))
     lead = (
-        f"{_money(about['paid'])} of {_money(paid.pot)} go to {count_of(len(lines), 'owner')}; the "
-        f"reserve takes {_money(paid.reserve)}. Nothing was scaled."
+        f"{money(about['paid'])} of {money(paid.pot)} go to {count_of(len(lines), 'owner')}; the "
+        f"reserve takes {money(paid.reserve)}. Nothing was scaled."
     )
     cautions = (
         "This page is for the operator alone: the reserve and the pay of others are exact.",
         "Before anyone was paid, the release stated an expected overshoot of "
-        f"{_money(paid.overshoot)} and a ceiling of {_money(paid.ceiling)} for all pay.",
+        f"{money(paid.overshoot)} and a ceiling of {money(paid.ceiling)} for all pay.",
         "The privacy bound clips large contributions, and the clipped part is not paid. So "
         "owners gain by splitting their rows among several names: pay only owners whose "
         "identities you know.",
     )
     return StatementPage("private payout", "Who is paid what", lead, tuple(tables), cautions, about)
-
-
-def _money(cents: float) -> str:
-    return f"{cents / 100:,.2f}"
 
 
 def write_statements(

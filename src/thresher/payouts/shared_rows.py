@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from thresher.inputs.labels import check_owners
 from thresher.neighbors.ball import Ball
 from thresher.passes.owner_sums import OwnedPoints, OwnerNames
 from thresher.passes.walk import show_sums
+from thresher.payouts.shares import money
+from thresher.report.owner_page import Table
+from thresher.report.phrases import brief
 from thresher.sides.ball import BallSide
 
 
@@ -30,6 +33,17 @@ class SharedRows:
     # the radius of one
     exact: int
     near: int
+
+
+def shared_table(shared: Sequence[SharedRows], cents: Mapping[Any, int]) -> Table:
+    """The table of a page: rows in common, and what both owners are paid."""
+    rows = [
+        (brief(each.owner), brief(each.other), str(each.exact), str(each.near),
+         money(cents.get(each.owner, 0)), money(cents.get(each.other, 0)))
+        for each in shared
+    ]  # fmt: skip
+    columns = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
+    return Table.of("Rows that several owners have", columns, rows)
 
 
 def shared_rows(X: Any, owners: Any, *, radius: float = 0.0) -> tuple[SharedRows, ...]:

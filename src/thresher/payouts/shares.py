@@ -17,6 +17,17 @@ from itertools import accumulate
 from thresher.errors import InputError
 
 
+def money(cents: float) -> str:
+    """Cents as a person reads them.
+
+    Examples
+    --------
+    >>> money(123456)
+    '1,234.56'
+    """
+    return f"{cents / 100:,.2f}"
+
+
 @dataclass(frozen=True)
 class Terms:
     """How a pot is divided, in whole cents."""
@@ -86,25 +97,20 @@ def whole_cents(weights: Sequence[int], terms: Terms) -> list[int]:
                 f"cap={terms.cap}"
             )
     above, below = _rate([weights[place] for place in kept], terms)
+    most = terms.pot if terms.cap is None else terms.cap
     cents, rests = [0] * len(weights), []
     for place in sorted(kept):
         whole, rest = divmod(weights[place] * above, below)
-        if whole >= (most := terms.pot if terms.cap is None else terms.cap):
+        if whole >= most:
             whole, rest = most, 0
         elif whole < terms.floor:
             whole, rest = terms.floor, 0
         cents[place] = whole
         rests.append((-rest, place))
-    payable = terms.pot if terms.cap is None else min(terms.pot, _capped(weights, kept, terms))
+    payable = min(terms.pot, sum(most if weights[place] else terms.floor for place in kept))
     for rest, place in sorted(rests)[: payable - sum(cents)]:
         cents[place] += int(rest < 0)
     return cents
-
-
-def _capped(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> int:
-    """What all owners get if everybody who has a weight is paid the cap."""
-    cap = terms.pot if terms.cap is None else terms.cap
-    return sum(cap if weights[place] else terms.floor for place in kept)
 
 
 def _all_above(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> bool:
@@ -119,11 +125,7 @@ def _all_above(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> boo
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
     """The largest number from 0 to `most` for which it holds, which it does for all below."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
+    return bisect_left(range(1, most + 1), x=True, key=lambda number: not holds(number))
 
 
 def _rate(weights: Sequence[int], terms: Terms) -> tuple[int, int]:

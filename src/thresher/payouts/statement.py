@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv
 
-from thresher.errors import InputError, plain_text
+from thresher.errors import InputError, plain_text, require
 from thresher.files import (
     check_free,
     check_sealed,
@@ -27,8 +27,8 @@ from thresher.files import (
     write_text,
     write_whole,
 )
-from thresher.payouts.shared_rows import SharedRows
-from thresher.payouts.shares import Terms, integer_weights, whole_cents
+from thresher.payouts.shared_rows import SharedRows, shared_table
+from thresher.payouts.shares import Terms, integer_weights, money, whole_cents
 from thresher.report.owner_page import StatementPage, Table
 from thresher.report.phrases import brief, count_of, short
 from thresher.tables.formulas import harmless
@@ -141,7 +141,9 @@ class Payout:
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
         """A data frame: owner, value, cents and status."""
         found = self._table()
-        return found.to_pandas() if library == "pandas" else _polars(found)
+        if library == "pandas":
+            return found.to_pandas()
+        return require("polars", purpose="a polars frame", extra="polars").from_arrow(found)
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the statement, whole or not at all; returns the files that were written.
@@ -209,24 +211,17 @@ class Payout:
             key=lambda line: -line[2],
         )
         rows = [
-            (brief(owner), short(value), f"{cents / 100:,.2f}", status)
+            (brief(owner), short(value), money(cents), status)
             for owner, value, cents, status in lines
         ]
         tables = [Table.of("Payments", ("owner", "value", "paid", "note"), rows)]
         if self.shared:
-            pairs = [
-                (brief(each.owner), brief(each.other), str(each.exact), str(each.near),
-                 f"{self.cents.get(each.owner, 0) / 100:,.2f}",
-                 f"{self.cents.get(each.other, 0) / 100:,.2f}")
-                for each in self.shared
-            ]  # fmt: skip
-            columns = "owner", "other owner", "rows copied", "rows close", "paid", "other paid"
-            tables.append(Table.of("Rows that several owners have", columns, pairs))
-        unpaid = (
-            f" {self.unpaid / 100:,.2f} stay unpaid, because every owner is paid the cap."
-        ) * bool(self.unpaid)
+            tables.append(shared_table(self.shared, self.cents))
+        unpaid = ""
+        if self.unpaid:
+            unpaid = f" {money(self.unpaid)} stay unpaid, because every owner is paid the cap."
         lead = (
-            f"{self.paid / 100:,.2f} of {self.terms.pot / 100:,.2f} go to "
+            f"{money(self.paid)} of {money(self.terms.pot)} go to "
             f"{count_of(sum(map(bool, self.cents.values())), 'owner')} of {len(self.owners)}, in "
             f"proportion to {self.rule}.{unpaid}"
         )
@@ -267,12 +262,6 @@ class Payout:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _polars(table: pa.Table) -> Any:
-    from thresher.errors import require
-
-    return require("polars", purpose="a polars frame", extra="polars").from_arrow(table)
 
 
 def finite_values(values: Mapping[Hashable, Any]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from thresher.lazy_names import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from thresher.privacy.cells_mechanism import Cells
-    from thresher.privacy.few_leaves import public_forest
+    from thresher.privacy.leaf_setting import public_forest
     from thresher.privacy.paper_mechanism import Paper
     from thresher.privacy.table_mechanism import Table
 
@@ -22,6 +22,6 @@ __getattr__ = lazy_names(  # readers of tables need no accountant
         "Cells": ".cells_mechanism",
         "Paper": ".paper_mechanism",
         "Table": ".table_mechanism",
-        "public_forest": ".few_leaves",
+        "public_forest": ".leaf_setting",
     },
 )

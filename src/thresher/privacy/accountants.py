@@ -31,6 +31,7 @@ from thresher.errors import InputError, either, option, require
 from thresher.inputs.checks import check_choice, check_number
 
 Adjacency = Literal["add-remove", "replace-one"]
+Unit = Literal["point", "owner"]
 Filter = Literal["gaussian", "basic"]
 
 ROUNDING_VARIANCE = 4.0  # r^2: what the rounding of the proof takes from the noise

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from thresher.errors import InputError, option
 from thresher.inputs.checks import check_number
@@ -25,13 +25,12 @@ from thresher.privacy.accountants import (
     Adjacency,
     Cost,
     Filter,
+    Unit,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     last_that_holds,
 )
-
-Unit = Literal["point", "owner"]
 
 SCALE = 10**24  # units in 1: so fine that no cost a mechanism can have is rounded much
 LEAST = 1e-6  # the smallest epsilon of a release

@@ -16,10 +16,10 @@ from thresher.array_types import Floats, Integers
 from thresher.errors import InputError, option
 from thresher.inputs.checks import check_count
 from thresher.price_list import PriceList
-from thresher.privacy.accountants import Adjacency, Cost, Filter, pure_mu
+from thresher.privacy.accountants import Adjacency, Cost, Filter, Unit, pure_mu
 from thresher.privacy.cell_map import CellMap, nonnegative
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
+from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
 from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import priceable, total_deviations
 
@@ -60,7 +60,7 @@ class Cells:
             cells = option("mechanism", "cells")
             raise InputError(f"{cells} needs features, not metric='precomputed'")
         count = self.cells or max(1, min(MOST_CELLS, len(setting.validation) // ROWS_A_CELL))
-        return CellsDesign(setting, CellMap.of(setting.validation, setting.radius, count))
+        return CellsDesign(setting, CellMap.of(setting.validation, setting.side.radius, count))
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,7 @@ class CellsDesign(Design):
     def footprint(self, contributions: Contributions) -> Integers:
         """The histogram of votes."""
         points, units = contributions.points, contributions.units
-        sizes = np.diff(units.starts)
-        votes = np.empty(len(points), np.int64)
-        votes[units.order] = np.repeat(self.votes // np.maximum(sizes, 1), sizes)
+        votes = units.each(self.votes // np.maximum(np.diff(units.starts), 1))
         histogram = np.zeros(self._shape, np.int64)
         np.add.at(histogram, (self.map.cells_of(points.rows), points.codes), votes)
         return histogram

@@ -24,12 +24,12 @@ class ClippedPoints:
 
     def __init__(self, public: Public, clipping: Clipping, raw: Floats, some: slice) -> None:
         rows, lengths = len(public.near), public.lengths(clipping.entries)
-        self._public, self._all = public, public.weights(lengths, clipping)
+        self._public, self._all = public, clipping.shares(lengths, public.one)
         self.kept = public.kept(public.total(self._all), (rows - 1) * raw)
         self._raw, self._rows = raw, rows
         longest = int(lengths.argmax())
         one = slice(longest, longest + 1)
-        beyond = public.weights(np.array([_longer(lengths)]), clipping)
+        beyond = clipping.shares(np.array([_longer(lengths)]), public.one)
         self._vectors = np.concatenate([public.vectors(some), public.vectors(one)])
         self._weights = np.concatenate([self._all[some], beyond])
 
@@ -74,7 +74,7 @@ class ClippedOwners:
     ) -> None:
         owners, entries = public.grouped(size), clipping.entries
         lengths = entries.lengths(owners)
-        weights = public.weights(lengths, clipping)
+        weights = clipping.shares(lengths, public.one)
         self.kept = public.kept(weights @ owners, owners.sum(axis=0))
         self._size, self._raw, self._rows = size, raw, len(public.near)
         slope = float(np.mean((weights - weights.mean()) * (lengths - lengths.mean())))
@@ -102,7 +102,7 @@ class ClippedOwners:
         """
         shift = 1 + DOUBT * self._doubt * random.standard_normal(count)
         lengths = np.outer(np.maximum(shift, 0.0), self._lengths)
-        weights = self._public.weights(lengths, self._clipping).mean(axis=1)
+        weights = self._clipping.shares(lengths, self._public.one).mean(axis=1)
         return np.clip(self._weight / np.maximum(weights, 1e-9), 1 / 3, 3.0)[:, None]
 
 

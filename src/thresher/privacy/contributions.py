@@ -18,19 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers, LongWords
-from thresher.games.classes import ClassGame
-from thresher.inputs.checked_inputs import Points, Validation
+from thresher.array_types import Array, Floats, Integers, LongWords
+from thresher.inputs.checked_inputs import Points
 from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.rings import RingBlock
 from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
+from thresher.sides.ball import BallSide
 from thresher.threads import cut, run
 
 KEPT_BYTES = 256 << 20  # bits that are kept in memory rather than computed again
@@ -58,6 +57,12 @@ class Units:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def each(self, numbers: Array) -> Array:
+        """What its unit has, for each point."""
+        found = np.empty(len(self.order), numbers.dtype)
+        found[self.order] = np.repeat(numbers, np.diff(self.starts))
+        return found
+
 
 class KeptBall:
     """All pairs within a radius, found once and kept if they are few, for private points."""
@@ -84,14 +89,9 @@ class KeptBall:
 class Contributions:
     """The bits of private points against a validation set, and what units add up to."""
 
-    def __init__(
-        self, points: Points, validation: Validation, radius: float, units: Units,
-        kernel: Kernel | None = None,
-    ) -> None:  # fmt: skip
-        self.points, self.validation, self.units = points, validation, units
-        edges = () if kernel is None else kernel.edges
-        self.near = KeptBall(Ball.around(validation, radius, "all", edges), len(points))
-        self.game = ClassGame.of(validation, kernel=kernel)
+    def __init__(self, points: Points, side: BallSide, units: Units) -> None:
+        self.points, self.validation, self.units = points, side.validation, units
+        self.near, self.game = KeptBall(side.near("all"), len(points)), side.counting()
         self.groups = self.game.groups(points.codes)
         self._rows = self.groups.positions[units.order].astype(np.int64)
 

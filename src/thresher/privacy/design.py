@@ -9,24 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, get_args
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.checks import MAX_INTEGER, check_count
 from thresher.price_list import PriceList
-from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter
+from thresher.privacy.accountants import Adjacency, Budget, Cost, Filter, Unit
 from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
 from thresher.sides.ball import BallSide
-
-Unit = Literal["point", "owner"]
 
 DRAWS = 32  # price lists drawn beside the best one, for errors
 UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"
@@ -47,8 +46,7 @@ class Setting:
     classes and all near ones count alike.
     """
 
-    validation: Validation
-    radius: float
+    side: BallSide  # who judges, and what near means
     budget: Budget
     adjacency: Adjacency
     unit: Unit
@@ -59,20 +57,25 @@ class Setting:
     opposed: ClassVar[float] = 0.0  # no two units have a smaller cosine than minus this
     moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = MOVED
 
+    @cached_property
+    def validation(self) -> Validation:
+        """The validation set."""
+        return self.side.validation
+
     @property
-    def side(self) -> BallSide:
-        """Validation set, radius and kernel, as price lists have them."""
-        return BallSide(self.validation, self.radius)
+    def radius(self) -> float | None:
+        """The radius, if near means within one."""
+        return self.side.radius
 
     @property
     def entries(self) -> int:
         """Numbers that a cell has in the table: (same, other) of a validation point."""
-        return 2
+        return self.side.shape[0]
 
     @property
     def cells(self) -> int:
-        """What has such numbers: each validation point."""
-        return len(self.validation)
+        """What has such numbers: validation points, or leaves."""
+        return self.side.shape[1]
 
     @property
     def plain_bound(self) -> int:
@@ -81,7 +84,7 @@ class Setting:
 
     def certified_bound(self) -> int:
         """The squared length that no point whatsoever exceeds."""
-        return certified_bound(self.validation, self.radius)
+        return certified_bound(self.validation, self.side.radius)
 
     @property
     def mass(self) -> float | None:
@@ -94,11 +97,11 @@ class Setting:
 
     def contributions(self, points: Points, units: Units) -> Contributions:
         """What units of points add to the table."""
-        return Contributions(points, self.validation, self.radius, units)
+        return Contributions(points, self.side, units)
 
     def public(self) -> Public | None:
         """The validation points seen as points."""
-        return Public.of(self.validation, self.radius, LEAST_ROWS)
+        return Public.of(self.validation, self.side.radius, LEAST_ROWS)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""
@@ -108,12 +111,12 @@ class Setting:
     def exact_prices(self, contributions: Contributions) -> PriceList:
         """The prices without noise or clipping."""
         whole = contributions.counts(np.ones(len(contributions.units), np.int64))
-        return self.table_prices(whole / self.one)
+        return self.prices(whole / self.one)
 
-    def table_prices(self, table: Floats) -> PriceList:
+    def prices(self, table: Array | tuple[Floats, Floats]) -> PriceList:
         """The prices that follow from a table as it is."""
-        same, other = table
-        return self.prices((same, other))
+        prices = PriceList.over(self.side, table, self.semivalue)
+        return replace(prices, scaled=self.knows_size)
 
     def free_prices(self) -> Floats:
         """What the zero-budget score pays members: what each would be worth alone."""
@@ -138,11 +141,6 @@ class Setting:
     def gain_prices(self, prices: PriceList) -> Floats:
         """The same where nobody is charged: what is paid by these is at least what is gained."""
         return np.maximum(self.entry_prices(prices), 0.0)
-
-    def prices(self, counts: tuple[Floats, Floats]) -> PriceList:
-        """The price list of estimated counts."""
-        prices = PriceList.of_counts(self.validation, self.radius, counts, self.semivalue)
-        return replace(prices, scaled=self.knows_size)
 
     @property
     def knows_size(self) -> bool:
@@ -171,11 +169,6 @@ class Design(Protocol):
         return ""
 
     @property
-    def tells_error(self) -> bool:
-        """Whether they do."""
-        return not self.untold
-
-    @property
     def record(self) -> dict[str, Any]:
         """What the release record says of the mechanism."""
 
@@ -199,7 +192,12 @@ class Design(Protocol):
         return np.array(self.record["sigma"] * self.record["scale"])
 
     def noise(self, source: Noise) -> Integers:
-        """The noise, drawn before anything is measured."""
+        """The noise that hides what is measured."""
+
+    def release(self, contributions: Contributions, source: Noise) -> Integers:
+        """What is released: the noise is drawn before anything is counted."""
+        noise = self.noise(source)
+        return self.measure(contributions, source) + noise
 
     def measure(self, contributions: Contributions, source: Noise) -> Integers:  # noqa: ARG002
         """The exact numbers that the noise hides: all of them, unless a mechanism samples."""

@@ -84,11 +84,7 @@ class _NoisyValues:
         """The expected relative error, and an interval for every value."""
         deviation = np.full(len(self.values), self.record["sigma"])
         told = self.relative_error
-        why = (
-            ""
-            if told is not None
-            else ("values measured next to a sample differ from the exact ones")
-        )
+        why = "values measured next to a sample differ from the exact ones" if told is None else ""
         return Error(told, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:

@@ -27,13 +27,12 @@ from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.contributions import Units
 from thresher.privacy.design import Design, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
-from thresher.privacy.mechanisms import Mechanism, design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.release_setting import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, Mechanism, design_release, release_setting
 from thresher.regression import CLASSES
 from thresher.version import __version__
 
@@ -174,8 +173,7 @@ def dp_tknn_shapley(
 
     def draw(receipt: Receipt | None) -> dict[str, Any]:
         known = design.settled(contributions, source)
-        noise = known.noise(source)  # before anything is counted
-        table = known.measure(contributions, source) + noise
+        table = known.release(contributions, source)
         entry = None if receipt is None else {"entry": receipt.seq, "head": receipt.head}
         digest = {"ledger": entry, "table_digest": table_digest(table)}
         whole = record | known.record | digest

@@ -8,16 +8,17 @@ chances, since the real ones are a different sample, from classes whose shares d
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.price_list import PriceList
-from thresher.privacy.design import Setting
-from thresher.privacy.entry_weights import Clipping, EntryWeights
+from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.public_rows import MOST_ROWS, Public
+from thresher.privacy.table_design import TableDesign
+
+Design = TypeVar("Design", bound=TableDesign)
 
 QUANTILES = (0.25, 0.5, 0.8, 0.95, 1.0)  # of what validation points are near: bounds that are tried
 TRIALS = 2
@@ -26,40 +27,19 @@ UNFITTED = 0.25  # share of public units that are not clipped if the number of p
 BETTER = 0.99  # a larger bound must be better by this to be taken
 
 
-class Simulated(Protocol):
-    """A mechanism as far as it is tried: noise, scale, and prices of a release."""
-
-    @property
-    def clipping(self) -> Clipping:
-        """How vectors are clipped."""
-
-    @property
-    def scale(self) -> int:
-        """How many whole numbers of the table stand for one point."""
-
-    @property
-    def deviations(self) -> Floats:
-        """Of the noise on the scaled table: those of an entry of each validation point."""
-
-    def prices(self, release: Integers) -> PriceList:
-        """The price list of a release."""
-
-
-def fitted_bound(
-    public: Public, setting: Setting, points: int, entries: EntryWeights,
-    design: Callable[[int], Simulated],
-) -> int:  # fmt: skip
-    """The bound with the smallest error of values on made-up points, so many of them."""
-    size = setting.points_per_owner or 1
+def fitted(design: Design, points: int) -> Design:
+    """The design with the bound that makes the smallest error on so many made-up points."""
+    public, size = design.public, design.setting.points_per_owner or 1
+    assert public is not None  # noqa: S101 - by those who call
     made = [_made(public, size, max(1, points // size), trial) for trial in range(TRIALS)]
-    tried = np.unique(candidate_bounds(public, entries, size, QUANTILES)).tolist()
+    bounds = np.unique(candidate_bounds(public, design.entries, size, QUANTILES)).tolist()
+    tried = [replace(design, bound=bound) for bound in bounds]
     best, least = tried[0], np.inf
-    for bound in tried:
-        simulated = design(bound)
-        error = float(np.mean([_missed(simulated, public, setting, each) for each in made]))
+    for simulated in tried:
+        error = float(np.mean([_missed(simulated, public, each) for each in made]))
         if error < BETTER * least:
-            best, least = bound, error
-    return int(best)
+            best, least = simulated, error
+    return best
 
 
 def candidate_bounds(
@@ -98,14 +78,13 @@ def _made(public: Public, size: int, units: int, seed: int) -> tuple[Floats, Flo
     return vectors, random.multinomial(units, chance / chance.sum()).astype(np.float64)
 
 
-def _missed(
-    design: Simulated, public: Public, setting: Setting, made: tuple[Floats, Floats]
-) -> float:
+def _missed(design: TableDesign, public: Public, made: tuple[Floats, Floats]) -> float:
     """The relative error of the values of validation points."""
+    setting = design.setting
     random, (vectors, drawn) = np.random.default_rng(0), made
     lengths = design.clipping.entries.lengths(vectors)
-    kept = public.weights(lengths, design.clipping) * design.scale
-    exact = setting.table_prices((drawn @ vectors).reshape(setting.entries, -1))
+    kept = design.clipping.shares(lengths, public.one) * design.scale
+    exact = setting.prices((drawn @ vectors).reshape(setting.entries, -1))
     measured = ((drawn * kept) @ vectors).reshape(setting.entries, -1)
     noise = design.deviations * random.standard_normal(measured.shape)
     found = design.prices(np.rint(measured + noise).astype(np.int64))

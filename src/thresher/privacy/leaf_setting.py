@@ -3,25 +3,72 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
-from thresher.errors import InputError
+from thresher.array_types import Array, Floats, Integers
+from thresher.errors import InputError, option
+from thresher.growth import MOST_TREES
 from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checks import check_count
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.tree_columns import TreeColumns, as_floats
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
-from thresher.privacy.leaf_contributions import LeafContributions
-from thresher.privacy.public_rows import Public
+from thresher.privacy.public_rows import Public, as_points
 from thresher.privacy.ring_setting import floored_counts
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest import ForestPoints, ForestSide
 
 OWNERS, KEPT = 400, 0.75  # made-up owners, and the share of them that is not clipped
 MOST_DRAWN = 200  # rows of a made-up owner; more are a multiple of them
 MOST_COUNTED = 1 << 24  # points in a leaf: noise can claim more, but prices hardly move there
+
+
+class LeafContributions(Contributions):
+    """Private points in the leaves of a forest: a point adds one in each tree that it fills."""
+
+    def __init__(self, points: Points, side: ForestSide, units: Units) -> None:
+        self.points, self.side, self.units = points, side, units
+        rows: Any = points.rows
+        self.inside = ForestPoints(side.forest.rows(as_floats(rows.array)), points.codes)
+        self.unit_of = units.each(np.arange(len(units)))
+
+    def squares(self, importance: Integers | None = None) -> Integers:
+        """The squared length of each unit's vector; a leaf counts as its `importance` says."""
+        classes, leaves = self.side.shape
+        weight = np.ones(leaves, np.int64) if importance is None else importance
+        squares = np.zeros(len(self.units), np.int64)
+        for rows, places in self._trees():
+            keys, counts = np.unique(
+                self.unit_of[rows] * (classes * leaves) + places, return_counts=True
+            )
+            more = counts.astype(np.int64) ** 2 * weight[keys % leaves]
+            np.add.at(squares, keys // (classes * leaves), more)
+        return squares
+
+    def counts(self, weights: Integers) -> Integers:
+        """The table of classes x leaves with every unit's vector times its whole weight."""
+        table = np.zeros(self.side.shape, np.int64)
+        for rows, places in self._trees():
+            np.add.at(table.reshape(-1), places, weights[self.unit_of[rows]])
+        return table
+
+    def values(self, lists: list[PriceList]) -> Floats:
+        """What each point is worth under each price list: one row per list."""
+        return np.array([each.pay(self.inside) for each in lists])
+
+    def _trees(self) -> Iterator[tuple[Integers, Integers]]:
+        """The points that fill each tree, and their places in the table."""
+        leaves = self.side.shape[1]
+        for tree, (start, _) in enumerate(pairwise(self.side.forest.starts.tolist())):
+            found = self.inside.rows.leaves(tree)
+            rows = np.flatnonzero(found >= 0)
+            yield rows, self.points.codes[rows].astype(np.int64) * leaves + start + found[rows]
 
 
 @dataclass(frozen=True)
@@ -32,34 +79,17 @@ class LeafSetting(Setting):
     trees, and nothing has to be clipped. T1, T2 and T9 hold as they are.
     """
 
-    leaves: ForestSide | None = None
+    side: ForestSide  # type: ignore[assignment]
+    radius: ClassVar[None] = None
 
-    @classmethod
-    def of(cls, side: ForestSide, **rest: Any) -> LeafSetting:
-        """The setting of a forest and a validation set, if both are fit for private points."""
-        if side.features is None:
+    def __post_init__(self) -> None:
+        """Refuse a forest that is not fit for private points."""
+        if self.side.features is None:
             raise InputError(
                 "forest needs X_val and y_val here: private points cannot judge each other"
             )
-        if side.forest.columns is None or side.forest.columns.texts:
+        if self.side.forest.columns is None or self.side.forest.columns.texts:
             raise InputError("forest must be grown from numbers here, but it has columns of text")
-        return cls(side.validation, 0.0, **rest, leaves=side)
-
-    @property
-    def side(self) -> ForestSide:  # type: ignore[override]
-        """The forest and its judges, as price lists have them."""
-        assert self.leaves is not None  # noqa: S101 - `of` has given it
-        return self.leaves
-
-    @property
-    def entries(self) -> int:
-        """Numbers that a leaf has in the table: one for each class."""
-        return self.side.shape[0]
-
-    @property
-    def cells(self) -> int:
-        """All leaves of all trees."""
-        return self.side.shape[1]
 
     @property
     def plain_bound(self) -> int:
@@ -77,9 +107,7 @@ class LeafSetting(Setting):
 
     def _owned(self, rows: Integers, owners: Integers | None = None) -> LeafContributions:
         """What rows of the validation set would add as points."""
-        validation = self.validation
-        assert validation.rows is not None  # noqa: S101 - forests have features
-        points = Points(validation.rows.some(rows), validation.codes[rows])
+        points = as_points(self.validation, rows)
         return LeafContributions(points, self.side, Units.of(owners, len(rows)))
 
     def certified_bound(self) -> int:
@@ -95,7 +123,6 @@ class LeafSetting(Setting):
         """What a release says of its forest; there is no radius."""
         forest = self.side.forest
         return super().record() | {
-            "radius": None,
             "metric": "leaves",
             "trees": forest.size,
             "leaves": self.cells,
@@ -117,18 +144,46 @@ class LeafSetting(Setting):
         del public  # there is none
         rows, nobody = self._owned(np.arange(len(self.validation))), np.zeros(self.side.shape)
         exactly, about = rows.values([exact, found])
-        return exactly, about, self.table_prices(nobody).pay(rows.inside, "newcomers")
+        return exactly, about, self.prices(nobody).pay(rows.inside, "newcomers")
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""
         del prior  # there is none
-        return self.table_prices(floored_counts(table, draws, self.entries))
+        return self.prices(floored_counts(table, draws, self.entries))
 
     def entry_prices(self, prices: PriceList) -> Floats:
         """What a member is paid for each number that it adds to the table."""
         return self.side.member_prices(prices.table, self.semivalue).ravel()
 
-    def table_prices(self, table: Floats) -> PriceList:
+    def prices(self, table: Array | tuple[Floats, Floats]) -> PriceList:
         """The prices that follow from a table, in whole points."""
         whole = np.rint(np.minimum(table, MOST_COUNTED)).astype(self.side.dtype)
         return replace(PriceList.over(self.side, whole, self.semivalue), scaled=self.knows_size)
+
+
+def public_forest(X_val: Any, y_val: Any, *, trees: int = 16, leaves: int = 16) -> Forest:
+    """A random forest in whose leaves private points can be counted, by silos too.
+
+    Every point fills all of its trees. The same rows give the same forest: its seed is 0.
+
+    Parameters
+    ----------
+    X_val, y_val
+        Public rows, such as the validation set. Never grow it on private points: splits reveal
+        them.
+    trees, leaves
+        How many trees, and how many leaves a tree has at most. Noise grows with the square root of
+        the trees, and each leaf has noise of its own.
+
+    Examples
+    --------
+    >>> public_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4, leaves=2)
+    Forest(RandomForestClassifier, 4 trees with 8 leaves, 1 feature)
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    count = check_count(option("trees"), trees, most=MOST_TREES)
+    most = check_count(option("leaves"), leaves, least=2)
+    columns = TreeColumns.of("X_val", X_val)
+    grown = RandomForestClassifier(count, max_leaf_nodes=most, random_state=0)
+    return Forest.as_fitted(grown.fit(columns.encode("X_val", X_val), y_val), columns)

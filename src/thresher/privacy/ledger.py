@@ -22,10 +22,11 @@ from thresher.privacy.accountants import (
     Budget,
     Cost,
     Filter,
+    Unit,
     check_adjacency,
     check_filter,
 )
-from thresher.privacy.cap import Cap, Terms, Unit, Units
+from thresher.privacy.cap import Cap, Terms, Units
 from thresher.privacy.chain import Chain
 from thresher.privacy.entries import Balance, Entry
 

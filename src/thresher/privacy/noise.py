@@ -88,6 +88,29 @@ class Seeded:
         return _coins(self._random.integers(0, 1 << SAMPLE_BITS, size, np.uint32), rate)
 
 
+class Relay:
+    """Noise of another source; `draw` is all that a subclass says."""
+
+    def __init__(self, source: Noise) -> None:
+        self._source = source
+
+    def draw(self, kind: str, number: float, size: int) -> Any:
+        """So many numbers of a kind, each of which is the name of a method."""
+        return getattr(self._source, kind)(number, size)
+
+    def gaussian(self, sigma: float, size: int) -> Integers:
+        """Discrete Gaussians."""
+        return self.draw("gaussian", sigma, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace numbers."""
+        return self.draw("laplace", scale, size)
+
+    def sample(self, rate: float, size: int) -> Flags:
+        """Coins."""
+        return self.draw("sample", rate, size)
+
+
 def noise_source(seed: int | None) -> Noise:
     """The operating system's entropy, or what a seed repeats."""
     return System() if seed is None else Seeded(check_count("seed", seed, least=0))

@@ -17,12 +17,13 @@ from thresher.privacy.accountants import (
     Adjacency,
     Cost,
     Filter,
+    Unit,
     discrete_sigma,
     sampled_epsilon,
     sampled_multiplier,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, Design, Setting, Unit
+from thresher.privacy.design import DRAWS, Design, Setting
 from thresher.privacy.noise import Noise
 
 SCALE = 16  # parts of one that the noise is a whole number of

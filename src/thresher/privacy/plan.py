@@ -18,18 +18,17 @@ import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import InputError, either, option
-from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import MAX_INTEGER, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting, check_points_per_owner, stated_epsilons
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.noise import Seeded
-from thresher.privacy.public_rows import LEAST_ROWS, Public
+from thresher.privacy.public_rows import LEAST_ROWS, Public, as_points
 from thresher.privacy.release import is_hidden, over_noise
-from thresher.privacy.release_setting import RINGS, Game, release_setting
+from thresher.privacy.release_setting import RINGS, Game, design_release, release_setting
 from thresher.ranking import average_ranks
 from thresher.regression import CLASSES
 
@@ -188,22 +187,19 @@ def _usual_table(design: Design, n: int) -> Floats:
 
 def _trial(design: Design, public: Public | None, n: int, seed: int) -> tuple[float, float, float]:
     """Relative error, rank agreement, and that of the zero-budget score."""
-    source, setting = Seeded(seed), design.setting
+    setting = design.setting
     drawn = _drawn(setting, n, seed)
     exact = setting.exact_prices(drawn)
-    noise = design.noise(source)
-    found = design.prices(design.measure(drawn, source) + noise)
+    found = design.prices(design.release(drawn, Seeded(seed)))
     truth, values, free = setting.row_worths(public, exact, found)
     return _relative(values, truth), rank_agreement(values, truth), rank_agreement(free, truth)
 
 
 def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
     """What so many points add that are drawn from the validation set with replacement."""
-    validation, size = setting.validation, setting.points_per_owner or 1
-    assert validation.rows is not None  # noqa: S101 - checked before
-    which = np.random.default_rng(seed).integers(0, len(validation), n)
-    points = Points(validation.rows.some(which), validation.codes[which])
-    return setting.contributions(points, Units.of(np.arange(n) // size, n))
+    which = np.random.default_rng(seed).integers(0, len(setting.validation), n)
+    owners = np.arange(n) // (setting.points_per_owner or 1)
+    return setting.contributions(as_points(setting.validation, which), Units.of(owners, n))
 
 
 def _relative(values: Floats, truth: Floats) -> float:

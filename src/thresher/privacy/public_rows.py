@@ -13,7 +13,7 @@ from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import near_pairs
-from thresher.privacy.entry_weights import Clipping, EntryWeights
+from thresher.privacy.entry_weights import EntryWeights
 from thresher.threads import cut
 
 SHARE_SHIFT = 1.0  # at kappa = 1, the spread of the share that one of two classes has
@@ -25,6 +25,12 @@ CHUNK_ROWS = 512  # public rows turned into floats at a time
 MOST_ROWS = 600  # public rows that the covariance is taken from
 
 
+def as_points(validation: Validation, rows: Integers) -> Points:
+    """Some rows of a validation set that has features, as points."""
+    assert validation.rows is not None  # noqa: S101 - by those who call
+    return Points(validation.rows.some(rows), validation.codes[rows])
+
+
 @dataclass(frozen=True)
 class Public:
     """Validation points seen as points: which validation points each of these rows is near."""
@@ -33,6 +39,7 @@ class Public:
     codes: NDArray[np.int32]  # of all M
     near: Flags  # R x M, each row itself left out
     price_axes: ClassVar[int] = 2  # of the prices of members
+    one: ClassVar[int] = 1  # whole numbers of a vector that stand for 1
 
     @property
     def entries(self) -> int:
@@ -48,8 +55,7 @@ class Public:
         if validation.rows is None or len(validation) < least:
             return None
         rows = np.arange(0, len(validation), -(-len(validation) // PUBLIC_ROWS))
-        points = Points(validation.rows.some(rows), validation.codes[rows])
-        near = near_pairs(points, Ball.around(validation, radius, "all"))
+        near = near_pairs(as_points(validation, rows), Ball.around(validation, radius, "all"))
         near[np.arange(len(rows)), rows] = False
         return cls(rows, validation.codes, near)
 
@@ -115,63 +121,46 @@ class Public:
         """How much of some rows, by their weights, is near each validation point."""
         return np.asarray(weights[members] @ self.near[members])
 
-    def weights(self, lengths: Floats, clipping: Clipping) -> Floats:
-        """The clipped weights of vectors with these squared weighted lengths."""
-        return clipping.shares(lengths)
-
     def masses(self, tables: Floats) -> Floats:
         """The numbers of tables that count points: all of them."""
         return tables
 
     def kept(self, clipped: Floats, whole: Floats) -> Floats:
         """Which share of each number of a table clipping leaves."""
-        return _ratio(self.masses(clipped), self.masses(whole))
+        part, mass = self.masses(clipped), self.masses(whole)
+        return np.divide(part, mass, out=np.ones_like(mass), where=mass > 0)
 
     def shifts(self, weights: Floats) -> Floats:
-        """How the table moves if there are more points of one kind, or more of it are wrong."""
-        return _shifts(self, weights)
+        """How the table moves if there are more points of one class, or more of it mislabeled.
+
+        Two rows a class: the mean vector of its validation points, and the mean vector they would
+        have under a random other label. One of many classes has a small share, which moves by less.
+        """
+        classes = np.unique(self.kinds)
+        rows, usual = [], 2 / max(len(classes), 2)
+        for code in classes:
+            members, carriers = self.kinds == code, self.codes == code
+            near = self.crowd(weights, members) / int(members.sum())
+            same = np.where(carriers, near, 0.0)
+            wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
+            rows.append(usual * SHARE_SHIFT * np.array([same, near - same]).ravel())
+            rows.append(usual * LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
+        return np.array(rows)
 
     def shrunk(self, raw: Floats) -> Floats:
-        """The mean vector, drawn towards what neighborhoods have in common."""
-        return _shrunk(raw, len(self.near))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
-
-
-def _shifts(public: Public, weights: Floats) -> Floats:
-    """How the table moves if there are more points of one class, or more of it mislabeled.
-
-    Two rows a class: the mean vector of its validation points, and the mean vector they would have
-    under a random other label. One of many classes has a small share, which moves by less.
-    """
-    classes = np.unique(public.codes[public.rows])
-    rows, usual = [], 2 / max(len(classes), 2)
-    for code in classes:
-        members, carriers = public.codes[public.rows] == code, public.codes == code
-        near = public.crowd(weights, members) / int(members.sum())
-        same = np.where(carriers, near, 0.0)
-        wrong = np.where(carriers, 0.0, near / max(len(classes) - 1, 1))
-        rows.append(usual * SHARE_SHIFT * np.array([same, near - same]).ravel())
-        rows.append(usual * LABEL_SHIFT * np.array([wrong, near - wrong]).ravel())
-    return np.array(rows)
-
-
-def _shrunk(raw: Floats, rows: int) -> Floats:
-    """The mean vector, with each neighborhood's mass and label share drawn to their averages."""
-    half = len(raw) // 2
-    same, mass = raw[:half], raw[:half] + raw[half:]
-    chance = mass * (1 - mass) / (rows - 1)
-    true = max(float(mass.var() - chance.mean()), 1e-12)
-    weight = true / (true + chance + 1e-15)
-    mass_shrunk = weight * mass + (1 - weight) * mass.mean()
-    seen = mass * (rows - 1)
-    share = float(same.sum() / max(mass.sum(), 1e-12))
-    some = seen > 0
-    strength = _strength(same[some] / mass[some], seen[some], share)
-    shares = (same * (rows - 1) + strength * share) / (seen + strength)
-    return np.concatenate([mass_shrunk * shares, mass_shrunk * (1 - shares)])
+        """The mean vector, with masses and label shares drawn to their averages."""
+        half, rows = len(raw) // 2, len(self.near)
+        same, mass = raw[:half], raw[:half] + raw[half:]
+        chance = mass * (1 - mass) / (rows - 1)
+        true = max(float(mass.var() - chance.mean()), 1e-12)
+        weight = true / (true + chance + 1e-15)
+        mass_shrunk = weight * mass + (1 - weight) * mass.mean()
+        seen = mass * (rows - 1)
+        share = float(same.sum() / max(mass.sum(), 1e-12))
+        some = seen > 0
+        strength = _strength(same[some] / mass[some], seen[some], share)
+        shares = (same * (rows - 1) + strength * share) / (seen + strength)
+        return np.concatenate([mass_shrunk * shares, mass_shrunk * (1 - shares)])
 
 
 def _strength(shares: Floats, seen: Floats, share: float) -> float:

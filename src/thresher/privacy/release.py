@@ -94,11 +94,9 @@ class _Outcome:
         It is a function of the owner's own points: tell it to that owner only.
         """
         found = self._design.personal_epsilon(self._contributions)
-        each = np.full(len(self._private), self.record["epsilon"])
-        if found is not None:
-            units = self._contributions.units
-            each[units.order] = np.repeat(found, np.diff(units.starts))
-        return self._frozen(each)
+        if found is None:
+            return self._frozen(np.full(len(self._private), self.record["epsilon"]))
+        return self._frozen(self._contributions.units.each(found))
 
     @cached_property
     def _drawn(self) -> list[Any]:

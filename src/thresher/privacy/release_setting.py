@@ -1,4 +1,4 @@
-"""The public side of a release, from what a caller hands in."""
+"""A release as planned, from what a caller hands in: its public side, and a mechanism by name."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from typing import Any
 
 from thresher.errors import InputError, option
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs.checked_inputs import Validation, check_validation, kept
+from thresher.inputs.checked_inputs import check_validation, kept
+from thresher.inputs.checks import check_choice
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
-from thresher.privacy.accountants import Adjacency, Budget
-from thresher.privacy.design import Setting, Unit
+from thresher.privacy.accountants import Adjacency, Budget, Unit
+from thresher.privacy.cells_mechanism import Cells
+from thresher.privacy.design import Design, Setting
 from thresher.privacy.leaf_setting import LeafSetting
+from thresher.privacy.paper_mechanism import Paper
 from thresher.privacy.ring_setting import RingSetting
+from thresher.privacy.table_mechanism import Table
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
-from thresher.sides.ball import only_ball
+from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import FOREST, ForestSide, check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide
-from thresher.sides.targets import target_side
+from thresher.sides.targets import TargetSide, target_side
 
 RINGS = 4  # of a private kernel: each has noise of its own (benchmarks/privacy.py)
+Mechanism = Table | Paper | Cells
+MECHANISMS: dict[str, type[Mechanism]] = {"table": Table, "paper": Paper, "cells": Cells}
 
 
 @dataclass(frozen=True)
@@ -46,50 +52,45 @@ def release_setting(
     points: int | None = None,
 ) -> Setting:  # fmt: skip
     """All that is public before the points are looked at, checked."""
-    rest: dict[str, Any] = {
-        "budget": budget, "adjacency": adjacency, "unit": unit,
-        "semivalue": check_semivalue(semivalue), "points_per_owner": points_per_owner,
-        "points": points,
-    }  # fmt: skip
+    known = check_semivalue(semivalue)
+    return side_setting(
+        _public_side(game), budget=budget, adjacency=adjacency, unit=unit, semivalue=known,
+        points_per_owner=points_per_owner, points=points,
+    )  # fmt: skip
+
+
+def side_setting(side: PublicSide, **rest: Any) -> Setting:
+    """The setting of a public side: a radius, a kernel, leaves, or targets."""
+    if isinstance(side, ForestSide):
+        return LeafSetting(side, **rest)
+    if isinstance(side, TargetSide):
+        return TargetSetting(side, **rest)
+    ball = only_ball(side)
+    return (Setting if ball.kernel is None else RingSetting)(ball, **rest)
+
+
+def _public_side(game: Game) -> PublicSide:
     radius, kernel = check_kernel(game.kernel, game.rings, game.radius)
     if check_task(game.task) == REGRESSION:
-        for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
-            if given is not None:
-                raise InputError(
-                    f"{name} cannot be used with task='regression': private releases of numbers "
-                    "count all points within the radius alike. Leave it out"
-                )
-        return _of_targets(game, rest)
+        return _targets_side(game, kernel)
     if game.bounds is not None or game.empty is not None:
         raise InputError("bounds and empty need task='regression'")
     if game.forest is not None:
         check_leaves_alone(game.radius, game.metric, game.kernel)
-        side = forest_side(game.forest, game.X_val, game.y_val, game.classes)
-        return LeafSetting.of(side, **rest)
+        return forest_side(game.forest, game.X_val, game.y_val, game.classes)
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return class_setting(kept(validation), radius, kernel, **rest)
+    return BallSide(kept(validation), radius, kernel)
 
 
-def class_setting(
-    validation: Validation, radius: float, kernel: Kernel | None, *rest: Any, **more: Any
-) -> Setting:
-    """The setting of classes; without a kernel all near points count alike."""
-    if kernel is None:
-        return Setting(validation, radius, *rest, **more)
-    return RingSetting.of(kernel, Setting(validation, radius, *rest, **more))
-
-
-def side_setting(side: PublicSide, **rest: Any) -> Setting:
-    """The setting of classes whose public side is known: a radius, a kernel, or leaves."""
-    if isinstance(side, ForestSide):
-        return LeafSetting.of(side, **rest)
-    ball = only_ball(side)
-    return class_setting(ball.validation, ball.radius, ball.kernel, **rest)
-
-
-def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
+def _targets_side(game: Game, kernel: Kernel | None) -> TargetSide:
+    for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
+        if given is not None:
+            raise InputError(
+                f"{name} cannot be used with task='regression': private releases of numbers "
+                "count all points within the radius alike. Leave it out"
+            )
     if game.classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
     if game.bounds is None:
@@ -97,8 +98,19 @@ def _of_targets(game: Game, rest: dict[str, Any]) -> TargetSetting:
             "bounds is missing: pass the public range of the targets, (low, high). Private "
             "targets outside it are clipped"
         )
-    side = target_side(
+    return target_side(
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,
         bounds=game.bounds,
     )  # fmt: skip
-    return TargetSetting(side.validation, side.radius, **rest, targets=side)
+
+
+def design_release(mechanism: object, setting: Setting) -> Design:
+    """A mechanism, by name or with options, fitted to a setting."""
+    if not isinstance(mechanism, Mechanism):
+        mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
+    if type(setting) is not Setting and not isinstance(mechanism, Table):
+        raise InputError(
+            "targets, kernels and leaves can be released only with "
+            f"{option('mechanism', 'table')}, got {type(mechanism).__name__}"
+        )
+    return mechanism.design(setting)

@@ -14,11 +14,10 @@ from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Budget, check_adjacency
 from thresher.privacy.contributions import Units
-from thresher.privacy.mechanisms import design_release
 from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.release_setting import side_setting
+from thresher.privacy.release_setting import design_release, side_setting
 from thresher.sides.ball import BallSide
 from thresher.sides.forest import ForestSide, forest_side
 from thresher.sides.protocol import PublicSide

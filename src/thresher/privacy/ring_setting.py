@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from thresher.array_types import Bytes, Flags, Floats
-from thresher.inputs.checked_inputs import Points, Validation
+from thresher.inputs.checked_inputs import Validation
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import ring_pairs
 from thresher.price_list import PriceList
-from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
-from thresher.privacy.public_rows import FLOOR, Public
-from thresher.sides.ball import BallSide
+from thresher.privacy.public_rows import FLOOR, Public, as_points
 
 SPREAD = 8.0  # near points that the usual spread over rings is worth
 
@@ -35,7 +33,6 @@ def floored_counts(table: Floats, draws: Floats, entries: int) -> Floats:
     return np.asarray(some * np.maximum(total, 0.0) / some.sum(axis=0))
 
 
-@dataclass(frozen=True)
 class RingSetting(Setting):
     """The table has two numbers for each ring of each validation point.
 
@@ -43,56 +40,28 @@ class RingSetting(Setting):
     without rings, at the outer radius: T1, T2 and T9 hold as they are.
     """
 
-    kernel: Kernel | None = None
-
-    @classmethod
-    def of(cls, kernel: Kernel, plain: Setting) -> RingSetting:
-        """The same setting with rings."""
-        return cls(
-            **{each.name: getattr(plain, each.name) for each in fields(plain)}, kernel=kernel
-        )
-
     @property
-    def side(self) -> BallSide:
-        """Validation set, radius and kernel, as price lists have them."""
-        return BallSide(self.validation, self.radius, self.kernel)
-
-    @property
-    def _rings(self) -> Kernel:
-        assert self.kernel is not None  # noqa: S101 - `release_setting` has given it
-        return self.kernel
-
-    @property
-    def entries(self) -> int:
-        """Numbers that a validation point has in the table."""
-        return 2 * len(self._rings.edges)
+    def _kernel(self) -> Kernel:
+        assert self.side.kernel is not None  # noqa: S101 - by `side_setting`
+        return self.side.kernel
 
     def record(self) -> dict[str, Any]:
         """What a release says of classes and rings."""
-        return super().record() | self._rings.record()
-
-    def contributions(self, points: Points, units: Units) -> Contributions:
-        """What units of points add to the table."""
-        return Contributions(points, self.validation, self.radius, units, self.kernel)
+        return super().record() | self._kernel.record()
 
     def public(self) -> Public | None:
         """The validation points seen as points."""
         plain = super().public()
-        return plain and RingPublic.around(plain, self.validation, self._rings)
+        return plain and RingPublic.around(plain, self.validation, self._kernel)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of an estimated table; `draws` tell how sure it is."""
         del prior  # is in the table
-        return self.table_prices(floored_counts(table, draws, self.entries))
-
-    def table_prices(self, table: Floats) -> PriceList:
-        """The prices that follow from a table as it is."""
-        prices = PriceList.over(self.side, np.asarray(table, np.float64), self.semivalue)
-        return replace(prices, scaled=self.knows_size)
+        return self.prices(floored_counts(table, draws, self.entries))
 
     def free_prices(self) -> Floats:
         """What the zero-budget score pays members: what each would be worth alone, in any ring."""
-        return np.repeat(super().free_prices()[:, None], len(self._rings.edges), axis=1)
+        return np.repeat(super().free_prices()[:, None], len(self._kernel.edges), axis=1)
 
 
 @dataclass(frozen=True)
@@ -107,10 +76,8 @@ class RingPublic(Public):
     def around(cls, plain: Public, validation: Validation, kernel: Kernel) -> RingPublic:
         """The same rows as `plain`, with rings."""
         rows, count = plain.rows, len(kernel.edges)
-        assert validation.rows is not None  # noqa: S101 - a public side has features
-        points = Points(validation.rows.some(rows), validation.codes[rows])
         ball = Ball.around(validation, kernel.radius, "all", kernel.edges)
-        place = np.minimum(ring_pairs(points, ball, count), count - 1)
+        place = np.minimum(ring_pairs(as_points(validation, rows), ball, count), count - 1)
         return cls(rows, plain.codes, plain.near, place, count)
 
     @property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +15,15 @@ from thresher.privacy.accountants import (
     Adjacency,
     Cost,
     Filter,
+    Unit,
     discrete_mu,
     discrete_sigma,
     gaussian_epsilon,
     gaussian_mu,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting, Unit
+from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
 from thresher.privacy.entry_weights import Clipping, EntryWeights
-from thresher.privacy.fitting import fitted_bound
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior
 from thresher.privacy.public_rows import Public
@@ -41,13 +41,6 @@ class TableDesign(Design):
     entries: EntryWeights
     excess: float = 1.0  # the variance of all noise, over that which the guarantee counts on
     spared: float = 0.0  # the part of mu^2 that something else takes
-
-    def fitted(self, points: int) -> Self:
-        """With the bound that fits so many points."""
-        assert self.public is not None  # noqa: S101 - by those who call
-        make = lambda bound: replace(self, bound=bound)  # noqa: E731
-        bound = fitted_bound(self.public, self.setting, points, self.entries, make)
-        return replace(self, bound=bound)
 
     @property
     def parts(self) -> int:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.inputs.checks import check_choice, check_count, check_flag, check_number
-from thresher.privacy.counted_table import counted_design
+from thresher.privacy.accountants import discrete_sigma
+from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Setting
 from thresher.privacy.entry_weights import EXPONENT, EntryWeights
-from thresher.privacy.fitting import usual_bound
+from thresher.privacy.fitting import fitted, usual_bound
+from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import Public
 from thresher.privacy.table_design import TableDesign
+
+SPARED = 0.03  # of mu^2, for the count of units
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,13 @@ class Table:
         """The mechanism fitted to a setting."""
         public = setting.public()
         entries = self._entries(setting, public)
+        prior = public if self.prior else None
         if self.bound == "counted":
-            return counted_design(setting, public if self.prior else None, entries)
+            _check_countable(setting, prior)
         bound = self._bound(setting, public, entries)
-        return TableDesign(setting, bound, public if self.prior else None, entries)
+        if self.bound == "counted":
+            return CountedDesign(setting, bound, prior, entries, spared=SPARED)
+        return TableDesign(setting, bound, prior, entries)
 
     def _entries(self, setting: Setting, public: Public | None) -> EntryWeights:
         exponent = self.exponent
@@ -99,6 +108,50 @@ class Table:
         if public is None:
             return setting.plain_bound
         if setting.points is not None and self.prior:
-            fitted = TableDesign(setting, 1, public, entries).fitted(setting.points)
-            return fitted.bound
+            return fitted(TableDesign(setting, 1, public, entries), setting.points).bound
         return usual_bound(public, entries, setting.points_per_owner or 1)
+
+
+def _check_countable(setting: Setting, prior: Public | None) -> None:
+    if setting.points is not None:
+        raise InputError(
+            f"bound='counted' cannot be used with {option('points')}: "
+            "a public number needs no noisy count"
+        )
+    if prior is None:
+        raise InputError("bound='counted' needs the prior, and features of the validation points")
+
+
+@dataclass(frozen=True)
+class CountedDesign(TableDesign):
+    """A table whose bound waits for a noisy count of the units; until then it has the usual one.
+
+    A part of mu^2 is spent on that count. What follows is chosen by the noisy number and public
+    data, as with `points=`, so that the two add up to the budget (T16).
+    """
+
+    count: int | None = None  # with noise
+
+    @property
+    def count_sigma(self) -> float:
+        """Of the noise on the count: every change of one unit moves it by at most 1."""
+        return discrete_sigma(1.0, self.budget_mu * math.sqrt(self.spared))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the release record says of it: bound and sigma only once they are known."""
+        known = super().record | {"count": self.count, "count_sigma": self.count_sigma}
+        return known if self.count is not None else known | {"bound": None, "sigma": None}
+
+    def settled(self, contributions: Contributions, source: Noise) -> CountedDesign:
+        """With the bound that fits a noisy count of the units."""
+        noise = int(source.gaussian(self.count_sigma, 1)[0])
+        return self._at(len(contributions.units) + noise)
+
+    def recorded(self, record: Mapping[str, Any]) -> CountedDesign:
+        """The design of a release with this record."""
+        return self._at(int(record["count"]))
+
+    def _at(self, count: int) -> CountedDesign:
+        points = max(1, count) * (self.setting.points_per_owner or 1)
+        return replace(fitted(self, points), count=count)

@@ -1,4 +1,14 @@
-"""What each unit of privacy adds to the table, where points have targets."""
+"""Targets in a private table: what a point with a target adds to a validation point it is near.
+
+Targets are clipped to public bounds and rounded to u = k / G, with k from -G at the lower bound to
+G at the upper one. A point adds L(u) = (u (u - 1) / 2, 1 - u^2, u (u + 1) / 2), which has length
+
+    |L(u)|^2 = 1 - 3/2 u^2 (1 - u^2) <= 1,
+
+and the sums of these three tell how many points are near, the sum of their u and of their u^2. In
+units of 1 / (2 G^2) all three are whole numbers, so that nothing is rounded afterwards. No two sums
+of such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
+"""
 
 from __future__ import annotations
 
@@ -6,22 +16,55 @@ from dataclasses import replace
 
 import numpy as np
 
-from thresher.array_types import Integers
+from thresher.array_types import Floats, Integers
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.labels import Classes
 from thresher.kernels.units import add_sum_squares
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
-from thresher.privacy.lagrange import basis
+from thresher.sides.ball import BallSide
 from thresher.sides.targets import TargetSide
 from thresher.threads import cut, run
 
+G = 64
+ONE = 2 * G * G  # whole numbers that stand for 1
+OPPOSED = 0.14974
+ENTRIES = 3
+
+
+def steps(u: Floats) -> Integers:
+    """Targets, 0 in the middle of the bounds and 1 at the upper one, clipped and rounded: k.
+
+    Examples
+    --------
+    >>> steps(np.array([-7.0, 0.0, 0.5, 1.0])).tolist()
+    [-64, 0, 32, 64]
+    """
+    return np.rint(G * np.clip(u, -1.0, 1.0)).astype(np.int64)
+
+
+def basis(k: Integers) -> Integers:
+    """What points add, in units of 1 / (2 G^2): three rows, one column per point.
+
+    Examples
+    --------
+    >>> basis(np.array([-64, 0, 32])).tolist()
+    [[8192, 0, -1024], [0, 8192, 6144], [0, 0, 3072]]
+    """
+    return np.array([k * (k - G), 2 * (G * G - k * k), k * (k + G)])
+
+
+def sums(table: Floats) -> tuple[Floats, Floats, Floats]:
+    """How many points are near, the sum of their u and of their u^2, from sums of L(u)."""
+    low, middle, high = table
+    return low + middle + high, high - low, high + low
+
 
 class TargetContributions(Contributions):
-    """The bits of private points, and the sums of L(u) over units; see `lagrange`.
+    """The bits of private points, and the sums of L(u) over units.
 
-    Vectors are whole numbers, `lagrange.ONE` times what the theory has. Whose label agrees does not
+    Vectors are whole numbers, `ONE` times what the theory has. Whose label agrees does not
     matter here: all near pairs are counted as if there were one class.
     """
 
@@ -30,7 +73,9 @@ class TargetContributions(Contributions):
             side.validation, codes=np.zeros(len(side), np.int32), classes=Classes((0,))
         )
         alike = Points(points.rows, np.zeros(len(points), np.int32))
-        self.plain = Contributions(alike, judges, side.radius, Units.of(None, len(points)))
+        self.plain = Contributions(
+            alike, BallSide(judges, side.radius), Units.of(None, len(points))
+        )
         self.points, self.validation, self.units = points, side.validation, units
         self.near, self.game, self.adds = self.plain.near, side.counting(), basis(k)
 
@@ -59,6 +104,5 @@ class TargetContributions(Contributions):
         Nothing wraps: a point adds at most 2^12 times `ONE`, which is 2^25, and there are fewer
         than 2^31 points.
         """
-        each = np.empty(len(self.points), np.int64)
-        each[self.units.order] = np.repeat(weights, np.diff(self.units.starts))
+        each = self.units.each(weights)
         return np.array([self.plain.counts(each * adds)[0] for adds in self.adds])
