@@ -35,6 +35,7 @@ from thresher.market.times import now
 
 OWNERS, ROWS = 12, 8
 SERVERS, WORKERS = 4, 4  # killed for a task, at most so many workers
+EPSILON = 12.0  # of a task: 24 charges fit, and 4 tasks have 20 if every kill wastes one
 ENDS = {"paid", "unpaid", "refused"}
 PATIENCE = 10.0  # seconds that a client waits for an answer
 
@@ -67,7 +68,7 @@ class Story:
     def __init__(self, market, folder, url):
         self.market, self.folder, self.url = market, folder, url
         self.buyer, task = open_task(
-            market, epsilon=30.0, owners=OWNERS, rows_per_owner=ROWS, radius=0.6
+            market, epsilon=EPSILON, owners=OWNERS, rows_per_owner=ROWS, radius=0.6
         )
         self.task = task.id
         owners = join_owners(market, self.buyer, task, OWNERS)

@@ -186,3 +186,36 @@ def test_a_dead_workers_job_is_taken_up_and_costs_nothing_more(market):  # noqa:
         assert session.get_one(Job, task.id).tries == 2
         with pytest.raises(jobs.LeaseLost):
             jobs.hold(session, "dead", task.id)
+
+
+@pytest.mark.parametrize(("deaths", "releases"), [(4, 1), (5, 0)])
+def test_workers_that_die_between_charge_and_release_waste_their_charges(
+    deaths, releases, tmp_path, monkeypatch
+):
+    """Five charges fit the cap, so a task whose workers died five times is refused."""
+    opened = Market.open(tmp_path / "market", epsilon=100.0)
+    buyer, task = open_task(opened, epsilon=30.0)
+    (owner,) = join_owners(opened, buyer, task, 1)
+    hand_in(opened, owner, task, made_up(20, 5))
+    with opened.database.writing() as session:
+        close(session, buyer, task.id)
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(th.Ledger, "complete", die)
+        for _ in range(deaths):
+            with pytest.raises(KeyboardInterrupt):
+                work_once(opened, "dead")
+            with opened.database.writing() as session:
+                session.get_one(Job, task.id).leased_until = None
+    assert work_once(opened, "alive")
+    with opened.database.reading() as session:
+        state = session.get_one(Task, task.id).state
+        outcomes = session.scalars(select(Outcome)).all()
+    assert (state == "refused", len(outcomes)) == (releases == 0, releases)
+    with th.Ledger.open(opened.ledger_path) as ledger:
+        assert len(ledger) == 5
+        assert [entry["kind"] for entry in ledger.entries()].count("release") == releases
+    opened.close()
