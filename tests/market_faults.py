@@ -19,12 +19,11 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from market_cases import PROGRAMS, join_owners, made_up, open_task, start_cluster
+from market_cases import PROGRAMS, hand_in, join_owners, made_up, open_task, start_cluster
 from market_forks import Process, wait_until
 from sqlalchemy import select
 
 import thresher as th
-from thresher.market import uploads
 from thresher.market.client import Client, MarketError
 from thresher.market.market import Market
 from thresher.market.members import add_token
@@ -73,10 +72,7 @@ class Story:
         self.task = task.id
         owners = join_owners(market, self.buyer, task, OWNERS)
         for number, owner in enumerate(owners):  # so that the release is more than noise
-            content = made_up(ROWS, 500 + number)
-            uploads.hand_in(
-                market, owner, task.id, content=content, kind="csv", salt=new_salt()
-            )  # fmt: skip
+            hand_in(market, owner, task, made_up(ROWS, 500 + number))
         self.tokens = with_tokens(market, [self.buyer, *owners])
         self.rows = Path(folder) / "rows.csv"
         self.rows.write_bytes(made_up(ROWS, 1))

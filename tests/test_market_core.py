@@ -7,7 +7,16 @@ import tempfile
 import threading
 
 import pytest
-from market_cases import cluster, join_owners, made_up, market, open_task, terms  # noqa: F401
+from market_cases import (  # noqa: F401
+    SALT,
+    cluster,
+    hand_in,
+    join_owners,
+    made_up,
+    market,
+    open_task,
+    terms,
+)
 from sqlalchemy import select
 
 import thresher as th
@@ -20,14 +29,6 @@ from thresher.market.settlement import compute, rows_by_owner
 from thresher.market.tables import Job, Line, Outcome, Task, Token, Upload
 from thresher.market.tasks import close, question_of
 from thresher.market.workers import work, work_once
-
-SALT = b"s" * 32
-
-
-def hand_in(market, owner, task, content, **options):  # noqa: F811
-    return uploads.hand_in(
-        market, owner, task.id, content=content, kind="csv", salt=SALT, **options
-    )
 
 
 def test_a_token_is_known_until_it_is_revoked_and_is_not_stored(market):  # noqa: F811

@@ -28,7 +28,7 @@ from thresher.inputs.checks import check_choice, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
-from thresher.privacy.design import Unit, check_points_per_owner
+from thresher.privacy.design import check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.release_setting import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign
@@ -125,12 +125,11 @@ class Task:
             X_val, y_val, radius=radius, metric=metric, classes=classes, kernel=kernel, rings=rings,
             forest=forest,
         )  # fmt: skip
-        setting = side_setting(
-            counts.side, budget=Budget(epsilon, delta), adjacency=check_adjacency(adjacency),
-            unit=_setting_unit(known), semivalue=check_semivalue(semivalue),
-            points_per_owner=check_points_per_owner(points_per_owner, owners=known != "point"),
-        )  # fmt: skip
-        design = Table(bound=bound, weights=0).design(setting)
+        per_owner = check_points_per_owner(points_per_owner, owners=known != "point")
+        about = {"reveals": NOISY, "unit": known, "points_per_owner": per_owner}
+        asked = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "bound": bound}
+        design = _design(counts.side, about | asked | {"semivalue": semivalue})
+        setting = design.setting
         budget = {
             "epsilon": setting.budget.epsilon,
             "delta": setting.budget.delta,
@@ -139,7 +138,6 @@ class Task:
             "scale": design.scale,
             "sigma": design.sigma,
         }
-        about = {"reveals": NOISY, "unit": known, "points_per_owner": setting.points_per_owner}
         parties = party_terms(silos, key.public, fewest, colluding, name)
         return cls._signed(parties | about | budget, setting.side, setting.semivalue, key)
 
@@ -212,15 +210,8 @@ class Task:
     @cached_property
     def design(self) -> TableDesign:
         """The table mechanism as planned: with the noise of all silos."""
-        terms = self.terms
-        setting = side_setting(
-            self.side, budget=Budget(terms["epsilon"], terms["delta"]),
-            adjacency=check_adjacency(terms["adjacency"]), unit=_setting_unit(terms["unit"]),
-            semivalue=check_semivalue(terms["semivalue"]),
-            points_per_owner=terms["points_per_owner"],
-        )  # fmt: skip
-        design = Table(bound=terms["bound"], weights=0).design(setting)
-        return replace(design, excess=self.excess(len(terms["silos"])))
+        excess = self.excess(len(self.terms["silos"]))
+        return replace(_design(self.side, self.terms), excess=excess)
 
     def excess(self, survivors: int) -> float:
         """The variance of the noise of this many silos, divided by what the guarantee needs."""
@@ -293,6 +284,12 @@ class Task:
             return cls.read(json.loads(found.read_text(encoding="utf-8")))
 
 
-def _setting_unit(unit: str) -> Unit:
-    """To the mechanism a silo is an owner who has all of its points."""
-    return "point" if unit == "point" else "owner"
+def _design(side: PublicSide, terms: Mapping[str, Any]) -> TableDesign:
+    """The table mechanism by public terms; to it a silo is an owner who has all of its points."""
+    setting = side_setting(
+        side, budget=Budget(terms["epsilon"], terms["delta"]),
+        adjacency=check_adjacency(terms["adjacency"]),
+        unit="point" if terms["unit"] == "point" else "owner",
+        semivalue=check_semivalue(terms["semivalue"]), points_per_owner=terms["points_per_owner"],
+    )  # fmt: skip
+    return Table(bound=terms["bound"], weights=0).design(setting)
