@@ -73,9 +73,16 @@ def compute(
     ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
     seed: int | None = None,
 ) -> Settled:  # fmt: skip
-    """The release and the pay of the rows; refusals are by public facts alone."""
+    """The release, which protects each owner with all rows, and the pay by it.
+
+    Refusals are by public facts alone.
+    """
+    X, y, owners = points_of(question, owned)
     try:
-        release = release_of(ledger, question, task_id, owned, seed)
+        release = dp_tknn_shapley(
+            X, y, question.X_val, question.y_val, owners=owners, ledger=ledger,
+            version=f"task {task_id}", seed=seed, **question.game,
+        )  # fmt: skip
     except BudgetError as refused:
         return Settled("refused", f"the market's privacy budget does not allow it: {refused}")
     try:
@@ -83,18 +90,6 @@ def compute(
     except InputError as refused:
         return Settled("unpaid", str(refused), release)
     return Settled("paid", None, release, paid)
-
-
-def release_of(
-    ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
-    seed: int | None = None,
-) -> Any:  # fmt: skip
-    """The private release of all rows, an owner with all its rows being what is protected."""
-    X, y, owners = points_of(question, owned)
-    return dp_tknn_shapley(
-        X, y, question.X_val, question.y_val, owners=owners, ledger=ledger,
-        version=f"task {task_id}", seed=seed, **question.game,
-    )  # fmt: skip
 
 
 def points_of(question: Question, owned: Mapping[str, Rows]) -> tuple[Floats, list[Any], list[str]]:
