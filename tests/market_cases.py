@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,12 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from thresher.market import uploads
+from thresher.market.export import export
 from thresher.market.market import Market
 from thresher.market.members import add_member
-from thresher.market.tasks import draft, invite, join, publish, set_validation
+from thresher.market.tables import Line
+from thresher.market.tasks import close, draft, invite, join, publish, set_validation
 from thresher.market.terms import Terms
 from thresher.market.times import now
+from thresher.market.workers import work_once
+from thresher.runs.appraisal import appraise_files
 
+SALT = b"s" * 32
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))  # Debian's place for them
 
 
@@ -90,6 +97,13 @@ def open_task(market, **changed):
     return buyer, task
 
 
+def hand_in(market, owner, task, content, **options):
+    """Hand in rows of an owner, with a salt that is no secret."""
+    return uploads.hand_in(
+        market, owner, task.id, content=content, kind="csv", salt=SALT, **options
+    )
+
+
 def join_owners(market, buyer, task, count):
     """New owners with a place in the task."""
     owners = []
@@ -98,6 +112,31 @@ def join_owners(market, buyer, task, count):
             code = invite(session, buyer, task.id)
             owners.append(join(session, None, code, f"owner {number} of {task.id}")[1])
     return owners
+
+
+def paid_export(folder, **changed):
+    """The export of a market that has paid 20 owners, who they are, and what each was told."""
+    market = Market.open(folder, epsilon=100.0)
+    buyer, task = open_task(market, epsilon=30.0, owners=20, rows_per_owner=8, **changed)
+    owners = join_owners(market, buyer, task, 20)
+    for number, owner in enumerate(owners):
+        hand_in(market, owner, task, made_up(8, 100 + number))
+    with market.database.writing() as session:
+        close(session, buyer, task.id)
+    assert work_once(market, "worker")
+    with market.database.reading() as session:
+        lines = [session.get_one(Line, (task.id, owner.id)).line for owner in owners]
+    found = json.loads(json.dumps(export(market)))
+    market.close()
+    return found, [owner.id for owner in owners], lines
+
+
+def appraised(task, number, folder):
+    """What the public release of a task says that an owner's rows are worth."""
+    rows, release = folder / "rows.csv", folder / "release.json"
+    rows.write_bytes(made_up(8, 100 + number))
+    release.write_text(json.dumps(task["release"]))
+    return appraise_files(str(rows), release, label="diagnosis").values.sum()
 
 
 @pytest.fixture(scope="module")

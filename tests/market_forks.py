@@ -22,7 +22,7 @@ from pathlib import Path
 
 WHEN_THE_PARENT_DIES = 1  # of prctl
 IMPORTED = (  # all that a server or a worker imports sooner or later
-    "opendp.prelude", "pandas", "psycopg", "sklearn", "thresher.market.served", "thresher.report",
+    "opendp.prelude", "pandas", "psycopg", "sklearn", "thresher.market.app", "thresher.report",
     "uvicorn.loops.auto", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto",
     "sqlalchemy.dialects.postgresql.psycopg", "alembic.ddl.postgresql",
 )  # fmt: skip
@@ -84,9 +84,8 @@ def forking():
 
 def warm_up():
     """Do once what every process would do for the first time; no threads may start here."""
-    from market_cases import join_owners, made_up, open_task
+    from market_cases import hand_in, join_owners, made_up, open_task
 
-    from thresher.market import uploads
     from thresher.market.app import create_app
     from thresher.market.market import Market
 
@@ -94,9 +93,7 @@ def warm_up():
         market = Market.open(folder)
         buyer, task = open_task(market)
         (owner,) = join_owners(market, buyer, task, 1)
-        uploads.hand_in(
-            market, owner, task.id, content=made_up(8, 1), kind="csv", salt=b"s" * 32
-        )  # fmt: skip
+        hand_in(market, owner, task, made_up(8, 1))
         create_app(market)
         market.close()
 

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from market_cases import join_owners, made_up, open_task, terms
+from market_cases import hand_in, join_owners, made_up, open_task, terms
 from sqlalchemy.orm import Session
-from test_market_core import hand_in
 
 from thresher.market import tasks
 from thresher.market.database import Database

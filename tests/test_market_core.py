@@ -7,7 +7,16 @@ import tempfile
 import threading
 
 import pytest
-from market_cases import cluster, join_owners, made_up, market, open_task, terms  # noqa: F401
+from market_cases import (  # noqa: F401
+    SALT,
+    cluster,
+    hand_in,
+    join_owners,
+    made_up,
+    market,
+    open_task,
+    terms,
+)
 from sqlalchemy import select
 
 import thresher as th
@@ -20,14 +29,6 @@ from thresher.market.settlement import compute, rows_by_owner
 from thresher.market.tables import Job, Line, Outcome, Task, Token, Upload
 from thresher.market.tasks import close, question_of
 from thresher.market.workers import work, work_once
-
-SALT = b"s" * 32
-
-
-def hand_in(market, owner, task, content, **options):  # noqa: F811
-    return uploads.hand_in(
-        market, owner, task.id, content=content, kind="csv", salt=SALT, **options
-    )
 
 
 def test_a_token_is_known_until_it_is_revoked_and_is_not_stored(market):  # noqa: F811
@@ -186,3 +187,36 @@ def test_a_dead_workers_job_is_taken_up_and_costs_nothing_more(market):  # noqa:
         assert session.get_one(Job, task.id).tries == 2
         with pytest.raises(jobs.LeaseLost):
             jobs.hold(session, "dead", task.id)
+
+
+@pytest.mark.parametrize(("deaths", "releases"), [(4, 1), (5, 0)])
+def test_workers_that_die_between_charge_and_release_waste_their_charges(
+    deaths, releases, tmp_path, monkeypatch
+):
+    """Five charges fit the cap, so a task whose workers died five times is refused."""
+    opened = Market.open(tmp_path / "market", epsilon=100.0)
+    buyer, task = open_task(opened, epsilon=30.0)
+    (owner,) = join_owners(opened, buyer, task, 1)
+    hand_in(opened, owner, task, made_up(20, 5))
+    with opened.database.writing() as session:
+        close(session, buyer, task.id)
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(th.Ledger, "complete", die)
+        for _ in range(deaths):
+            with pytest.raises(KeyboardInterrupt):
+                work_once(opened, "dead")
+            with opened.database.writing() as session:
+                session.get_one(Job, task.id).leased_until = None
+    assert work_once(opened, "alive")
+    with opened.database.reading() as session:
+        state = session.get_one(Task, task.id).state
+        outcomes = session.scalars(select(Outcome)).all()
+    assert (state == "refused", len(outcomes)) == (releases == 0, releases)
+    with th.Ledger.open(opened.ledger_path) as ledger:
+        assert len(ledger) == 5
+        assert [entry["kind"] for entry in ledger.entries()].count("release") == releases
+    opened.close()

@@ -6,35 +6,15 @@ import copy
 import json
 
 import pytest
-from market_cases import join_owners, made_up, open_task
-from test_market_core import hand_in
+from market_cases import appraised, made_up, paid_export
 
 from thresher.errors import BudgetError, InputError
-from thresher.market.export import export, own_line, verify
-from thresher.market.market import Market
-from thresher.market.tables import Line
-from thresher.market.tasks import close
-from thresher.market.workers import work_once
-from thresher.runs.appraisal import appraise_files
+from thresher.market.export import own_line, verify
 
 
 @pytest.fixture(scope="module")
 def paid(tmp_path_factory):
-    """The export of a market that has paid, the owners' ids and lines, and the market's folder."""
-    market = Market.open(tmp_path_factory.mktemp("market"), epsilon=100.0)
-    given = {"epsilon": 30.0, "owners": 20, "rows_per_owner": 8, "radius": 0.6}
-    buyer, task = open_task(market, **given)
-    owners = join_owners(market, buyer, task, 20)
-    for number, owner in enumerate(owners):
-        hand_in(market, owner, task, made_up(8, 100 + number))
-    with market.database.writing() as session:
-        close(session, buyer, task.id)
-    assert work_once(market, "worker")
-    with market.database.reading() as session:
-        lines = [session.get_one(Line, (task.id, owner.id)).line for owner in owners]
-    found = json.loads(json.dumps(export(market)))
-    market.close()
-    return found, [owner.id for owner in owners], lines
+    return paid_export(tmp_path_factory.mktemp("market"), radius=0.6)
 
 
 def test_the_export_checks_and_has_no_row_and_no_pay(paid):
@@ -56,11 +36,7 @@ def test_an_owner_can_check_the_own_pay(paid):
 
 def test_raw_rows_are_appraised_by_the_public_release_as_their_owner_was(paid, tmp_path):
     found, _, lines = paid
-    rows, release = tmp_path / "rows.csv", tmp_path / "release.json"
-    rows.write_bytes(made_up(8, 103))
-    release.write_text(json.dumps(found["tasks"][0]["release"]))
-    values = appraise_files(str(rows), release, label="diagnosis").values
-    assert values.sum() == pytest.approx(lines[3]["value"])
+    assert appraised(found["tasks"][0], 3, tmp_path) == pytest.approx(lines[3]["value"])
 
 
 @pytest.mark.parametrize(

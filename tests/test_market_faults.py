@@ -12,4 +12,4 @@ def test_processes_that_are_killed(kind, request, tmp_path):
     url = request.getfixturevalue("cluster") if kind == "postgresql" else None
     killed, told = run(tmp_path, url, kills=20, seed=1)
     assert killed >= 20
-    assert "paid once" in told[0]  # the budget may not do for all of them
+    assert [line for line in told if not line.endswith(", paid once")] == []

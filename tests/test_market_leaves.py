@@ -7,21 +7,17 @@ import json
 
 import numpy as np
 import pytest
-from market_cases import join_owners, made_up, open_task, terms
-from test_market_core import hand_in
+from market_cases import appraised, made_up, open_task, paid_export, terms
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.market.export import export, own_line, question_of, verify
+from thresher.market.export import own_line, question_of, verify
 from thresher.market.market import Market
 from thresher.market.planning import plan
 from thresher.market.questions import Question
-from thresher.market.tables import Line
-from thresher.market.tasks import close, draft, set_validation
+from thresher.market.tasks import draft, set_validation
 from thresher.market.terms import Terms
-from thresher.market.workers import work_once
 from thresher.privacy import dp_tknn, public_forest
-from thresher.runs.appraisal import appraise_files
 
 GIVEN = {"epsilon": 30.0, "owners": 20, "rows_per_owner": 8, "radius": None, "trees": 4}
 SEED = 7
@@ -29,23 +25,11 @@ SEED = 7
 
 @pytest.fixture(scope="module")
 def paid(tmp_path_factory):
-    """The export of a market that has paid by leaves, the owners' ids, and their lines."""
-    market = Market.open(tmp_path_factory.mktemp("market"), epsilon=100.0)
-    buyer, task = open_task(market, **GIVEN)
-    owners = join_owners(market, buyer, task, 20)
-    for number, owner in enumerate(owners):
-        hand_in(market, owner, task, made_up(8, 100 + number))
-    with market.database.writing() as session:
-        close(session, buyer, task.id)
+    """As `paid_export`, by leaves of trees, with fixed noise."""
     source = dp_tknn.noise_source
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dp_tknn, "noise_source", lambda _: source(SEED))
-        assert work_once(market, "worker")
-    with market.database.reading() as session:
-        lines = [session.get_one(Line, (task.id, owner.id)).line for owner in owners]
-    found = json.loads(json.dumps(export(market)))
-    market.close()
-    return found, [owner.id for owner in owners], lines
+        return paid_export(tmp_path_factory.mktemp("market"), radius=None, trees=4)
 
 
 def test_release_and_pay_are_those_of_the_library(paid):
@@ -73,11 +57,7 @@ def test_the_export_checks_and_owners_check_and_appraise(paid, tmp_path):
     assert len(verify(found)) == 2
     task = found["tasks"][0]
     assert own_line(task, owners[3], [(made_up(8, 103), "csv")]) == lines[3]
-    rows, release = tmp_path / "rows.csv", tmp_path / "release.json"
-    rows.write_bytes(made_up(8, 103))
-    release.write_text(json.dumps(task["release"]))
-    values = appraise_files(str(rows), release, label="diagnosis").values
-    assert values.sum() == pytest.approx(lines[3]["value"])
+    assert appraised(task, 3, tmp_path) == pytest.approx(lines[3]["value"])
 
 
 def flip(place, name):

@@ -15,11 +15,19 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from market_cases import PROGRAMS, cluster, join_owners, made_up, market, open_task, start_cluster  # noqa: F401
+from market_cases import (  # noqa: F401
+    PROGRAMS,
+    cluster,
+    hand_in,
+    join_owners,
+    made_up,
+    market,
+    open_task,
+    start_cluster,
+)
 from market_faults import PATIENCE, served, with_tokens
 from market_forks import wait_until
 from sqlalchemy import select
-from test_market_core import hand_in
 
 import thresher as th
 from thresher.market import workers

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,93 +24,112 @@ app = typer.Typer(no_args_is_help=True, help=HELP, rich_markup_mode="markdown")
 Address = Annotated[str, given("Where the market is.", envvar="THRESHER_URL")]
 Token = Annotated[str, given("Your token.", envvar="THRESHER_TOKEN")]
 TaskId = Annotated[str, argument("The task.", show_default=False)]
+UploadId = Annotated[str, argument("The upload.")]
 Rows = Annotated[Path, argument("Rows: .csv, .parquet or .json.", show_default=False)]
 Export = Annotated[Path, argument("What `thresher market export` wrote.", show_default=False)]
 URL = "http://127.0.0.1:8000"
 
 
-def _client(url: str, token: str) -> Any:
-    from thresher.market.client import Client
+def verb(act: Callable[..., Any]) -> None:
+    """Add a verb: `act` with a `Client` of --url and --token; what it returns is printed."""
 
-    return Client(url, token or None)
+    def run(url: Address = URL, token: Token = "", **given: Any) -> None:
+        from thresher.market.client import Client
+
+        answer = act(Client(url, token or None), **given)
+        if answer is not None:
+            show_json(answer)
+
+    own, shared = ([*signature(each, eval_str=True).parameters.values()] for each in (act, run))
+    run.__signature__ = Signature(own[1:] + shared[:2])  # type: ignore[attr-defined]
+    run.__doc__ = act.__doc__
+    app.command(act.__name__)(run)
 
 
-@app.command()
+def of_task(name: str, text: str) -> None:
+    """Add a verb that prints what the market answers about a task."""
+
+    def ask(client: Any, task: TaskId) -> Any:
+        return getattr(client, name)(task)
+
+    ask.__name__ = name
+    ask.__doc__ = f"{text}\n\nExample: thresher market {name} 0123456789abcdef"
+    verb(ask)
+
+
+@verb
 def add(
+    client: Any,
     role: Annotated[Literal["operator", "buyer", "owner", "auditor"], argument("What it can do.")],
     name: Annotated[str, argument("The member's name, which others see.")],
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+) -> Any:
     """Add a member; its token is printed only once (operator).
 
     Example: thresher market add buyer "Clinic West"
     """
-    show_json(_client(url, token).add_member(role, name))
+    return client.add_member(role, name)
 
 
-@app.command()
-def members(url: Address = URL, token: Token = "") -> None:
+@verb
+def members(client: Any) -> Any:
     """List all members (operator).
 
     Example: thresher market members
     """
-    show_json(_client(url, token).members())
+    return client.members()
 
 
-@app.command()
+@verb
 def suspend(
+    client: Any,
     member: Annotated[str, argument("The member's id.")],
     undo: Annotated[bool, given("Reinstate the member.", "--undo")] = False,
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """Suspend a member (operator).
 
     Example: thresher market suspend 0123456789abcdef
     """
-    _client(url, token).suspend(member, suspended=not undo)
+    client.suspend(member, suspended=not undo)
 
 
-@app.command()
+@verb
 def token(
+    client: Any,
     member: Annotated[str | None, argument("The member's id; you if not given.")] = None,
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+) -> Any:
     """Print one more token for you, or a new one for a member who lost theirs (operator).
 
     The old tokens of a member who lost theirs end.
 
     Example: thresher market token 0123456789abcdef
     """
-    show_json(_client(url, token).new_token(member))
+    return client.new_token(member)
 
 
-@app.command()
+@verb
 def revoke(
+    client: Any,
     ended: Annotated[str, argument("The token, or its second part.", metavar="TOKEN")],
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """End a token: one of yours, or anybody's (operator).
 
     Example: thresher market revoke 0123456789abcdef
     """
-    _client(url, token).revoke(ended)
+    client.revoke(ended)
 
 
-@app.command()
-def tasks(url: Address = URL, token: Token = "") -> None:
+@verb
+def tasks(client: Any) -> Any:
     """List the tasks that you can see.
 
     Example: thresher market tasks
     """
-    show_json(_client(url, token).tasks())
+    return client.tasks()
 
 
-@app.command()
+@verb
 def draft(
+    client: Any,
     validation: Annotated[Path, argument("The public validation set.", show_default=False)],
     title: Annotated[str, given("What the task is called.")],
     label: Annotated[str, given("The column of labels.")],
@@ -148,16 +170,13 @@ def draft(
     ] = None,
     leaves: Annotated[int, given("The most leaves of a tree.")] = 16,
     most_rows: Annotated[int, given("The most rows that one owner may submit.")] = 100_000,
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+) -> Any:
     """Draft a task, and see what it is expected to give (buyer).
 
     Example: thresher market draft val.csv --title "Sick or well?" --label diagnosis
     --pot-cents 1000000 --epsilon 2 --delta 1e-6 --rows-per-owner 50 --owners 100
     --closes 2027-02-01T12:00Z
     """
-    client = _client(url, token)
     task = client.draft(
         title, validation, opens=_time("opens", opens), closes=_time("closes", closes), label=label,
         pot_cents=pot_cents, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
@@ -165,75 +184,60 @@ def draft(
         rings=rings, categorical=split_names(categorical), fill=fill, trees=trees, leaves=leaves,
         classes=split_names(classes) or None, standardize=standardize, most_rows=most_rows,
     )  # fmt: skip
-    show_json({"task": task["id"], "plan": client.plan(task["id"])})
+    return {"task": task["id"], "plan": client.plan(task["id"])}
 
 
-@app.command()
-def plan(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Print the error and the reserve to expect of a draft (buyer).
-
-    Example: thresher market plan 0123456789abcdef
-    """
-    show_json(_client(url, token).plan(task))
+of_task("plan", "Print the error and the reserve to expect of a draft (buyer).")
 
 
-@app.command()
+@verb
 def validation(
+    client: Any,
     task: TaskId,
     out: Annotated[Path, given("Where the validation set is written.")],
     force: Force = False,
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """Write the public validation set of a task to a file, as its buyer submitted it.
 
     Example: thresher market validation 0123456789abcdef --out val.csv
     """
-    _write(out, _client(url, token).validation(task), force=force)
+    _write(out, client.validation(task), force=force)
 
 
-@app.command()
-def publish(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Open a draft to owners; after this it cannot change (buyer).
-
-    Example: thresher market publish 0123456789abcdef
-    """
-    show_json(_client(url, token).publish(task))
+of_task("publish", "Open a draft to owners; after this it cannot change (buyer).")
 
 
-@app.command()
-def invite(task: TaskId, url: Address = URL, token: Token = "") -> None:
+@verb
+def invite(client: Any, task: TaskId) -> Any:
     """Print a code that lets one owner join (buyer).
 
     Example: thresher market invite 0123456789abcdef
     """
-    show_json({"code": _client(url, token).invite(task)})
+    return {"code": client.invite(task)}
 
 
-@app.command()
+@verb
 def join(
+    client: Any,
     code: Annotated[str, argument("The code of the invitation.")],
     name: Annotated[str, given("Your name, if you have no token yet.")] = "",
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+) -> Any:
     """Join a task; a new owner's token is printed only once.
 
     Example: thresher market join thresher-... --name "Hospital North"
     """
-    show_json(_client(url, token).join(code, name))
+    return client.join(code, name)
 
 
-@app.command()
+@verb
 def upload(
+    client: Any,
     task: TaskId,
     rows: Rows,
     receipt: Annotated[Path, given("Where the receipt and its salt are written: keep it.")],
     replaces: Annotated[str | None, given("An upload that these rows replace.")] = None,
     force: Force = False,
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+) -> Any:
     """Submit rows, and keep the signed receipt (owner).
 
     The receipt's file has the salt of the commitment. Whoever has it and guesses your rows can
@@ -241,100 +245,60 @@ def upload(
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
     """
-    import json
-
-    from thresher.files import check_free, write_whole
+    from thresher.files import check_free, write_text
     from thresher.market.receipts import new_salt
 
     check_free(receipt, force=force)
     salt = new_salt()
-    made = _client(url, token).upload(task, rows, salt=salt, replaces=replaces)
+    made = client.upload(task, rows, salt=salt, replaces=replaces)
     text = json.dumps(made["receipt"] | {"salt": salt.hex()}, indent=1) + "\n"
-    write_whole(receipt, lambda draft: draft.write_text(text), replace=force, private=True)
+    write_text(receipt, text, replace=force, private=True)
     say(f"{made['rows']} rows were accepted; the receipt is in {receipt}")
-    show_json(made)
+    return made
 
 
-@app.command()
-def uploads(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """List your uploads (owner).
-
-    Example: thresher market uploads 0123456789abcdef
-    """
-    show_json(_client(url, token).uploads(task))
+of_task("uploads", "List your uploads (owner).")
 
 
-@app.command()
+@verb
 def download(
+    client: Any,
     task: TaskId,
-    upload: Annotated[str, argument("The upload.")],
+    upload: UploadId,
     out: Annotated[Path, given("Where the rows are written.")],
     force: Force = False,
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """Write rows to a file, as you submitted them (owner).
 
     Example: thresher market download 0123456789abcdef fedcba9876543210 --out mine.csv
     """
-    _write(out, _client(url, token).download(task, upload), force=force, private=True)
+    _write(out, client.download(task, upload), force=force, private=True)
 
 
-@app.command()
-def withdraw(
-    task: TaskId,
-    upload: Annotated[str, argument("The upload.")],
-    url: Address = URL,
-    token: Token = "",
-) -> None:
+@verb
+def withdraw(client: Any, task: TaskId, upload: UploadId) -> None:
     """Withdraw rows before the task closes (owner).
 
     Example: thresher market withdraw 0123456789abcdef fedcba9876543210
     """
-    _client(url, token).withdraw(task, upload)
+    client.withdraw(task, upload)
 
 
-@app.command()
-def close(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Close a task before its time (buyer).
-
-    Example: thresher market close 0123456789abcdef
-    """
-    show_json(_client(url, token).close(task))
+of_task("close", "Close a task before its time (buyer).")
+of_task("statement", "Print what you are paid (owner).")
+of_task("payments", "Print what everybody is to be paid, and what stays in the reserve (operator).")
 
 
-@app.command()
-def statement(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Print what you are paid (owner).
-
-    Example: thresher market statement 0123456789abcdef
-    """
-    show_json(_client(url, token).statement(task))
-
-
-@app.command()
-def payments(task: TaskId, url: Address = URL, token: Token = "") -> None:
-    """Print what everybody is to be paid, and what stays in the reserve (operator).
-
-    Example: thresher market payments 0123456789abcdef
-    """
-    show_json(_client(url, token).payments(task))
-
-
-@app.command()
+@verb
 def result(
+    client: Any,
     task: TaskId,
     out: Annotated[Path, argument("A new folder for what the task published.", show_default=False)],
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """Write what a task published: release with prices, report page, rate of pay.
 
     Example: thresher market result 0123456789abcdef published
     """
-    import json
-
-    client = _client(url, token)
     files = {
         "release.json": json.dumps(client.release(task)).encode() + b"\n",
         "report.html": client.report(task).encode(),
@@ -347,29 +311,26 @@ def result(
         _write(out / name, content)
 
 
-@app.command()
-def delete(task: TaskId, url: Address = URL, token: Token = "") -> None:
+@verb
+def delete(client: Any, task: TaskId) -> Any:
     """Delete your rows of a task that has ended (owner).
 
     Example: thresher market delete 0123456789abcdef
     """
-    show_json({"deleted": _client(url, token).delete_rows(task)})
+    return {"deleted": client.delete_rows(task)}
 
 
-@app.command()
+@verb
 def export(
+    client: Any,
     out: Annotated[Path, argument("Where to write it: .json.", show_default=False)],
     force: Force = False,
-    url: Address = URL,
-    token: Token = "",
 ) -> None:
     """Write everything public about the market to a file (auditor).
 
     Example: thresher market export market.json
     """
-    import json
-
-    text = json.dumps(_client(url, token).export()) + "\n"
+    text = json.dumps(client.export()) + "\n"
     _write(out, text.encode(), force=force)
 
 
@@ -457,8 +418,6 @@ def _write(out: Path, content: bytes, *, force: bool = False, private: bool = Fa
 
 
 def _read(path: Path) -> Any:
-    import json
-
     from thresher.files import reading
 
     with reading(path, "export") as found:

@@ -55,7 +55,7 @@ def serve(
     if database is not None:
         os.environ["THRESHER_MARKET_DATABASE"] = database
     uvicorn.run(
-        "thresher.market.served:app", factory=True, host=host, port=port, workers=workers,
+        "thresher.market.app:served", factory=True, host=host, port=port, workers=workers,
         log_level="warning", server_header=False, timeout_keep_alive=5,
         timeout_graceful_shutdown=SHUTDOWN,
     )  # fmt: skip

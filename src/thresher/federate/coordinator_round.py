@@ -14,7 +14,6 @@ import numpy as np
 from thresher.array_types import Integers
 from thresher.federate import messages, primitives
 from thresher.federate.messages import COORDINATOR, Kind, Message
-from thresher.federate.noisy_sum import write_table
 from thresher.federate.pair_masks import pair_masks, self_mask, to_numbers
 from thresher.federate.primitives import Entropy, ProtocolError, Stream
 from thresher.federate.round_terms import Terms
@@ -148,12 +147,12 @@ class CoordinatorRound:
             )
             return
         bodies, self._bodies = dict(sorted(self._bodies.items())), {}
-        ends = (self._show_keys, self._pass_shares, self._show_list, self._show_signatures)
+        ends = (
+            self._show_keys, self._pass_shares, self._show_list, self._show_signatures,
+            self._unmask,
+        )  # fmt: skip
         try:
-            if self.step < len(ends):
-                self._out.append(ends[self.step](bodies))
-            else:
-                self._out.append(self._unmask(bodies))
+            self._out.append(ends[self.step](bodies))
         except ProtocolError as refused:
             self.failure = str(refused)
             return
@@ -223,7 +222,7 @@ class CoordinatorRound:
                     seed, silo, others, size, salt=self._salt, stream=self._stream
                 )
         self.result = to_numbers(self._sum)
-        return self._to_all(self.survivors, Kind.RESULT, write_table(self.result))
+        return self._to_all(self.survivors, Kind.RESULT, messages.write_table(self.result))
 
     def _to_all(
         self, silos: Sequence[int] | dict[int, bytes], kind: Kind, body: bytes

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -98,12 +97,8 @@ class RoundServer:
         """The message of a stage for a silo; waits a while for it."""
         if silo >= self.round.terms.silos or stage > DONE:
             raise ProtocolError(f"silo {silo} or stage {stage} does not exist")
-        end = time.monotonic() + POLL_SECONDS
         with self.change:
-            found = self.round.outgoing(stage, silo)
-            while found is None and (left := end - time.monotonic()) > 0:
-                self.change.wait(left)
-                found = self.round.outgoing(stage, silo)
+            found = self.change.wait_for(lambda: self.round.outgoing(stage, silo), POLL_SECONDS)
             if stage == DONE and found is not None:
                 self._served.add(silo)
                 self.change.notify_all()

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
+import numpy as np
+
+from thresher.array_types import Integers
 from thresher.federate.primitives import (
     KEY_BYTES,
     SIGNATURE_BYTES,
@@ -28,6 +31,7 @@ HEAD = struct.Struct(">4sBB32s32sHI")
 COORDINATOR = 0xFFFF  # as a sender
 NONCE_BYTES = 16
 SMALLEST = HEAD.size + SIGNATURE_BYTES
+WIDTHS = (2, 4, 8)  # bytes of a number of the noisy sum
 
 
 class Kind(IntEnum):
@@ -122,6 +126,27 @@ def pieces(body: bytes, size: int, count: int) -> list[bytes]:
     if len(body) != size * count:
         raise ProtocolError(f"a body has {len(body)} bytes, but {size * count} were expected")
     return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def write_table(table: Integers) -> bytes:
+    """Whole numbers in as few bytes each as all of them fit into.
+
+    Examples
+    --------
+    >>> read_table(write_table(np.array([3, -70000])), 2).tolist()
+    [3, -70000]
+    """
+    largest = max(int(table.max(initial=0)), -int(table.min(initial=0)) - 1)
+    width = next(width for width in WIDTHS if largest < 1 << (8 * width - 1))
+    return bytes([width]) + table.astype(f"<i{width}").tobytes()
+
+
+def read_table(body: bytes, entries: int) -> Integers:
+    """The whole numbers that `write_table` wrote."""
+    width = body[0] if body else 0
+    if width not in WIDTHS or len(body) != 1 + width * entries:
+        raise ProtocolError(f"the result does not hold {entries} numbers")
+    return np.frombuffer(body[1:], f"<i{width}").astype(np.int64)
 
 
 KEYS_BYTES = 3 * KEY_BYTES  # for masks, for seals, and a commitment to the self seed

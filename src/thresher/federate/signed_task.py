@@ -15,31 +15,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from thresher.counts import NeighborCounts
 from thresher.errors import InputError, option
 from thresher.federate import primitives
 from thresher.federate.keys import Key, check_public
 from thresher.federate.noise_shares import check_total, noise_excess, share_sigma
-from thresher.federate.public_side import pack_side, read_side, side_digest, side_terms
 from thresher.federate.round_terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_text
 from thresher.games.semivalues import check_semivalue, semivalue_name
+from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.inputs.checks import check_choice, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.privacy.accountants import (
-    Budget,
-    Unit,
-    check_adjacency,
-    discrete_mu,
-    gaussian_epsilon,
-)
+from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
 from thresher.privacy.design import check_points_per_owner
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.release_setting import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign
 from thresher.privacy.table_mechanism import Table
 from thresher.sides.protocol import PublicSide
+from thresher.sides.stored import stored_side
 
 FORMAT = "thresher.task/1"
 FederatedUnit = Literal["point", "owner", "silo"]
@@ -131,12 +128,11 @@ class Task:
             X_val, y_val, radius=radius, metric=metric, classes=classes, kernel=kernel, rings=rings,
             forest=forest,
         )  # fmt: skip
-        setting = side_setting(
-            counts.side, budget=Budget(epsilon, delta), adjacency=check_adjacency(adjacency),
-            unit=_setting_unit(known), semivalue=check_semivalue(semivalue),
-            points_per_owner=check_points_per_owner(points_per_owner, owners=known != "point"),
-        )  # fmt: skip
-        design = Table(bound=bound, weights=0).design(setting)
+        per_owner = check_points_per_owner(points_per_owner, owners=known != "point")
+        about = {"reveals": NOISY, "unit": known, "points_per_owner": per_owner}
+        asked = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "bound": bound}
+        design = _design(counts.side, about | asked | {"semivalue": semivalue})
+        setting = design.setting
         budget = {
             "epsilon": setting.budget.epsilon,
             "delta": setting.budget.delta,
@@ -145,7 +141,6 @@ class Task:
             "scale": design.scale,
             "sigma": design.sigma,
         }
-        about = {"reveals": NOISY, "unit": known, "points_per_owner": setting.points_per_owner}
         parties = party_terms(silos, key.public, fewest, colluding, name)
         return cls._signed(parties | about | budget, setting.side, setting.semivalue, key)
 
@@ -170,7 +165,11 @@ class Task:
     @classmethod
     def _signed(cls, terms: dict[str, Any], side: PublicSide, semivalue: Any, key: Key) -> Task:
         known = semivalue_name(check_semivalue(semivalue))
-        whole = {"format": FORMAT, **terms, **side_terms(side), "semivalue": known}
+        public = {
+            "side": side.kind, "public": json.loads(json.dumps(side.describe())),
+            "public_digest": _side_digest(side),
+        }  # fmt: skip
+        whole = {"format": FORMAT, **terms, **public, "semivalue": known}
         task = cls(whole, side, primitives.sign(key.secret, b"task" + terms_digest(whole)))
         task.check()
         return task
@@ -218,15 +217,8 @@ class Task:
     @cached_property
     def design(self) -> TableDesign:
         """The table mechanism as planned: with the noise of all silos."""
-        terms = self.terms
-        setting = side_setting(
-            self.side, budget=Budget(terms["epsilon"], terms["delta"]),
-            adjacency=check_adjacency(terms["adjacency"]), unit=_setting_unit(terms["unit"]),
-            semivalue=check_semivalue(terms["semivalue"]),
-            points_per_owner=terms["points_per_owner"],
-        )  # fmt: skip
-        design = Table(bound=terms["bound"], weights=0).design(setting)
-        return replace(design, excess=self.excess(len(terms["silos"])))
+        excess = self.excess(len(self.terms["silos"]))
+        return replace(_design(self.side, self.terms), excess=excess)
 
     def excess(self, survivors: int) -> float:
         """The variance of the noise of this many silos, divided by what the guarantee needs."""
@@ -255,7 +247,7 @@ class Task:
         terms, protocol = self.terms, self.protocol
         if terms.get("format") != FORMAT or terms["reveals"] not in {NOISY, EXACT}:
             raise InputError(f"the task does not have the format {FORMAT}")
-        if side_digest(self.side) != terms["public_digest"]:
+        if _side_digest(self.side) != terms["public_digest"]:
             raise InputError("the validation set is not the one that the task names")
         content = b"task" + protocol.task
         if not primitives.is_signed(protocol.coordinator, self.signature, content):
@@ -273,7 +265,10 @@ class Task:
 
     def document(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""
-        packed = pack_side(self.side)
+        arrays = self.side.arrays()
+        if "features" not in arrays:
+            raise InputError("a task needs the features of the validation set")
+        packed = {name: pack_array(array, deflate=True) for name, array in arrays.items()}
         return {"terms": self.terms, "signature": self.signature.hex(), "validation": packed}
 
     @classmethod
@@ -281,7 +276,8 @@ class Task:
         """The task in a document, checked."""
         try:
             terms = document["terms"]
-            side = read_side(terms, document["validation"])
+            arrays = {name: unpack_array(each) for name, each in document["validation"].items()}
+            side = stored_side(terms["side"], terms["public"], arrays)
             task = cls(terms, side, bytes.fromhex(document["signature"]))
             task.check()
         except (KeyError, TypeError, ValueError, AttributeError) as broken:
@@ -299,6 +295,22 @@ class Task:
             return cls.read(json.loads(found.read_text(encoding="utf-8")))
 
 
-def _setting_unit(unit: str) -> Unit:
-    """To the mechanism a silo is an owner who has all of its points."""
-    return "point" if unit == "point" else "owner"
+def _design(side: PublicSide, terms: Mapping[str, Any]) -> TableDesign:
+    """The table mechanism by public terms; to it a silo is an owner who has all of its points."""
+    setting = side_setting(
+        side, budget=Budget(terms["epsilon"], terms["delta"]),
+        adjacency=check_adjacency(terms["adjacency"]),
+        unit="point" if terms["unit"] == "point" else "owner",
+        semivalue=check_semivalue(terms["semivalue"]), points_per_owner=terms["points_per_owner"],
+    )  # fmt: skip
+    return Table(bound=terms["bound"], weights=0).design(setting)
+
+
+def _side_digest(side: PublicSide) -> str:
+    """A SHA-256 of all arrays of a side, by name."""
+    parts = []
+    for name, array in sorted(side.arrays().items()):
+        plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        about = f"{name} {plain.dtype.str} {plain.shape}".encode()
+        parts += [about, plain.tobytes()]
+    return primitives.digest("public side", *parts).hex()

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from thresher.array_types import Integers
 from thresher.federate import messages, primitives
 from thresher.federate.messages import Kind, Message
-from thresher.federate.noisy_sum import read_table
 from thresher.federate.pair_masks import pair_masks, self_mask, to_words
 from thresher.federate.primitives import Entropy, ProtocolError, Stream, digest
 from thresher.federate.round_terms import Terms
@@ -168,7 +167,7 @@ class SiloRound:
         return self._write(Kind.SEEDS, b"".join(opened))
 
     def _finish(self, body: bytes) -> bytes:
-        self.result = read_table(body, self.terms.entries)
+        self.result = messages.read_table(body, self.terms.entries)
         return b""
 
     def _read_roster(self, body: bytes) -> dict[int, tuple[bytes, bytes, bytes]]:

@@ -6,13 +6,12 @@ import base64
 import binascii
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 
-from thresher.market import members, planning, schemas, tasks, uploads
+from thresher.market import client, members, planning, schemas, tasks, uploads
 from thresher.market.callers import Actor, Closed, InMarket, MaybeActor, Operator
 from thresher.market.examples import EXPORT, FILE_IN, FILES, PAYOUT, RELEASE, given
 from thresher.market.export import export
@@ -28,6 +27,23 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
 }
 router = APIRouter(prefix="/api", responses=ERRORS, route_class=Closed)
+
+
+async def content_of(request: Request) -> bytes:
+    """The file in the body of a request."""
+    return await request.body()
+
+
+def kind_of(request: Request) -> str:
+    """The kind of file in the body of a request."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in KINDS:
+        raise unusable(f"Content-Type must be one of {', '.join(KINDS)}, got {kind or 'none'}")
+    return KINDS[kind]
+
+
+Content = Annotated[bytes, Depends(content_of)]
+Kind = Annotated[str, Depends(kind_of)]
 
 
 @router.get("/me")
@@ -118,17 +134,12 @@ def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
 
 
 @router.put("/tasks/{task}/validation", openapi_extra=FILE_IN)
-async def put_validation(
-    task: str, request: Request, market: InMarket, actor: Actor
+def put_validation(
+    task: str, content: Content, kind: Kind, market: InMarket, actor: Actor
 ) -> schemas.TaskOut:
     """The validation set of a draft (buyer)."""
-    content, kind = await request.body(), kind_of(request)
-
-    def put() -> schemas.TaskOut:
-        with market.database.writing() as session:
-            return task_out(session, tasks.set_validation(session, actor, task, content, kind))
-
-    return await run_in_threadpool(put)
+    with market.database.writing() as session:
+        return task_out(session, tasks.set_validation(session, actor, task, content, kind))
 
 
 @router.get(
@@ -188,22 +199,15 @@ def list_uploads(task: str, market: InMarket, actor: Actor) -> list[schemas.Uplo
 
 
 @router.post("/tasks/{task}/uploads", status_code=201, openapi_extra=FILE_IN)
-async def add_upload(
-    task: str, request: Request, market: InMarket, actor: Actor,
+def add_upload(
+    task: str, content: Content, kind: Kind, market: InMarket, actor: Actor,
     salt: Annotated[str, Header(alias="X-Salt")], replaces: str | None = None,
 ) -> schemas.UploadOut:  # fmt: skip
     """Submit rows (owner)."""
-    content, kind = await request.body(), kind_of(request)
-
-    def take() -> schemas.UploadOut:
-        return upload_out(
-            uploads.hand_in(
-                market, actor, task, content=content, kind=kind, salt=read_salt(salt),
-                replaces=replaces,
-            )
-        )  # fmt: skip
-
-    return await run_in_threadpool(take)
+    made = uploads.hand_in(
+        market, actor, task, content=content, kind=kind, salt=read_salt(salt), replaces=replaces
+    )
+    return upload_out(made)
 
 
 @router.get(
@@ -299,17 +303,9 @@ def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
     return export(market)
 
 
-def kind_of(request: Request) -> str:
-    """The kind of file in the body of a request."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in KINDS:
-        raise unusable(f"Content-Type must be one of {', '.join(KINDS)}, got {kind or 'none'}")
-    return KINDS[kind]
-
-
 def media_type(kind: str) -> str:
     """What HTTP calls this kind of file."""
-    return next(name for name, known in KINDS.items() if known == kind)
+    return client.KINDS[f".{kind}"]
 
 
 def read_salt(text: str) -> bytes:
@@ -336,7 +332,7 @@ def _statement(market: Market, actor: Member, task: str, owner: str) -> schemas.
     with market.database.reading() as session:
         state = tasks.seen(session, actor, task).state
         line = session.get(Line, (task, owner))
-    if line is None and state in {*tasks.ENDED} - {"unpaid", "refused"}:
+    if line is None and state == "paid":
         raise unknown("statement")
     return schemas.StatementOut(
         task=task, owner=owner, state=state,

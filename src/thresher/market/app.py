@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -61,14 +62,15 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
         app.include_router(part.router)
     app.add_middleware(Guards, limits=limits or Limits(), told=_by_reader)
     app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(InputError, _unusable)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(IntegrityError, _raced)
-    app.add_exception_handler(DataError, _unstorable)
-    app.add_exception_handler(SQLAlchemyError, _away)
-    app.add_exception_handler(Exception, _failed)
+    for kind, in_words in IN_WORDS.items():
+        app.add_exception_handler(kind, _handler(in_words))
     return app
+
+
+def served() -> FastAPI:
+    """The application of the market that the environment names, for a process of a server."""
+    folder = os.environ["THRESHER_MARKET_DATA"]
+    return create_app(Market.open(folder, os.environ.get("THRESHER_MARKET_DATABASE")))
 
 
 async def _refused(request: Request, error: Any) -> Response:
@@ -90,46 +92,44 @@ def _by_reader(request: Request, error: Refusal) -> Response:
     return answer(error)
 
 
-async def _unusable(request: Request, error: Any) -> Response:
-    return _by_reader(request, unusable(str(error)))
+def _handler(in_words: Callable[[Any], Refusal]) -> Callable[[Request, Any], Awaitable[Response]]:
+    async def handle(request: Request, error: Any) -> Response:
+        found = _by_reader(request, in_words(error))
+        found.headers.update(HEADERS)  # no guard sees the answer to what nobody expected
+        return found
+
+    return handle
 
 
-async def _invalid(request: Request, error: Any) -> Response:
+def _invalid(error: RequestValidationError) -> Refusal:
     """What pydantic refused, without what came: it may be private."""
-    told = "; ".join(
-        f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
-    )
-    return _by_reader(request, unusable(told))
+    told = (f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5])
+    return unusable("; ".join(told))
 
 
-async def _http(request: Request, error: Any) -> Response:
-    code = CODES.get(error.status_code, "http")
-    return _by_reader(request, Refusal(error.status_code, code, error.detail))
-
-
-async def _raced(request: Request, __: Any) -> Response:
-    """Two requests at the same moment of which the database takes one, such as for one name."""
-    said = "someone did the same thing at the same time: reload, then try again"
-    return _by_reader(request, too_late(said))
-
-
-async def _unstorable(request: Request, __: Any) -> Response:
-    """A text or a number that the database does not take, such as a null character."""
-    said = "the request has a character or a number that cannot be stored: leave it out"
-    return _by_reader(request, unusable(said))
-
-
-async def _away(request: Request, error: Any) -> Response:
+def _away(error: Exception) -> Refusal:
     """The database does not answer, or its disk is full."""
     log.error("the database did not answer: %s", type(error).__name__)
     said = "the database is not available: check if your request went through, then try again"
-    return _by_reader(request, Refusal(503, "unavailable", said))
+    return Refusal(503, "unavailable", said)
 
 
-async def _failed(request: Request, error: Any) -> Response:
+def _failed(error: Exception) -> Refusal:
     """Anything else: the log has its kind, never its words, which may quote private rows."""
     log.error("a request failed: %s", type(error).__name__)
-    said = "something went wrong: check if your request went through"
-    found = _by_reader(request, Refusal(500, "internal", said))
-    found.headers.update(HEADERS)  # no guard sees this answer
-    return found
+    return Refusal(500, "internal", "something went wrong: check if your request went through")
+
+
+RACED = too_late("someone did the same thing at the same time: reload, then try again")
+UNSTORABLE = unusable("the request has a character or a number that cannot be stored: leave it out")
+IN_WORDS: dict[type[Exception], Callable[[Any], Refusal]] = {
+    InputError: lambda error: unusable(str(error)),
+    RequestValidationError: _invalid,
+    HTTPException: lambda error: Refusal(
+        error.status_code, CODES.get(error.status_code, "http"), error.detail
+    ),
+    IntegrityError: lambda _: RACED,  # the database takes one of two requests, such as for a name
+    DataError: lambda _: UNSTORABLE,  # such as a null character
+    SQLAlchemyError: _away,
+    Exception: _failed,
+}

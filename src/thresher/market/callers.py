@@ -1,24 +1,24 @@
 """Who asks: the member behind a request, known before the body of the request is read.
 
-Every route needs a valid token unless it is named in `OPEN`, so a new route is closed until
+Every route needs a valid token unless its class names it in `OPEN`, so a new route is closed until
 somebody decides otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from thresher.market import members
 from thresher.market.market import Market
 from thresher.market.tables import Member
 
-OPEN = frozenset({"/api/join", "/api/key", "/health"})  # an invitation is what counts at `join`
 scheme = HTTPBearer(auto_error=False, description="A member's token.")
 
 
@@ -44,23 +44,34 @@ def authenticate(request: Request) -> Member:
 class Closed(APIRoute):
     """A route that asks for a token before it reads anything else of the request."""
 
+    OPEN: ClassVar = {"/api/join", "/api/key", "/health"}  # an invitation is what counts at `join`
+
     def get_route_handler(self) -> Callable[[Request], Any]:
         """What answers a request."""
         handle = super().get_route_handler()
-        if self.path in OPEN:
+        if self.path in self.OPEN:
             return handle
 
         async def handle_member(request: Request) -> Any:
-            request.state.member = await run_in_threadpool(authenticate, request)
-            return await handle(request)
+            return await run_in_threadpool(self.admit, request) or await handle(request)
 
         return handle_member
 
+    def admit(self, request: Request) -> Response | None:
+        """Find out who asks; raise, or answer at once, if it is nobody."""
+        request.state.member = authenticate(request)
+        return None
 
-def actor_of(request: Request, _: Annotated[Any, Depends(scheme)]) -> Member:
-    """The member who asks."""
+
+def member_of(request: Request) -> Member:
+    """The member who asks, as a closed route found out."""
     member: Member = request.state.member
     return member
+
+
+def actor_of(request: Request, _: Annotated[Any, Depends(scheme)]) -> Member:
+    """The member who asks; the documentation says that this takes a token."""
+    return member_of(request)
 
 
 def maybe_actor_of(request: Request) -> Member | None:

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from thresher.errors import InputError, ThresherError
 from thresher.market import answers
 
-KINDS = {
+KINDS = {  # what a file may be, by the end of its name and as HTTP calls it
     ".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json",
 }  # fmt: skip
 TIMEOUT = 60.0

@@ -22,14 +22,13 @@ from thresher.inputs.arrays import unpack_array
 from thresher.market.market import Market
 from thresher.market.questions import Question, Rows
 from thresher.market.refusals import Refusal
-from thresher.market.settlement import lines_of, prices_of
+from thresher.market.settlement import lines_of, payout_of, points_of, prices_of
 from thresher.market.tables import Outcome, Task
 from thresher.market.tasks import roster
 from thresher.market.terms import Terms
 from thresher.market.times import stamp
 from thresher.market.uploads import commitments
 from thresher.neighbors.kernel import BOX
-from thresher.payouts.private import private_payout
 from thresher.privacy.entries import Balance, Entry, check_links
 from thresher.privacy.ledger import Ledger
 from thresher.privacy.reopened import reopen
@@ -104,10 +103,11 @@ def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
     again = reopened(question, release, {})
     _check_prices(name, prices_of(again, question), release["prices"])
     if task["payout"]:
-        terms = question.terms
-        paid = private_payout(again, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
+        paid = payout_of(question, again)
         for part, entry in paid.public().items():
-            if part != "release" and not _is_paid(entry, task["payout"].get(part, entry), paid.pot):
+            theirs = task["payout"].get(part, entry)
+            slack = SAME * paid.pot  # some are small differences of large sums
+            if part != "release" and not _is_same(entry, theirs, slack):
                 raise InputError(f"{name}: the {part} of its pay does not follow from the release")
 
 
@@ -118,15 +118,8 @@ def _check_prices(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any])
             raise InputError(f"{name}: prices do not follow from the table ({part} differs)")
 
 
-def _is_paid(one: Any, other: Any, pot: int) -> bool:
-    """Whether two facts of the pay are the same, but for rounding: some are small differences."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME * pot)
-    return bool(one == other)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether two documents are the same, but for rounding."""
+def _is_same(one: Any, other: Any, slack: float = 0.0) -> bool:
+    """Whether two documents are the same, but for rounding; numbers may also differ by `slack`."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -136,7 +129,7 @@ def _is_same(one: Any, other: Any) -> bool:
             return same and np.allclose(*packed, rtol=SAME, atol=0)
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=SAME)
+        return math.isclose(one, other, rel_tol=SAME, abs_tol=slack)
     return bool(one == other)
 
 
@@ -151,10 +144,9 @@ def question_of(task: Mapping[str, Any]) -> Question:
 
 def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str, Rows]) -> Any:
     """The published release with the rows of some owners."""
-    X = np.concatenate([question.X_val[:0], *(rows.X for rows in owned.values())])
+    X, y, owners = points_of(question, owned)
     return reopen(
-        release, X, [label for rows in owned.values() for label in rows.y], question.X_val,
-        question.y_val, owners=[owner for owner, rows in owned.items() for _ in rows.y],
+        release, X, y, question.X_val, question.y_val, owners=owners,
         classes=question.terms.classes,
     )  # fmt: skip
 
@@ -164,9 +156,6 @@ def own_line(task: Mapping[str, Any], owner: str, files: list[tuple[bytes, str]]
     if task["release"] is None or not task["payout"]:
         raise InputError("the task in the export has not paid anyone")
     question = question_of(task)
-    parts = [question.rows(content, kind) for content, kind in files]
-    rows = Rows(np.concatenate([part.X for part in parts]), sum((part.y for part in parts), ()))
+    rows = Rows.joined([question.rows(content, kind) for content, kind in files])
     release = reopened(question, task["release"], {owner: rows})
-    terms = question.terms
-    paid = private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
-    return lines_of(release, paid)[owner]
+    return lines_of(release, payout_of(question, release))[owner]

@@ -5,7 +5,6 @@ A worker that lost its lease cannot finish: what it writes is written only while
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,11 +26,6 @@ class LeaseLost(Exception):  # noqa: N818 - it is no error of the caller's
     """Another worker has the job."""
 
 
-def new_worker() -> str:
-    """A name for a worker."""
-    return secrets.token_hex(8)
-
-
 def take(session: Session, worker: str, lease: timedelta = LEASE) -> str | None:
     """Take the oldest job that nobody works on; its task, or None if there is none."""
     free = Job.leased_until.is_(None) | (Job.leased_until < now())
@@ -43,33 +37,31 @@ def take(session: Session, worker: str, lease: timedelta = LEASE) -> str | None:
     return job.task
 
 
-def hold(session: Session, worker: str, task: str, lease: timedelta = LEASE) -> Job:
+def hold(session: Session, worker: str, task: str) -> Job:
     """Extend the lease, and lock the job until the transaction ends; raise if it was lost."""
     job = session.get(Job, task, with_for_update=True)
     if job is None or job.worker != worker or job.done is not None:
         raise LeaseLost
-    job.leased_until = now() + lease
+    job.leased_until = now() + LEASE
     return job
 
 
-def put_off(session: Session, worker: str, task: str, lease: timedelta = LEASE) -> None:
+def put_off(session: Session, worker: str, task: str) -> None:
     """Leave a job that failed for later; each time twice as long, as a try may cost a charge."""
     job = hold(session, worker, task)
-    job.leased_until = now() + lease * 2 ** min(job.tries, MOST_DOUBLED)
+    job.leased_until = now() + LEASE * 2 ** min(job.tries, MOST_DOUBLED)
 
 
 @contextmanager
-def kept_alive(
-    database: Database, worker: str, task: str, lease: timedelta = LEASE
-) -> Iterator[None]:
+def kept_alive(database: Database, worker: str, task: str) -> Iterator[None]:
     """Extend the lease now and then while the block runs."""
     ended = threading.Event()
 
     def extend() -> None:
-        while not ended.wait(lease.total_seconds() / 3):
+        while not ended.wait(LEASE.total_seconds() / 3):
             try:
                 with database.writing() as session:
-                    hold(session, worker, task, lease)
+                    hold(session, worker, task)
             except LeaseLost:
                 return
             except SQLAlchemyError:  # the database may come back before the lease ends

@@ -66,9 +66,7 @@ def add_token(session: Session, member: Member) -> Secret:
 
 def replace_tokens(session: Session, member_id: str) -> Secret:
     """A new token of a member who lost theirs; all that the member had are ended."""
-    member = session.get(Member, member_id, with_for_update=True)
-    if member is None:
-        raise unknown("member")
+    member = _to_change(session, member_id)
     theirs = update(Token).where(Token.member == member_id, Token.revoked.is_(None))
     session.execute(theirs.values(revoked=now()))
     return add_token(session, member)
@@ -84,7 +82,11 @@ def revoke(session: Session, actor: Member, token_id: str) -> None:
 
 def suspend(session: Session, member_id: str, *, suspended: bool) -> None:
     """Suspend a member, or reinstate it."""
+    _to_change(session, member_id).suspended = suspended
+
+
+def _to_change(session: Session, member_id: str) -> Member:
     member = session.get(Member, member_id, with_for_update=True)
     if member is None:
         raise unknown("member")
-    member.suspended = suspended
+    return member

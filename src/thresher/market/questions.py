@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 from thresher.inputs.checked_inputs import Validation, check_validation
 from thresher.inputs.time_labels import arrow_entries
+from thresher.market import client
 from thresher.market.refusals import unusable
 from thresher.market.terms import Terms
 from thresher.neighbors.forests import Forest
@@ -30,7 +31,7 @@ from thresher.radius import suggest_radius
 from thresher.runs.public_encoding import PublicEncoding
 from thresher.tables.labeled import read_labeled, read_private
 
-KINDS = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet", "application/json": "json"}
+KINDS = {media_type: suffix.removeprefix(".") for suffix, media_type in client.KINDS.items()}
 TOLD = 5  # bad rows that a message names
 Floats = NDArray[np.float64]
 
@@ -54,6 +55,12 @@ class Rows:
         stream = io.BytesIO(content)
         X = np.load(stream, allow_pickle=False)
         return cls(X, tuple(json.loads(stream.read())))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """All rows of these parts, in order."""
+        labels = (label for part in parts for label in part.y)
+        return cls(np.concatenate([part.X for part in parts]), tuple(labels))
 
 
 @dataclass(frozen=True, eq=False)

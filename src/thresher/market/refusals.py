@@ -31,7 +31,8 @@ def unknown(what: str) -> Refusal:
 
 def forbidden(role: str, *wanted: str) -> Refusal:
     """The role may not do this."""
-    return Refusal(403, "forbidden", f"{_article(role)} cannot do this, only {_either(wanted)} can")
+    who, *others = (f"an {each}" if each[0] in "aeiou" else f"a {each}" for each in (role, *wanted))
+    return Refusal(403, "forbidden", f"{who} cannot do this, only {' or '.join(others)} can")
 
 
 def too_late(what: str) -> Refusal:
@@ -42,11 +43,3 @@ def too_late(what: str) -> Refusal:
 def unusable(message: str) -> Refusal:
     """What was handed in cannot be used."""
     return Refusal(422, "unusable", message)
-
-
-def _article(role: str) -> str:
-    return f"an {role}" if role[0] in "aeiou" else f"a {role}"
-
-
-def _either(roles: tuple[str, ...]) -> str:
-    return " or ".join(map(_article, roles))

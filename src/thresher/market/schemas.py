@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ from thresher.market.examples import (
 )  # fmt: skip
 from thresher.market.terms import MOST_CENTS, MOST_LEAVES, MOST_OWNERS, MOST_ROWS, MOST_TREES
 
+NOT_STORABLE = re.compile("[\0\ud800-\udfff]")  # the null character, and half a character
 Cents = Annotated[int, Field(ge=0, le=MOST_CENTS)]
 Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital North"])]
 
@@ -30,11 +32,6 @@ Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital No
 def example(**given: Any) -> ConfigDict:
     """An example in the documentation of a document."""
     return ConfigDict(json_schema_extra={"examples": [given]})
-
-
-def is_storable(text: str) -> bool:
-    """Whether every database takes a text."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 class Strict(BaseModel):
@@ -49,7 +46,7 @@ class Strict(BaseModel):
         left = [document]
         while left:
             part = left.pop()
-            if isinstance(part, str) and not is_storable(part):
+            if isinstance(part, str) and NOT_STORABLE.search(part):
                 raise ValueError("a text has a character that cannot be stored")
             if isinstance(part, dict):
                 left += [*part, *part.values()]

@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from thresher.errors import BudgetError, InputError
 from thresher.market.jobs import hold, kept_alive
 from thresher.market.market import Market
-from thresher.market.questions import Question, Rows
+from thresher.market.questions import Floats, Question, Rows
 from thresher.market.tables import Line, Outcome, Task, Upload
 from thresher.market.tasks import question_of, roster
 from thresher.market.times import now
-from thresher.payouts.private import OwnerLine, PrivatePayout, private_payout
+from thresher.payouts.private import OwnerLine, PrivatePayout, line_of, private_payout
 from thresher.privacy.dp_tknn import dp_tknn_shapley
 from thresher.privacy.release import STEPS
 
@@ -67,41 +66,42 @@ def rows_by_owner(session: Session, task: Task) -> dict[str, Rows]:
     packed: Any
     for owner, packed in session.execute(kept.order_by(Upload.owner, Upload.number)):
         parts.setdefault(owner, []).append(Rows.unpack(packed))
-    return {
-        owner: Rows(np.concatenate([part.X for part in some]), sum((part.y for part in some), ()))
-        for owner, some in parts.items()
-    }
+    return {owner: Rows.joined(some) for owner, some in parts.items()}
 
 
 def compute(
     ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
     seed: int | None = None,
 ) -> Settled:  # fmt: skip
-    """The release and the pay of the rows; refusals are by public facts alone."""
+    """The release, which protects each owner with all rows, and the pay by it.
+
+    Refusals are by public facts alone.
+    """
+    X, y, owners = points_of(question, owned)
     try:
-        release = release_of(ledger, question, task_id, owned, seed)
+        release = dp_tknn_shapley(
+            X, y, question.X_val, question.y_val, owners=owners, ledger=ledger,
+            version=f"task {task_id}", seed=seed, **question.game,
+        )  # fmt: skip
     except BudgetError as refused:
         return Settled("refused", f"the market's privacy budget does not allow it: {refused}")
-    terms = question.terms
     try:
-        paid = private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
+        paid = payout_of(question, release)
     except InputError as refused:
         return Settled("unpaid", str(refused), release)
     return Settled("paid", None, release, paid)
 
 
-def release_of(
-    ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
-    seed: int | None = None,
-) -> Any:  # fmt: skip
-    """The private release of all rows, an owner with all its rows being what is protected."""
-    X = np.concatenate([question.X_val[:0], *(rows.X for rows in owned.values())])
-    y = [label for rows in owned.values() for label in rows.y]
-    owners = [owner for owner, rows in owned.items() for _ in rows.y]
-    return dp_tknn_shapley(
-        X, y, question.X_val, question.y_val, owners=owners, ledger=ledger,
-        version=f"task {task_id}", seed=seed, **question.game,
-    )  # fmt: skip
+def points_of(question: Question, owned: Mapping[str, Rows]) -> tuple[Floats, list[Any], list[str]]:
+    """Features, labels and owners of all rows; there may be none."""
+    rows = Rows.joined([Rows(question.X_val[:0], ()), *owned.values()])
+    return rows.X, list(rows.y), [owner for owner, mine in owned.items() for _ in mine.y]
+
+
+def payout_of(question: Question, release: Any) -> PrivatePayout:
+    """The pay by a release, as the terms have it."""
+    terms = question.terms
+    return private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
 
 
 def prices_of(release: Any, question: Question) -> dict[str, Any]:
@@ -147,11 +147,13 @@ NOTHING = {  # what an owner without rows is told
 }  # fmt: skip
 
 
-def _value_ends(value: float, line: OwnerLine, draws: list[float]) -> tuple[float, float]:
+def _value_ends(
+    value: float, line: OwnerLine, draws: list[float]
+) -> tuple[float, float] | tuple[None, None]:
     """The ends of the interval for an owner's value, by draws of what is kept of it."""
     kept = 1.0 - line.clipped
     if math.isnan(line.low) or kept <= 0:
-        return math.nan, math.nan
+        return None, None
     squares = math.fsum((draw - kept * value) ** 2 for draw in draws)
     off = STEPS * math.sqrt(squares / len(draws)) / kept
     return value - off, value + off
@@ -170,13 +172,9 @@ def lines_of(release: Any, paid: PrivatePayout) -> dict[str, dict[str, Any]]:
         mine = rows[line.owner]
         value = math.fsum(release.values[mine].tolist())
         low, high = _value_ends(value, line, draws)
-        told = asdict(line) | {
+        told = line_of(line) | {
             "value": value, "value_low": low, "value_high": high,
             "rows": len(mine), "personal_epsilon": float(release.personal_epsilon[mine[0]]),
         }  # fmt: skip
-        del told["owner"]
-        found[str(line.owner)] = {
-            name: None if isinstance(entry, float) and math.isnan(entry) else entry
-            for name, entry in told.items()
-        }
+        found[str(told.pop("owner"))] = told
     return found

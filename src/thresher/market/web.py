@@ -12,21 +12,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Form, Request
-from fastapi.routing import APIRoute
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from thresher.market import members
-from thresher.market.callers import InMarket, market_of
+from thresher.market.callers import Closed, market_of, member_of
 from thresher.market.refusals import Refusal
 from thresher.market.tables import Member
 
-OPEN = frozenset({"/login", "/join"})  # forms for those who have no token yet
 COOKIE, MARK = "thresher_token", "csrf"
 STATES = {
     "draft": "Draft", "open": "Open", "closing": "Being settled",
@@ -39,51 +36,42 @@ def mark_of(token: str) -> str:
     return hmac.new(token.encode(), b"thresher.market form", hashlib.sha256).hexdigest()
 
 
-def reader_of(request: Request, market: InMarket) -> Member | None:
+def visitor_of(request: Request) -> Member | None:
     """The member whose cookie this is, if it is one."""
     token = request.cookies.get(COOKIE)
     if token is None:
         return None
     try:
-        with market.database.reading() as session:
+        with market_of(request).database.reading() as session:
             request.state.member = members.authenticate(session, token)
     except Refusal:
         return None
-    member: Member = request.state.member
-    return member
+    return member_of(request)
 
 
-Reader = Annotated[Member | None, Depends(reader_of)]
+class Page(Closed):
+    """A page for those who are logged in; others are led to where they log in."""
+
+    OPEN: ClassVar = {"/", "/static/{name}", "/login", "/join"}
+
+    def admit(self, request: Request) -> Response | None:
+        """Find out who reads the page or sends the form."""
+        if visitor_of(request) is not None:
+            return None
+        if request.method == "POST":
+            raise Refusal(401, "no_token", "log in first")
+        return RedirectResponse("/", 303)
 
 
-class Page(APIRoute):
-    """A route that reads a form only of those who are logged in, unless it is in `OPEN`."""
-
-    def get_route_handler(self) -> Callable[[Request], Any]:
-        """What answers a request."""
-        handle = super().get_route_handler()
-        if "POST" not in (self.methods or ()) or self.path in OPEN:
-            return handle
-
-        async def handle_member(request: Request) -> Any:
-            if await run_in_threadpool(reader_of, request, market_of(request)) is None:
-                raise Refusal(401, "no_token", "log in first")
-            return await handle(request)
-
-        return handle_member
-
-
-def writer_of(
-    request: Request, reader: Reader, mark: Annotated[str, Form(alias=MARK)] = ""
-) -> Member:
+def writer_of(request: Request, mark: Annotated[str, Form(alias=MARK)] = "") -> Member:
     """The member who sends a form, which came from a page of ours."""
-    if reader is None:
-        raise Refusal(401, "no_token", "log in first")
     if not hmac.compare_digest(mark.encode(), mark_of(request.cookies[COOKIE]).encode()):
         raise Refusal(403, "other_site", "the form did not come from this page: reload the page")
-    return reader
+    return member_of(request)
 
 
+Visitor = Annotated[Member | None, Depends(visitor_of)]
+Reader = Annotated[Member, Depends(member_of)]
 Writer = Annotated[Member, Depends(writer_of)]
 
 

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from thresher.market import api, members, tasks
 from thresher.market.callers import InMarket
 from thresher.market.refusals import Refusal
-from thresher.market.web import COOKIE, MARK, Reader, Writer, asset, new_router, page, writer_of
+from thresher.market.web import COOKIE, MARK, Visitor, Writer, asset, new_router, page, writer_of
 
 router = new_router()
 KEEP = "You log in with it. Copy it now and keep it secret: it will not be shown again."
@@ -26,7 +26,7 @@ def static(name: str) -> Response:
 
 
 @router.get("/")
-def home(request: Request, reader: Reader, market: InMarket) -> HTMLResponse:
+def home(request: Request, reader: Visitor, market: InMarket) -> HTMLResponse:
     """The tasks, or how to log in."""
     if reader is None:
         return page(request, None, "login.html.jinja")
@@ -59,12 +59,12 @@ def log_out(_: Writer) -> Response:
 
 @router.post("/join")
 def join(
-    request: Request, market: InMarket, reader: Reader,
+    request: Request, market: InMarket, reader: Visitor,
     code: Annotated[str, Form(max_length=200)], name: Annotated[str, Form(max_length=100)] = "",
     mark: Annotated[str, Form(alias=MARK)] = "",
 ) -> Response:  # fmt: skip
     """Take a place by an invitation."""
-    actor = None if reader is None else writer_of(request, reader, mark)
+    actor = None if reader is None else writer_of(request, mark)
     try:
         with market.database.writing() as session:
             task, owner, token = tasks.join(session, actor, code.strip(), name)

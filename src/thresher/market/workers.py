@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from thresher.market import jobs
-from thresher.market.jobs import LeaseLost, new_worker
+from thresher.market.jobs import LeaseLost
 from thresher.market.market import Market
 from thresher.market.settlement import settle
 from thresher.market.tasks import close_due
@@ -33,21 +34,17 @@ def work_once(market: Market, worker: str) -> bool:
     except SQLAlchemyError:  # the database may be back soon: the lease ends
         raise
     except Exception:
-        _put_off(market, worker, task)
+        with suppress(LeaseLost), market.database.writing() as session:
+            jobs.put_off(session, worker, task)
         raise
     else:
         log.info("task %s ended: %s", task, state)
     return True
 
 
-def _put_off(market: Market, worker: str, task: str) -> None:
-    with suppress(LeaseLost), market.database.writing() as session:
-        jobs.put_off(session, worker, task)
-
-
 def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None:
     """Work until `stop` is set; a job that failed is tried again when its lease ends."""
-    worker = new_worker()
+    worker = secrets.token_hex(8)
     while not stop.is_set():
         try:
             if work_once(market, worker):
