@@ -15,8 +15,7 @@ from oracles import coalition_weight, mpf_of, semivalues
 
 import thresher as th
 from thresher.games.ring_targets import ring_quadratics
-from thresher.games.target_changes import growth
-from thresher.games.targets import quadratics, sums_of
+from thresher.games.targets import growth, quadratics, sums_of
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import sum_codes, sum_visit_codes
 from thresher.passes import in_parts

@@ -27,10 +27,10 @@ from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_tas
 from thresher.sides.ball import BallSide, only_ball
 from thresher.sides.forest import check_leaves_alone, forest_side
 from thresher.sides.forest_targets import target_forest_side
-from thresher.sides.numbers import NumberSide
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
 from thresher.sides.targets import target_side
+from thresher.sides.tasks import NumberSide
 
 FORMATS = {
     "ball": "thresher.counts/1",

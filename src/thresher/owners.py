@@ -120,7 +120,7 @@ def owner_shapley(
     if regression and forest is None:
         data = X, y, X_val, y_val
         near_targets: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": shape}
-        points, side = targets_in_balls(*data, radius, **near_targets)
+        points, side, _ = targets_in_balls(*data, radius, **near_targets)
     elif regression:
         points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:

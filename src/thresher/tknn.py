@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, overload
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -26,14 +28,13 @@ from thresher.inputs.checks import (
 )
 from thresher.inputs.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
-from thresher.neighbors.kernel import BOX, check_kernel
+from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.passes.result import valuation_of, warn_of_reach
-from thresher.passes.walk import count_and_value, value
-from thresher.progress import progress_bar
-from thresher.regression import CLASSES, is_regression, radius_regression
+from thresher.passes.result import value_here
+from thresher.passes.walk import value
+from thresher.regression import CLASSES, Paid, is_regression
 from thresher.sides.ball import BallSide
-from thresher.sides.targets import target_side
+from thresher.sides.targets import target_side, targets_in_balls
 from thresher.valuation import Valuation
 
 
@@ -181,18 +182,33 @@ def tknn_shapley(
 
         return value_on_dask(X, y, X_val, y_val, **settings)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
-    known_owners = check_owners(owners, len(points))
-    side = BallSide(validation, radius, shape)
-    near, game = side.near(neighbors), side.counting(semivalue)
-    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        counts, values = count_and_value(
-            points, near, game, divisor=len(validation) if mean else 1, advance=advance
-        )
-    if not counts.any():
-        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
-    return valuation_of(
-        values, validation, radius, semivalue, game.utility(counts), mean=mean,
-        owners=known_owners, kernel=shape,
+    return value_here(
+        points, BallSide(validation, radius, shape), semivalue, owners=owners, mean=mean,
+        neighbors=neighbors, progress=progress, stacklevel=3,
+    )  # fmt: skip
+
+
+def radius_regression(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
+    bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
+    show: Callable[[Paid], None] | None = None,
+) -> Valuation:  # fmt: skip
+    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game.
+
+    `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
+    """
+    known: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": kernel}
+    points, side, targets = targets_in_balls(X, y, X_val, y_val, radius, **known)
+    steps: Any = points.codes
+
+    def see(sums: Floats) -> None:
+        if show is not None:
+            show(Paid(sums, side.grid, targets, steps, len(side) if mean else 1))
+
+    return value_here(
+        points, side, semivalue, owners=owners, mean=mean, neighbors=neighbors, progress=progress,
+        stacklevel=4, kind=kind, show=see,
     )  # fmt: skip
 
 

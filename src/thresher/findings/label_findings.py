@@ -33,7 +33,7 @@ from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, c
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
-from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.result import side_valuation
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
@@ -162,11 +162,10 @@ def value_and_explain(
     with progress_bar("tknn-shapley", pairs, show=progress) as advance:
         counts, found = _judge_all(points, side, semivalue, mean=mean, advance=advance)
     if not counts.any():
-        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
-    valuation = valuation_of(
-        found.value, validation, radius, semivalue, side.utility(counts), mean=mean, owners=known,
-        kernel=kernel,
-    )  # fmt: skip
+        side.warn_of_reach(stacklevel=3)
+    valuation = side_valuation(
+        side, found.value, semivalue, side.utility(counts), mean=mean, owners=known
+    )
     return valuation, _findings(valuation, validation.classes, points.codes, found)
 
 

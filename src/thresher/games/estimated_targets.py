@@ -8,8 +8,7 @@ import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.games.semivalues import Semivalue
-from thresher.games.target_changes import residual_changes
-from thresher.games.targets import residual_prices, shifted
+from thresher.games.targets import residual_changes, residual_prices, shifted
 
 
 def estimated_quadratics(
@@ -39,7 +38,7 @@ def estimated_quadratics(
 
 
 def estimated_changes(count: Floats, mean: Floats, judges: Floats, semivalue: Semivalue) -> Floats:
-    """As `target_changes.changes`, for near targets of this mean."""
+    """As `targets.changes`, for near targets of this mean."""
     return _between(count, lambda c: residual_changes(c, c * (mean - judges), judges, semivalue))
 
 

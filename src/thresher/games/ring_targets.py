@@ -64,9 +64,9 @@ class RingTargetGame(TargetGame):
         about = self.judges[columns], self.empty, np.array(self.weights), self.semivalue
         return ring_quadratics(sums, *about)
 
-    def utility(self, sums: Integers) -> float:
-        """The utility of all counted points: minus the squared errors."""
-        near = NearRings.of(sums, self.judges, self.empty, np.array(self.weights))
+    def utility(self, sums: Integers, columns: slice) -> float:
+        """The utility of all counted points for some cells: minus the squared errors."""
+        near = NearRings.of(sums, self.judges[columns], self.empty, np.array(self.weights))
         return -float((near.error**2).sum())
 
 
@@ -144,7 +144,7 @@ def ring_quadratics(
     """Prices of the shape (3, 3, rings, M): for members, for newcomers, and changes.
 
     The first two are the coefficients of 1, u and u^2. Where a ring has no member, its price is
-    that of a newcomer. The last are G, K and H of `target_changes`.
+    that of a newcomer. The last are G, K and H of `targets`.
 
     Examples
     --------

@@ -79,11 +79,6 @@ def _room(game: Game, points: int) -> Floats:
     return np.zeros((columns, points) if columns else points)
 
 
-def _total(game: Any, sums: Floats, groups: Groups) -> Floats:
-    """What was paid to each point in all."""
-    return game.total(sums, groups) if sums.ndim == 2 else sums
-
-
 class Part(Protocol):
     """Some points: their rows, and the code of what each of them is."""
 
@@ -152,40 +147,43 @@ def value(
     visit(part, near, groups, pay, advance)
     if not last:
         return sums[..., groups.positions]
-    return groups.in_input_order(_total(game, sums, groups), divisor)
+    return values_of(game, sums, groups, divisor)
 
 
 def count_and_value(
     part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
-    advance: Advance | None = None,
+    advance: Advance | None = None, show: Callable[[Floats], None] | None = None,
 ) -> tuple[Integers, Floats]:  # fmt: skip
-    """The table of sums and the value of each point, where these are all the points."""
+    """The table of sums and the value of each point, where these are all the points.
+
+    `show` sees what was paid, before that becomes values.
+    """
     table = np.zeros((game.entries, near.cells), np.int64)
 
     def keep(columns: slice, found: Integers) -> None:
         table[:, columns] = found
 
-    return table, value_while_counting(part, near, game, keep, divisor=divisor, advance=advance)
+    sums, groups = pay_while_counting(part, near, game, keep, advance=advance)
+    if show is not None:
+        show(sums)
+    return table, values_of(game, sums, groups, divisor)
 
 
-def value_while_counting(
-    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
-    divisor: float = 1.0, advance: Advance | None = None,
-) -> Floats:  # fmt: skip
-    """The value of each point, where these are all the points; `see` is shown the sums of cells.
-
-    A block of cells is counted, priced and paid before the next, so that who is near whom is found
-    out once, and the sums of one block are held at a time.
-    """
-    sums, groups = pay_while_counting(part, near, game, see, advance=advance)
-    return groups.in_input_order(_total(game, sums, groups), divisor)
+def values_of(game: Any, sums: Floats, groups: Groups, divisor: float = 1.0) -> Floats:
+    """The value of each point in input order, by what it was paid."""
+    paid = game.total(sums, groups) if sums.ndim == 2 else sums
+    return groups.in_input_order(paid, divisor)
 
 
 def pay_while_counting(
     part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
     advance: Advance | None = None,
 ) -> tuple[Floats, Groups]:  # fmt: skip
-    """The same before payments become values, with points laid out as in the groups."""
+    """What was paid to each point, laid out as in the groups, where these are all the points.
+
+    A block of cells is counted, priced and paid before the next, so that who is near whom is found
+    out once, and the sums of one block are held at a time. `see` is shown the sums of cells.
+    """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
 
