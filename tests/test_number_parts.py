@@ -127,7 +127,7 @@ def test_a_broken_run_of_a_forest_of_numbers_goes_on(judged, small_parts, tmp_pa
     with pytest.raises(th.InputError, match="run"):
         th.forest_shapley(X, Y, *judges, checkpoint=run, **{**about, "empty": 9.0})
     with monkeypatch.context() as patch:
-        patch.setattr("thresher.passes.target_growth.grow_targets", None)  # it is not grown again
+        patch.setattr("thresher.passes.forest_growth.grow_targets", None)  # it is not grown again
         check_same(th.forest_shapley(X, Y, *judges, checkpoint=run, **about), wanted)
     assert not run.exists()
 

@@ -27,7 +27,7 @@ LAYERS = {
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
-        "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
+        "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn",
         "valuation", "votes",
     },
     "findings": {

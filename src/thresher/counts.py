@@ -20,7 +20,7 @@ from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, check_kernel
-from thresher.neighbors.panels import NOBODY, plain_label
+from thresher.neighbors.single_rows import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_task

@@ -205,7 +205,8 @@ def forest_shapley(
     regression = check_task(task) == REGRESSION
     check_no_classes(classes) if regression else check_no_empty(empty)
     if in_parts or is_dask(X):
-        from thresher.passes import forest_growth, forest_passes, target_growth
+        from thresher.passes import forest_growth, forest_passes
+        from thresher.passes import forest_growth as target_growth
 
         mean, progress = check_flag("mean", mean), check_flag("progress", progress)
         how = forest, (trees, folds, seed), X_val, y_val, check_semivalue(semivalue)

@@ -205,7 +205,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
 
 def _integrated(near: NearRings, semivalue: Semivalue) -> Floats:
     """Fifteen numbers for each ring and cell; see `kernels.integrals`."""
-    rules, w = chances(semivalue).rules, np.ascontiguousarray(near.weights[:, 0])
+    rules, w = chances(semivalue), np.ascontiguousarray(near.weights[:, 0])
     counts = np.ascontiguousarray(near.counts.T)
     gains = np.stack([(near.weights * near.first).T, (near.weights**2 * near.second).T], axis=1)
     found = np.empty((len(counts), INTEGRALS, len(w)))

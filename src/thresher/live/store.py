@@ -26,7 +26,7 @@ from thresher.live.values import present_owner_values, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.neighbors.panels import NOBODY
+from thresher.neighbors.single_rows import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Flags, Floats, Integers
-from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
 from thresher.kernels.target_sums import sum_leaves
+from thresher.kernels.tree_leaves import add_from_leaves, count_in_leaves, take_from_leaves
 from thresher.neighbors.groups import Groups, Segments
 from thresher.threads import cut, in_order, run
 

@@ -53,7 +53,11 @@ class Sums(Protocol):
 
 
 class Game(Sums, Protocol):
-    """And what prices follow."""
+    """And what prices follow.
+
+    A game with `columns` pays each point so many sums, one row each, from which its value follows
+    at the end by `total(out, groups)`.
+    """
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What these cells pay when they have these sums, as `pay` wants it."""
@@ -62,19 +66,8 @@ class Game(Sums, Protocol):
         """Add what the cells of a block pay to each point in `out`."""
 
 
-class Columns(Game, Protocol):
-    """A game that pays each point several sums, from which its value follows at the end."""
-
-    @property
-    def columns(self) -> int:
-        """How many sums."""
-
-    def total(self, out: Floats, groups: Any) -> Floats:
-        """The value of each point, from one row for each sum."""
-
-
 def _room(game: Game, points: int) -> Floats:
-    """Where payments are added up."""
+    """Where payments are added up: several rows for a game with `columns`."""
     columns = getattr(game, "columns", 0)
     return np.zeros((columns, points) if columns else points)
 
@@ -84,7 +77,7 @@ class Part(Protocol):
 
     @property
     def rows(self) -> Any:
-        """Features, or distances."""
+        """Features, distances, or whatever the neighborhood looks at."""
 
     @property
     def codes(self) -> Codes:
@@ -129,7 +122,7 @@ def show_sums(
 
 def value(
     part: Part, near: Neighborhood, game: Game, prices: Floats, *, before: Floats | None = None,
-    divisor: float = 1.0, advance: Advance | None = None, last: bool = True,
+    divisor: float = 1.0, last: bool = True,
 ) -> Floats:  # fmt: skip
     """What the cells pay to each point, in input order, divided by `divisor`.
 
@@ -144,7 +137,7 @@ def value(
     def pay(block: Block) -> None:
         game.pay(block, groups, prices[..., block.columns], sums)
 
-    visit(part, near, groups, pay, advance)
+    visit(part, near, groups, pay)
     if not last:
         return sums[..., groups.positions]
     return values_of(game, sums, groups, divisor)
@@ -198,13 +191,7 @@ def pay_while_counting(
 
 def near_pairs(part: Part, near: Neighborhood) -> Flags:
     """Whether each point is in each cell, where the blocks can tell (`Block.pairs`)."""
-    found = np.empty((len(part.codes), near.cells), np.bool_)
-
-    def unpack(block: Any) -> None:
-        found[:, block.columns] = block.pairs()
-
-    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
-    return found
+    return _all_pairs(part, near, np.bool_, lambda block: block.pairs())
 
 
 def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
@@ -212,10 +199,15 @@ def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
 
     The neighborhood looks at all pairs (`RingBlock`).
     """
-    found = np.empty((len(part.codes), near.cells), np.uint8)
+    return _all_pairs(part, near, np.uint8, lambda block: rings - block.codes[:, : block.width])
+
+
+def _all_pairs(part: Part, near: Neighborhood, dtype: Any, of: Callable[[Any], Any]) -> Any:
+    """What blocks say of all pairs."""
+    found = np.empty((len(part.codes), near.cells), dtype)
 
     def unpack(block: Any) -> None:
-        found[:, block.columns] = rings - block.codes[:, : block.width]
+        found[:, block.columns] = of(block)
 
     visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
     return found

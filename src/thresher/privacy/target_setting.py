@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Floats
-from thresher.games.estimated_targets import estimated_changes, estimated_quadratics
 from thresher.games.semivalues import semivalue_name
+from thresher.games.targets import estimated_changes, estimated_quadratics
 from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency

@@ -30,8 +30,8 @@ from thresher.inputs.labels import Classes, Codes, RawLabels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.kernel import Kernel
-from thresher.neighbors.panels import Panels, plain_row
 from thresher.neighbors.rings import BYTES as RING_BYTES
+from thresher.neighbors.single_rows import Panels, plain_row
 from thresher.sides.protocol import Footprint, Who
 from thresher.sides.tasks import ClassSide, check_table
 from thresher.threads import cut

@@ -19,8 +19,7 @@ from thresher.array_types import Array, Flags, Floats, Integers, LongWords
 from thresher.errors import InputError, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
-from thresher.games.forest_vote import ForestVote, judge_weights
-from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
+from thresher.games.forest_vote import ForestVote, LabelVote, MemberVote, OtherVote, judge_weights
 from thresher.games.owner_counts import leaf_games, mutual_leaf_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
@@ -31,9 +30,8 @@ from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.neighbors.leaf_mover import LeafMover
 from thresher.neighbors.leaves import Leaves
-from thresher.neighbors.panels import plain_row
+from thresher.neighbors.single_rows import LeafMover, plain_row
 from thresher.neighbors.tree_columns import Features, as_floats
 from thresher.neighbors.trees import ForestRows, row_prints
 from thresher.sides.protocol import Footprint, Who

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
-from thresher.games.owner_targets import leaf_target_games, mutual_target_games
+from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors
@@ -70,7 +70,7 @@ class TargetForestSide(NumberSide, ForestSide):
         if self.holds_points:
             share = unit / self.forest.trees_each
             return mutual_target_games(sums, size, self.empty_steps, share)
-        return [leaf_target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
+        return [target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
         """The same, once all points were counted; counts may be added up over leaves."""

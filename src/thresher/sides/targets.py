@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.owner_targets import target_games
+from thresher.games.owner_counts import target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue
@@ -106,7 +106,8 @@ class TargetSide(NumberSide, BallSide):
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
         """One game for each validation point."""
         del owners
-        judges = self.codes[columns].astype(np.int64)
+        targets: Any = self.targets[columns]
+        judges = np.ones(len(targets)), targets, 0.0
         weights = (1.0,) if self.kernel is None else self.kernel.weights
         return [target_games(sums, judges, self.empty_steps, self.unit, weights)]
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.array_types import Floats
 from thresher.errors import InputError
-from thresher.games.owner_counts import owned_codes
-from thresher.games.owner_targets import OwnerTargets, target_codes
+from thresher.games.owner_counts import OwnerTargets, owned_codes, target_codes
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, Retargeted, growth, squared_errors, sums_of
 from thresher.inputs.labels import Codes
