@@ -21,7 +21,7 @@ from thresher.kernels.tree_leaves import add_under_labels, drop_rows, move_in_tr
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.neighbors.trees import NODE, Tree
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(-4, 5, (120, 3)) / 2.0

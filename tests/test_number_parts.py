@@ -26,7 +26,7 @@ from thresher.runs.owner_run import value_owners
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
 from thresher.runs.table_folder import value_to_folder
-from thresher.sides import forest as forest_sides
+from thresher.sides import forest_side as forest_sides
 from thresher.tables import tree_encoder
 from thresher.tables.columns import Columns
 from thresher.tables.tree_encoder import TreeEncoder

@@ -28,10 +28,10 @@ LAYERS = {
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
         "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn",
-        "valuation", "votes",
+        "valuation",
     },
     "findings": {
-        "attack", "embed", "federate", "findings", "forecast", "paper", "payouts", "plots", "report", "tables",
+        "attack", "embed", "federate", "findings", "paper", "payouts", "plots", "report", "tables",
     },
     "face": {"__init__", "__main__", "cli", "market", "runs"},
 }  # fmt: skip

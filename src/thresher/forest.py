@@ -27,9 +27,9 @@ from thresher.inputs.checks import DaskCollection, check_flag, check_no_limits, 
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
+from thresher.passes.votes import Votes, leaf_regression, leaf_votes
 from thresher.regression import CLASSES, REGRESSION, Targets, check_no_classes, check_task
 from thresher.valuation import Valuation
-from thresher.votes import Votes, leaf_regression, leaf_votes
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
 

@@ -19,11 +19,11 @@ from thresher.passes.owner_sums import METHOD, value_owners
 from thresher.passes.problem import Problem
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, Targets, is_regression
-from thresher.sides.ball import BallSide
-from thresher.sides.forest import check_leaves_alone, forest_side
-from thresher.sides.forest_targets import points_in_leaves, target_forest_side
+from thresher.sides.ball_side import BallSide
+from thresher.sides.forest_side import check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import targets_in_balls
+from thresher.sides.target_forest_side import points_in_leaves, target_forest_side
+from thresher.sides.target_side import targets_in_balls
 
 
 def owner_shapley(

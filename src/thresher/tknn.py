@@ -10,11 +10,9 @@ import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import InputError
-from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import (
     check_pair,
-    check_points,
     check_validation,
     warn_of_labels,
     warn_of_twins,
@@ -27,14 +25,14 @@ from thresher.inputs.checks import (
     is_dask,
 )
 from thresher.inputs.labels import check_labels, check_owners, class_list
-from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
+from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import value_here
 from thresher.passes.walk import value
 from thresher.regression import CLASSES, Paid, is_regression
-from thresher.sides.ball import BallSide
-from thresher.sides.targets import target_side, targets_in_balls
+from thresher.sides.ball_side import BallSide
+from thresher.sides.target_side import target_side, targets_in_balls
 from thresher.valuation import Valuation
 
 
@@ -243,43 +241,23 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
+    side: BallSide
     if is_regression(task, empty, bounds, classes):
-        about: Any = {"radius": radius, "metric": metric, "owners": owners, "mean": mean}
-        return score_targets(X, y, X_val, y_val, **about, empty=empty, bounds=bounds)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-    labels = check_labels("y", y)
-    points = check_points(X, y, validation, labels, strangers=classes is None)
-    if classes is None:
-        warn_of_labels(class_list(None, labels).labels, validation.classes.labels, stacklevel=3)
-    warn_of_twins(points, validation, stacklevel=3)
-    known_owners = check_owners(owners, len(points))
-    share = 1 / len(validation.classes)
-    prices = np.repeat([[1 - share], [-share]], len(validation), axis=1)
-    divisor = len(validation) if mean else 1
-    near, game = Ball.around(validation, radius), ClassGame.of(validation)
-    values = value(points, near, game, prices, divisor=divisor)
-    params = {
-        "radius": radius,
-        "metric": validation.metric,
-        "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
-        "mean": mean,
-    }
-    ends = np.nan, len(validation) * share / divisor
-    return Valuation(values, "zero-budget-score", params, *ends, known_owners)
-
-
-def score_targets(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, owners: Any,
-    mean: bool, empty: Any, bounds: Any,
-) -> Valuation:  # fmt: skip
-    """`zero_budget_score` with numbers as targets: the sum over near judges of z0^2 - z^2."""
-    side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
-    points = side.check_points(X, y)
+        side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        points, prices = side.check_points(X, y), side.alone_prices()
+        none = side.utility_none(len(side))
+    else:
+        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        labels, side = check_labels("y", y), BallSide(validation, radius)
+        points = side.check_points(X, y, labels, strangers=classes is None)
+        if classes is None:
+            warn_of_labels(class_list(None, labels).labels, validation.classes.labels, stacklevel=3)
+        warn_of_twins(points, validation, stacklevel=3)
+        share = 1 / len(validation.classes)
+        prices = np.repeat([[1 - share], [-share]], len(validation), axis=1)
+        none = len(validation) * share
     known_owners, divisor = check_owners(owners, len(points)), len(side) if mean else 1
-    prices = side.alone_prices()
     values = value(points, side.near(), side.counting(), prices, divisor=divisor)
     params = side.params("shapley", mean=mean)
     del params["semivalue"]
-    ends = np.nan, side.utility_none(len(side)) / divisor
-    return Valuation(values, "zero-budget-score", params, *ends, known_owners)
+    return Valuation(values, "zero-budget-score", params, np.nan, none / divisor, known_owners)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.findings.advice import SUGGESTIONS, Near, suggest_by_votes
+from thresher.findings.forecast import Forecast
 from thresher.findings.stability import Stability
-from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -37,7 +37,7 @@ from thresher.passes.result import side_valuation
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 

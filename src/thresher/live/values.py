@@ -16,7 +16,7 @@ from thresher.live.points import PointTable
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import OwnerNames, OwnerSum, value_owners
 from thresher.passes.result import side_valuation
-from thresher.sides.ball import BALL
+from thresher.sides.ball_side import BALL
 from thresher.valuation import Valuation
 
 

@@ -20,8 +20,8 @@ from thresher.passes.parts import Labels
 from thresher.passes.problem import Problem
 from thresher.passes.target_span import TargetSpan
 from thresher.regression import REGRESSION, check_empty, check_targets
-from thresher.sides.forest import forest_side, validation_digest
-from thresher.sides.forest_targets import side_in_bounds
+from thresher.sides.forest_side import forest_side, validation_digest
+from thresher.sides.target_forest_side import side_in_bounds
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from thresher.passes.problem import Meaning, Problem, named
 from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.passes.walk import count
 from thresher.progress import Advance, progress_bar
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 from thresher.sides.protocol import PublicSide
 
 READ, NAMES, SUMS = "read", "names", "sums"  # pieces of a checkpoint

@@ -30,9 +30,9 @@ from thresher.passes.parts import Labels, Part
 from thresher.passes.result import side_valuation
 from thresher.passes.tally import Tally, add_prints
 from thresher.price_list import PriceList
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import target_side
+from thresher.sides.target_side import target_side
 from thresher.sides.tasks import NumberSide
 from thresher.valuation import Valuation
 

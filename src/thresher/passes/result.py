@@ -11,7 +11,7 @@ from thresher.inputs.labels import check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.passes.walk import count_and_value
 from thresher.progress import progress_bar
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.sides.protocol import PublicSide
 from thresher.valuation import Valuation
 

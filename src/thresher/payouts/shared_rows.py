@@ -16,7 +16,7 @@ from thresher.inputs.labels import check_owners
 from thresher.neighbors.ball import Ball
 from thresher.passes.owner_sums import OwnedPoints, OwnerNames
 from thresher.passes.walk import show_sums
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 
 @dataclass(frozen=True)

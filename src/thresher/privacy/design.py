@@ -24,7 +24,7 @@ from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 Unit = Literal["point", "owner"]
 

@@ -13,7 +13,7 @@ from thresher.inputs.checked_inputs import Points
 from thresher.neighbors.tree_columns import as_floats
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
-from thresher.sides.forest import ForestPoints, ForestSide
+from thresher.sides.forest_side import ForestPoints, ForestSide
 
 
 class LeafContributions(Contributions):

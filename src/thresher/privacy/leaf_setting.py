@@ -17,7 +17,7 @@ from thresher.privacy.design import Setting
 from thresher.privacy.leaf_contributions import LeafContributions
 from thresher.privacy.public_rows import Public
 from thresher.privacy.ring_setting import floored_counts
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 
 OWNERS, KEPT = 400, 0.75  # made-up owners, and the share of them that is not clipped
 MOST_DRAWN = 200  # rows of a made-up owner; more are a multiple of them

@@ -16,7 +16,7 @@ from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
 from thresher.privacy.public_rows import FLOOR, Public
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 SPREAD = 8.0  # near points that the usual spread over rings is worth
 

@@ -14,7 +14,7 @@ from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
 from thresher.privacy.lagrange import basis
-from thresher.sides.targets import TargetSide
+from thresher.sides.target_side import TargetSide
 from thresher.threads import cut, run
 
 

@@ -21,7 +21,7 @@ from thresher.privacy.public_rows import Public
 from thresher.privacy.target_contributions import TargetContributions
 from thresher.privacy.target_public import TargetPublic
 from thresher.regression import REGRESSION
-from thresher.sides.targets import TargetSide
+from thresher.sides.target_side import TargetSide
 
 TWO = 2 * (1 + OPPOSED)
 FLOOR, PULL = 4.0, 4.0  # standard deviations of a count; see benchmarks/privacy_regression.py

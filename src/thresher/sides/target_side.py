@@ -22,7 +22,7 @@ from thresher.inputs.checks import check_radius
 from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
 from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.sides.tasks import NumberSide
 
 TARGETS, RING_TARGETS = "targets", "ring-targets"  # what files call sides

@@ -21,11 +21,10 @@ from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors
-from thresher.neighbors.forests import Forest
 from thresher.regression import Targets, check_empty
-from thresher.sides.forest import ForestPoints, ForestSide, validation_digest
+from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
 from thresher.sides.protocol import Footprint
-from thresher.sides.targets import TARGETS, TargetClasses, holding_bounds, public_bounds
+from thresher.sides.target_side import TARGETS, TargetClasses, holding_bounds, public_bounds
 from thresher.sides.tasks import NumberSide
 
 OBJECTS = 200  # bytes of the sums of a leaf while they are exact
@@ -132,10 +131,7 @@ def side_in_bounds(
     bounds: tuple[float, float],
 ) -> TargetForestSide:  # fmt: skip
     """The side of a forest and validation rows with checked targets; without `X_val`, points."""
-    if not isinstance(forest, Forest):
-        raise InputError(
-            f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
-        )
+    forest = check_forest(forest)
     features = None if X_val is None else forest.encode("X_val", X_val)
     if features is not None:
         _check_rows("X_val", features, judges)

@@ -346,12 +346,18 @@ def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
         )
 
 
+def check_forest(forest: Any) -> Forest:
+    """`forest`, if it is the structure of one."""
+    if isinstance(forest, Forest):
+        return forest
+    raise InputError(
+        f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
+    )
+
+
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
     """The side of a forest and a validation set; without one the points judge each other."""
-    if not isinstance(forest, Forest):
-        raise InputError(
-            f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
-        )
+    forest = check_forest(forest)
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val go together: pass both, or neither")
     features, labels = None, check_labels("y_val", [])
