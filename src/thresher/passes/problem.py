@@ -105,11 +105,6 @@ class Problem:
         return self.side.validation
 
     @property
-    def radius(self) -> float:
-        """The radius of a ball."""
-        return float(self.side.radius)
-
-    @property
     def divisor(self) -> float:
         """What values by a validation set are divided by."""
         return float(len(self.side)) if self.mean else 1.0

@@ -7,7 +7,8 @@ Every valuation by a neighborhood is this walk. Four words describe it:
 - a *game* says what a point adds to its cells, and which prices follow (`games`);
 - a *part* is some of the points.
 
-`visit` is the loop itself. The other functions tell it what to do with a block of cells.
+Each function is one loop over the blocks of a neighborhood. `visit` is that loop for whoever does
+something else with a block of cells.
 
 The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
 value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
@@ -23,8 +24,7 @@ import numpy as np
 from thresher.array_types import Bytes, Flags, Floats, Integers
 from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
-
-Advance = Callable[[int], None]
+from thresher.progress import Advance
 
 
 class Neighborhood(Protocol):
@@ -84,26 +84,14 @@ class Part(Protocol):
         """The class of each point."""
 
 
-def visit(
-    part: Part, near: Neighborhood, groups: Groups, act: Callable[[Any], None],
-    advance: Advance | None = None,
-) -> None:  # fmt: skip
-    """Hand each block of cells, with the points that are in them, to `act`."""
-    for block in near.blocks(part.rows, groups, advance):
-        act(block)
-
-
 def count(
     part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None, *,
     dtype: Any = np.int64,
 ) -> Integers:  # fmt: skip
     """What the points add to all cells: one row for each entry."""
-    table = np.zeros((game.entries, near.cells), dtype)
-
-    def keep(columns: slice, found: Integers) -> None:
-        table[:, columns] = found
-
-    show_sums(part, near, game, keep, advance)
+    table, groups = np.zeros((game.entries, near.cells), dtype), game.groups(part.codes)
+    for block in near.blocks(part.rows, groups, advance):
+        table[:, block.columns] = game.sums(block, groups)
     return table
 
 
@@ -113,11 +101,8 @@ def show_sums(
 ) -> None:  # fmt: skip
     """Count what the points add, and show it to `see`: the sums of one block of cells at a time."""
     groups = game.groups(part.codes)
-
-    def add(block: Block) -> None:
+    for block in near.blocks(part.rows, groups, advance):
         see(block.columns, game.sums(block, groups))
-
-    visit(part, near, groups, add, advance)
 
 
 def value(
@@ -133,11 +118,8 @@ def value(
     sums = _room(game, len(part.codes))
     if before is not None:
         sums[..., groups.positions] = before
-
-    def pay(block: Block) -> None:
+    for block in near.blocks(part.rows, groups):
         game.pay(block, groups, prices[..., block.columns], sums)
-
-    visit(part, near, groups, pay)
     if not last:
         return sums[..., groups.positions]
     return values_of(game, sums, groups, divisor)
@@ -179,14 +161,20 @@ def pay_while_counting(
     """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
-
-    def add_and_pay(block: Block) -> None:
+    for block in near.blocks(part.rows, groups, advance):
         found = game.sums(block, groups)
         see(block.columns, found)
         game.pay(block, groups, game.prices(found, block.columns), sums)
-
-    visit(part, near, groups, add_and_pay, advance)
     return sums, groups
+
+
+def visit(
+    part: Part, near: Neighborhood, groups: Groups, act: Callable[[Any], None],
+    advance: Advance | None = None,
+) -> None:  # fmt: skip
+    """Hand each block of cells, with the points that are in them, to `act`."""
+    for block in near.blocks(part.rows, groups, advance):
+        act(block)
 
 
 def near_pairs(part: Part, near: Neighborhood) -> Flags:
@@ -205,9 +193,6 @@ def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
 def _all_pairs(part: Part, near: Neighborhood, dtype: Any, of: Callable[[Any], Any]) -> Any:
     """What blocks say of all pairs."""
     found = np.empty((len(part.codes), near.cells), dtype)
-
-    def unpack(block: Any) -> None:
+    for block in near.blocks(part.rows, Groups.of(np.zeros(len(found), np.int32), 1)):
         found[:, block.columns] = of(block)
-
-    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
     return found

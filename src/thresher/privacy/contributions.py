@@ -27,10 +27,10 @@ from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.rings import RingBlock
-from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
+from thresher.progress import Advance
 from thresher.threads import cut, run
 
 KEPT_BYTES = 256 << 20  # bits that are kept in memory rather than computed again

@@ -224,9 +224,7 @@ class BallSide(ClassSide):
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "semivalue": semivalue,
             **self.task_record(),
             **self.validation.record(),
@@ -269,21 +267,18 @@ class BallSide(ClassSide):
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "validation": self.validation.digest(),
         }
 
-    def _kernel_record(self) -> dict[str, Any]:
-        return {} if self.kernel is None else self.kernel.record()
+    def _near_record(self) -> dict[str, Any]:
+        kernel = {} if self.kernel is None else self.kernel.record()
+        return {"radius": self.radius, **kernel, "metric": self.validation.metric}
 
     def describe(self) -> dict[str, Any]:
         """What a file says of it, besides its rows and labels."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "columns": self.validation.columns,
             "classes": portable("label", self.classes.labels),
         }
