@@ -64,7 +64,7 @@ def test_arrays_give_the_same_bits_however_they_are_cut(chunks, dtype):
 @pytest.mark.parametrize("block_bytes", [1, 64 * 5 * 8 * 2, 1 << 20])
 @pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", th.Beta(4, 1)], ids=str)
 def test_validation_sets_may_be_cut_in_blocks(block_bytes, semivalue, monkeypatch):
-    monkeypatch.setattr("thresher.sides.ball.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("thresher.sides.ball_side.BLOCK_BYTES", block_bytes)
     X, y, X_val, y_val = problem(1500)
     about = {"semivalue": semivalue, "mean": True}
     found = th.tknn_shapley(da.from_array(X, chunks=400), y, X_val, y_val, **about)
@@ -290,7 +290,7 @@ def test_labels_that_nobody_shares_are_refused_on_a_cluster(client, files):
 
 def test_the_command_cuts_large_validation_sets(client, files, monkeypatch):
     """Blocks of 64 validation points, 200 of them: the bits are those of one machine."""
-    monkeypatch.setattr("thresher.sides.ball.BLOCK_BYTES", 1)
+    monkeypatch.setattr("thresher.sides.ball_side.BLOCK_BYTES", 1)
     settings = Settings("parts/*.parquet", validation="val.parquet", ignore=("name",), radius=0.1)
     blocks, cut = [], on_dask.cut
 

@@ -7,7 +7,7 @@ import pytest
 
 import thresher as th
 from thresher.findings.advice import NEW_LABEL, SUGGESTIONS, suggest_by_shares
-from thresher.forecast import Forecast, forecast_errors, lowest
+from thresher.findings.forecast import Forecast, forecast_errors, lowest
 from thresher.games.label_shares import LabelShares
 
 

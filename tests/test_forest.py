@@ -11,7 +11,7 @@ from oracles import semivalues
 from sklearn.ensemble import RandomForestClassifier
 
 import thresher as th
-from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
+from thresher.kernels.tree_leaves import add_from_leaves, count_in_leaves, take_from_leaves
 
 
 def judge_utility(leaves, y, judges, play, classes):

@@ -17,12 +17,11 @@ from sklearn.ensemble import (
 
 import thresher as th
 from thresher.inputs.labels import Classes
-from thresher.kernels.leaf_sums import add_under_labels
-from thresher.kernels.tree_rows import drop_rows, move_row
+from thresher.kernels.tree_leaves import add_under_labels, drop_rows, move_in_trees
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.neighbors.trees import NODE, Tree
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(-4, 5, (120, 3)) / 2.0
@@ -236,8 +235,8 @@ def test_kernels_run_as_plain_python(seed):
     first = np.r_[0, np.cumsum(FOREST.nodes["nodes"])[:-1]]
     counts = np.zeros((3, FOREST.starts[-1]), np.int32)
     for row, inside in zip(rows, unseen, strict=True):
-        move_row.py_func(row, inside, first, FOREST.starts[:-1], *nodes, -1, 1, counts)
-        move_row.py_func(row, inside, first, FOREST.starts[:-1], *nodes, 1, 2, counts)
+        move_in_trees.py_func(row, inside, first, FOREST.starts[:-1], *nodes, -1, 1, counts)
+        move_in_trees.py_func(row, inside, first, FOREST.starts[:-1], *nodes, 1, 2, counts)
     want = th.NeighborCounts(forest=FOREST).add(X[:30], [2] * 30).table
     np.testing.assert_array_equal(counts, want)
     leaf_of, codes, order = rng.integers(-1, 4, 20), rng.integers(0, 3, 20), rng.permutation(20)

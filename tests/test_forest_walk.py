@@ -17,7 +17,7 @@ import thresher as th
 from thresher.inputs.labels import Classes
 from thresher.neighbors import growing
 from thresher.passes import forest_passes, in_parts
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 
 TREES = 10
 
@@ -231,7 +231,7 @@ def test_a_broken_run_goes_on_with_the_forest_it_has_grown(tmp_path, judges, sma
 @pytest.mark.parametrize("chunk", [40, 150])
 def test_dask_arrays_have_the_same_bits(judges, chunk, monkeypatch):
     da = pytest.importorskip("dask.array")
-    monkeypatch.setattr("thresher.sides.forest.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("thresher.sides.forest_side.BLOCK_BYTES", 2000)
     side = ForestSide(FOREST, Classes((0, 1, 2)), None, np.zeros(0, np.int32))
     assert len(side.ranges()) > 2
     wanted = th.forest_shapley(X, y, *judges, trees=TREES, mean=True)

@@ -11,7 +11,7 @@ from thresher.errors import InputError
 from thresher.findings import leaf_findings
 from thresher.findings.advice import SUGGESTIONS
 from thresher.findings.stability import Stability
-from thresher.kernels.leaf_sums import add_shares
+from thresher.kernels.tree_leaves import add_shares
 
 
 def shares_by_definition(leaves, y, play, classes, leaves_val, y_val):

@@ -26,7 +26,7 @@ from thresher.runs.owner_run import value_owners
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
 from thresher.runs.table_folder import value_to_folder
-from thresher.sides import forest as forest_sides
+from thresher.sides import forest_side as forest_sides
 from thresher.tables import encoder as encoder_module
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import TreeEncoder
@@ -127,7 +127,7 @@ def test_a_broken_run_of_a_forest_of_numbers_goes_on(judged, small_parts, tmp_pa
     with pytest.raises(th.InputError, match="run"):
         th.forest_shapley(X, Y, *judges, checkpoint=run, **{**about, "empty": 9.0})
     with monkeypatch.context() as patch:
-        patch.setattr("thresher.passes.target_growth.grow_targets", None)  # it is not grown again
+        patch.setattr("thresher.passes.forest_growth.grow_targets", None)  # it is not grown again
         check_same(th.forest_shapley(X, Y, *judges, checkpoint=run, **about), wanted)
     assert not run.exists()
 

@@ -27,7 +27,7 @@ from thresher.privacy.names import read_owners
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
 from thresher.privacy.public_rows import Public
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 NOISE = Seeded(0)
 V = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

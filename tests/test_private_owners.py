@@ -19,7 +19,7 @@ from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import OWNER_SCALE, Setting
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 # Validation points on a line, in clusters that one point each is near: of 1, 3 and 12 points.
 SIZES = {0.0: 1, 100.0: 3, 200.0: 12}

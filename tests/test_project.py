@@ -27,11 +27,11 @@ LAYERS = {
     "mathematics": {"games", "neighbors"},
     "valuation": {
         "classifier", "corrupt", "counts", "forest", "growth", "knn", "live", "owner_valuation", "owners",
-        "passes", "price_list", "privacy", "radius", "radius_targets", "regression", "retrain", "sides", "tknn",
-        "valuation", "votes",
+        "passes", "price_list", "privacy", "radius", "regression", "retrain", "sides", "tknn",
+        "valuation",
     },
     "findings": {
-        "attack", "embed", "federate", "findings", "forecast", "paper", "payouts", "plots", "report", "tables",
+        "attack", "embed", "federate", "findings", "paper", "payouts", "plots", "report", "tables",
     },
     "face": {"__init__", "__main__", "cli", "market", "runs"},
 }  # fmt: skip

@@ -12,10 +12,10 @@ from pages import Page, blobs, overlapping
 from pyarrow import csv
 
 import thresher as th
+from thresher.findings.forecast import Forecast
 from thresher.findings.review_list import MOST, review_list
 from thresher.findings.second_look import SecondLook, contradicted, look_again, rank_space
 from thresher.findings.stability import Stability
-from thresher.forecast import Forecast
 from thresher.report import gather, render
 from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import judge, nothing_stands_out

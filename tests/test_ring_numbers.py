@@ -15,8 +15,7 @@ from oracles import coalition_weight, mpf_of, semivalues
 
 import thresher as th
 from thresher.games.ring_targets import ring_quadratics
-from thresher.games.target_changes import growth
-from thresher.games.targets import quadratics, sums_of
+from thresher.games.targets import growth, quadratics, sums_of
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import sum_codes, sum_visit_codes
 from thresher.passes import in_parts
@@ -221,7 +220,7 @@ def test_kernels_are_the_same_in_plain_python(semivalue):
     counts, weights = np.array([[2, 0, 1]]), np.array([1.0, 0.4, 0.01])
     gains = np.array([[[3.0, 0.0, -0.02], [5.0, 0.0, 0.0004]]])
     found, plain = np.empty((1, 15, 3)), np.empty((1, 15, 3))
-    about = counts, gains, weights, chances(semivalue).rules
+    about = counts, gains, weights, chances(semivalue)
     ring_target_integrals(*about, found)
     ring_target_integrals.py_func(*about, plain)
     np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-15)

@@ -14,7 +14,7 @@ from stores import BAD, CLASSES, METRICS, WIDTHS, grid, validation
 import thresher as th
 from thresher.kernels import pairs
 from thresher.kernels.pairs import fingerprint, fingerprints, is_near, move_row, squared_norms
-from thresher.neighbors.panels import Panels
+from thresher.neighbors.single_rows import Panels
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.errors.TwinWarning")
 

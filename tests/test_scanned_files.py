@@ -17,8 +17,7 @@ from tabular import check_refused, put
 
 import thresher as th
 from thresher.passes.in_parts import Run, value_in_parts
-from thresher.passes.parts import Place
-from thresher.passes.read_ahead import read_ahead
+from thresher.passes.parts import Place, read_ahead
 from thresher.tables import parquet as parquet_module
 from thresher.tables import text as text_module
 from thresher.tables.reader import Table, read_batches

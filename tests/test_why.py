@@ -10,8 +10,8 @@ import pytest
 from pages import Page, blobs
 
 import thresher as th
+from thresher.findings.forecast import Forecast
 from thresher.findings.label_findings import Worth
-from thresher.forecast import Forecast
 from thresher.inputs.checked_inputs import check_pair
 from thresher.report import Details, gather, render
 from thresher.report.headline import describe_headline

@@ -20,17 +20,17 @@ from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, check_kernel
-from thresher.neighbors.panels import NOBODY, plain_label
+from thresher.neighbors.single_rows import NOBODY, plain_label
 from thresher.passes.walk import count
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_task
-from thresher.sides.ball import BallSide, only_ball
-from thresher.sides.forest import check_leaves_alone, forest_side
-from thresher.sides.forest_targets import target_forest_side
-from thresher.sides.numbers import NumberSide
+from thresher.sides.ball_side import BallSide, only_ball
+from thresher.sides.forest_side import check_leaves_alone, forest_side
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
-from thresher.sides.targets import target_side
+from thresher.sides.target_forest_side import target_forest_side
+from thresher.sides.target_side import target_side
+from thresher.sides.tasks import NumberSide
 
 FORMATS = {
     "ball": "thresher.counts/1",

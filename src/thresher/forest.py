@@ -27,9 +27,9 @@ from thresher.inputs.checks import DaskCollection, check_flag, check_no_limits, 
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.regression import CLASSES, REGRESSION, Targets, check_task, leaf_regression
+from thresher.passes.votes import Votes, leaf_regression, leaf_votes
+from thresher.regression import CLASSES, REGRESSION, Targets, check_no_classes, check_task
 from thresher.valuation import Valuation
-from thresher.votes import Votes, leaf_votes
 
 LEAVES, FOREST = "leaf-shapley", "forest-shapley"
 
@@ -108,15 +108,8 @@ def leaf_shapley(
 
 def leaf_target_votes(leaves: Any, leaves_val: Any, targets: Targets, unseen: Any) -> Votes:
     """Points and judges with numbers in leaves that are known, checked."""
-    zeros = [np.zeros(len(each), np.int64) for each in (targets.points, targets.judges)]
-    judges = None if leaves_val is None else zeros[1]
-    return leaf_votes(leaves, zeros[0], leaves_val, judges, unseen=unseen, classes=[0])
-
-
-def check_no_classes(classes: Any) -> None:
-    """Refuse classes, which numbers have none of."""
-    if classes is not None:
-        raise InputError("classes cannot be used with task='regression', which has targets")
+    points, judges = targets.as_classes(judged=leaves_val is not None)
+    return leaf_votes(leaves, points, leaves_val, judges, unseen=unseen, classes=[0])
 
 
 def check_no_empty(empty: Any) -> None:
@@ -212,7 +205,8 @@ def forest_shapley(
     regression = check_task(task) == REGRESSION
     check_no_classes(classes) if regression else check_no_empty(empty)
     if in_parts or is_dask(X):
-        from thresher.passes import forest_growth, forest_passes, target_growth
+        from thresher.passes import forest_growth, forest_passes
+        from thresher.passes import forest_growth as target_growth
 
         mean, progress = check_flag("mean", mean), check_flag("progress", progress)
         how = forest, (trees, folds, seed), X_val, y_val, check_semivalue(semivalue)
@@ -246,11 +240,10 @@ def target_votes(
     """Points and judges in the leaves of a forest for numbers, which is grown first."""
     if not isinstance(forest, Forest):
         forest = grow_on_targets(X, targets.points, forest, settings, progress=progress)
-    numbers = [np.zeros(len(each), np.int64) for each in (targets.points, targets.judges)]
-    judges = None if X_val is None else numbers[1]
-    known = {"trees": settings[0], "folds": settings[1], "seed": settings[2]}
+    points, judges = targets.as_classes(judged=X_val is not None)
+    known = dict(zip(("trees", "folds", "seed"), settings, strict=True))
     return forest_votes(
-        X, numbers[0], X_val, judges, forest=forest, classes=[0], progress=progress, **known
+        X, points, X_val, judges, forest=forest, classes=[0], progress=progress, **known
     )
 
 

@@ -92,9 +92,7 @@ def grow_targets(
             "forest must be a regressor with task='regression', such as RandomForestRegressor(), "
             f"got {type(forest).__name__}"
         )
-    check_multiple(*settings[:2])
-    grown = grow(features, targets, forest, *settings, progress=progress)
-    return replace(grown, columns=columns)
+    return replace(grow(features, targets, forest, *settings, progress=progress), columns=columns)
 
 
 def grown_from(
@@ -115,7 +113,6 @@ def grow_codes(
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
     """The structure grown from rows of numbers with class codes."""
-    check_multiple(*settings[:2])
     grown = grow(features, codes, forest, *settings, progress=progress)
     return replace(grown, columns=columns, classes=classes.labels)
 
@@ -127,12 +124,6 @@ def check_growth(trees: object, folds: object, seed: object) -> tuple[int, int, 
         check_count("folds", folds, least=2, most=MOST_TREES),
         check_count("seed", seed, least=0, most=2**31),
     )
-
-
-def check_multiple(trees: int, folds: int) -> None:
-    """Raise unless every fold has as many trees."""
-    if trees % folds:
-        raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
 
 
 def is_fitted(forest: Any) -> bool:

@@ -16,6 +16,7 @@ With an error allowed, only the nearest points are sorted: see `truncation`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Literal, get_args
@@ -24,17 +25,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.nearest_targets import Chances, nearest_values
+from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.games.truncation import Truncation, error_bound, neighbors_kept
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
 from thresher.inputs.checks import MAX_INTEGER, check_choice, check_count, check_flag, check_number
 from thresher.inputs.labels import check_owners
+from thresher.inputs.precomputed import Distances
 from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
+from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
 from thresher.neighbors.sorting import Bench, Source, order, sources
+from thresher.neighbors.tiles import pair_table
 from thresher.progress import progress_bar
-from thresher.regression import CLASSES, REGRESSION, check_task, knn_regression
+from thresher.regression import CLASSES, REGRESSION, check_task, checked_points
 from thresher.threads import cut, in_order, take
 from thresher.valuation import Valuation
 
@@ -45,6 +50,7 @@ JOB_ROWS = 16  # validation points a job, at most
 PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread (measured)
 FULL_SORT = 32  # where more than one of so many points is kept, all are as soon sorted (measured)
 PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a thread is switched
+PAIRS = 1 << 22  # distances that are held at a time, where targets are numbers
 
 
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
@@ -264,3 +270,57 @@ def _sum_of_nearest(
             total[v] -= for_far[code]
     total += far[points.codes]
     return total, matches
+
+
+def knn_regression(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
+    mean: bool, progress: bool, empty: Any, semivalue: Semivalue = "shapley",
+) -> Valuation:  # fmt: skip
+    """`knn_shapley` with numbers as targets."""
+    if utility == "jia2019" and empty is not None:
+        raise InputError("empty needs utility='mean': jia2019 has utility 0 for no points")
+    given = 0.0 if utility == "jia2019" else empty
+    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
+    known_owners = check_owners(owners, len(points))
+    prediction = None if utility == "jia2019" else targets.empty
+    values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
+    chances = Chances.of(semivalue, len(points) - validation.mutual, k)
+    with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
+        for v, ordered in enumerate(_orders(points, validation)):
+            own, t = targets.points[ordered], float(targets.judges[v])
+            values[ordered] += nearest_values(own, t, k, prediction, chances)
+            few = own[:k]
+            guess = few.sum() / k if prediction is None else few.mean()
+            everybody -= float((guess - t) ** 2)
+            nobody -= 0.0 if prediction is None else (prediction - t) ** 2
+            if advance is not None:
+                advance(len(points))
+    divisor = len(validation) if mean else 1
+    params = {
+        "k": k,
+        "metric": validation.metric,
+        "utility": utility,
+        "semivalue": semivalue_name(semivalue),
+        **(targets.record() | ({"empty": None} if prediction is None else {})),
+        **validation.record(),
+        "mean": mean,
+    }
+    return Valuation(
+        values / divisor, "knn-shapley", params, everybody / divisor, nobody / divisor, known_owners
+    )
+
+
+def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
+    """For each judge the points by their distance, by the pair rule; equal ones by position."""
+    step = max(1, PAIRS // len(points))
+    given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
+    for lo, hi in cut(0, len(validation), step):
+        if isinstance(points.rows, Rows):
+            assert validation.rows is not None  # noqa: S101 - they have features, too
+            cosine = validation.metric == "cosine"
+            keys = pair_table(points.rows, validation.rows.some(slice(lo, hi)), cosine=cosine)
+        else:
+            keys = given[:, lo:hi]
+        for v in range(lo, hi):
+            ordered = np.argsort(keys[:, v - lo], kind="stable")
+            yield ordered[ordered != v] if validation.mutual else ordered

@@ -16,14 +16,14 @@ from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import METHOD, value_owners
-from thresher.passes.problem import Problem, TargetProblem
+from thresher.passes.problem import Problem
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, Targets, is_regression
-from thresher.sides.ball import BallSide
-from thresher.sides.forest import check_leaves_alone, forest_side
-from thresher.sides.forest_targets import points_in_leaves, target_forest_side
+from thresher.sides.ball_side import BallSide
+from thresher.sides.forest_side import check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import targets_in_balls
+from thresher.sides.target_forest_side import points_in_leaves, target_forest_side
+from thresher.sides.target_side import targets_in_balls
 
 
 def owner_shapley(
@@ -120,7 +120,7 @@ def owner_shapley(
     if regression and forest is None:
         data = X, y, X_val, y_val
         near_targets: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": shape}
-        points, side = targets_in_balls(*data, radius, **near_targets)
+        points, side, _ = targets_in_balls(*data, radius, **near_targets)
     elif regression:
         points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:
@@ -162,13 +162,11 @@ def _problem(
 
     X_val, y_val = collected(X_val), collected(y_val)
     about: Any = {"radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean}
-    if numbers is not None:
-        if forest is not None:
-            side = target_forest_side(forest, X_val, y_val, **numbers)
-            return TargetProblem.over(side, semivalue, mean=mean)
-        return TargetProblem.of(X_val, y_val, kernel=kernel, **about, **numbers)
     if forest is None:
-        return Problem.check(X_val, y_val, kernel=kernel, classes=classes, **about)
+        return Problem.check(X_val, y_val, kernel=kernel, classes=classes, targets=numbers, **about)
+    if numbers is not None:
+        side = target_forest_side(forest, X_val, y_val, **numbers)
+        return Problem.by_numbers(side, semivalue, mean=mean)
     leaves = forest_side(forest, X_val, y_val, classes)
     labels = _listed("y_val", [] if y_val is None else y_val)
     return Problem(leaves, labels, semivalue, classes, mean, expected=forest.classes)

@@ -22,9 +22,9 @@ from thresher.inputs.checks import check_flag
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
-from thresher.sides.ball import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
-from thresher.sides.numbers import NumberSide
+from thresher.sides.ball_side import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
 from thresher.sides.protocol import PublicSide, SidePoints, Who
+from thresher.sides.tasks import NumberSide
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
 

@@ -1,35 +1,18 @@
-"""Numbers as targets: what `tknn_shapley` and `knn_shapley` do with task="regression"."""
+"""Numbers as targets, checked: what task="regression" takes."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
-from thresher.games.leaf_targets import Judges, LeafTargets
-from thresher.games.nearest_targets import Chances, nearest_values
-from thresher.games.ring_targets import RingTargetGame
-from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.games.target_changes import growth
-from thresher.games.targets import Grid, TargetGame
+from thresher.games.targets import Grid, growth
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
 from thresher.inputs.checks import MAX_INTEGER, check_choice
-from thresher.inputs.labels import check_owners
-from thresher.inputs.precomputed import Distances
-from thresher.metrics import Rows
-from thresher.neighbors.ball import Ball, Neighbors
-from thresher.neighbors.kernel import Kernel
-from thresher.neighbors.tiles import pair_table
-from thresher.passes.result import warn_of_reach
-from thresher.passes.walk import pay_while_counting
-from thresher.progress import progress_bar
-from thresher.threads import cut
-from thresher.valuation import Valuation
 
 CLASSES, REGRESSION = "classification", "regression"
 TASKS = (CLASSES, REGRESSION)
@@ -204,6 +187,11 @@ class Targets:
         """The grid of all of them."""
         return Grid.over(*self.bounds())
 
+    def as_classes(self, *, judged: bool) -> tuple[Integers, Integers | None]:
+        """Points and judges with one class; no judges where the points judge each other."""
+        judges = np.zeros(len(self.judges), np.int64) if judged else None
+        return np.zeros(len(self.points), np.int64), judges
+
     def record(self) -> dict[str, Any]:
         """What a result says of them."""
         return {"task": REGRESSION, "empty": self.empty}
@@ -234,183 +222,8 @@ def checked_points(
     if (X_val is None) != (y_val is None) and metric != "precomputed":
         raise InputError("X_val and y_val go together: pass both, or neither")
     targets = Targets.check(y, y_val, empty)
-    judges = None if y_val is None else np.zeros(len(targets.judges), np.int64)
-    labels = np.zeros(len(targets.points), np.int64)
+    labels, judges = targets.as_classes(judged=y_val is not None)
     points, validation = check_pair(
         X, labels, X_val, judges, metric=metric, classes=[0], mutual=True
     )
     return points, validation, targets
-
-
-def radius_regression(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-    owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
-    bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
-    show: Callable[[Paid], None] | None = None,
-) -> Valuation:  # fmt: skip
-    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game.
-
-    `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
-    """
-    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
-    known_owners, wide = check_owners(owners, len(points)), targets.bounds(bounds)
-    grid = Grid.over(*wide)
-    unit = grid.step**2
-    steps: Any = grid.steps(targets.points)
-    points = replace(points, codes=steps)
-    empty_steps = int(grid.steps(np.array([targets.empty]))[0])
-    more: dict[str, Any] = {}
-    edges = () if kernel is None else kernel.edges
-    if kernel is not None:
-        kind, more = kind or RingTargetGame, {"weights": kernel.weights}
-    game = (kind or TargetGame)(grid.steps(targets.judges), empty_steps, semivalue, **more)
-    near = Ball.around(validation, radius, neighbors, edges)
-    divisor = len(validation) if mean else 1
-    sums = np.zeros((game.entries, near.cells), np.int64)
-
-    def keep(columns: slice, found: Integers) -> None:
-        sums[:, columns] = found
-
-    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        paid, groups = pay_while_counting(points, near, game, keep, advance=advance)
-    if show is not None:
-        show(Paid(paid, grid, targets, steps, divisor))
-    values = game.total(paid, groups)
-    if not sums.any():
-        warn_of_reach(radius, stacklevel=4, mutual=validation.mutual)
-    params = {
-        "radius": radius,
-        **({} if kernel is None else kernel.record()),
-        "metric": validation.metric,
-        "semivalue": semivalue_name(semivalue),
-        **targets.record(),
-        "bounds": list(wide),
-        "grid": grid.record(),
-        **validation.record(),
-        "mean": mean,
-    }
-    ends = game.utility(sums) * unit / divisor, game.utility_none() * unit / divisor
-    found = values * unit / divisor
-    found.flags.writeable = False
-    return Valuation(found, "tknn-shapley", params, *ends, known_owners)
-
-
-def knn_regression(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
-    mean: bool, progress: bool, empty: Any, semivalue: Semivalue = "shapley",
-) -> Valuation:  # fmt: skip
-    """`knn_shapley` with numbers as targets."""
-    if utility == "jia2019" and empty is not None:
-        raise InputError("empty needs utility='mean': jia2019 has utility 0 for no points")
-    given = 0.0 if utility == "jia2019" else empty
-    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
-    known_owners = check_owners(owners, len(points))
-    prediction = None if utility == "jia2019" else targets.empty
-    values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
-    chances = Chances.of(semivalue, len(points) - validation.mutual, k)
-    with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
-        for v, order in enumerate(_orders(points, validation)):
-            own, t = targets.points[order], float(targets.judges[v])
-            values[order] += nearest_values(own, t, k, prediction, chances)
-            few = own[:k]
-            guess = few.sum() / k if prediction is None else few.mean()
-            everybody -= float((guess - t) ** 2)
-            nobody -= 0.0 if prediction is None else (prediction - t) ** 2
-            if advance is not None:
-                advance(len(points))
-    divisor = len(validation) if mean else 1
-    params = {
-        "k": k,
-        "metric": validation.metric,
-        "utility": utility,
-        "semivalue": semivalue_name(semivalue),
-        **(targets.record() | ({"empty": None} if prediction is None else {})),
-        **validation.record(),
-        "mean": mean,
-    }
-    return Valuation(
-        values / divisor, "knn-shapley", params, everybody / divisor, nobody / divisor, known_owners
-    )
-
-
-def _orders(points: Points, validation: Validation) -> Iterator[Integers]:
-    """For each judge the points by their distance, by the pair rule; equal ones by position."""
-    step = max(1, PAIRS // len(points))
-    given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
-    for lo, hi in cut(0, len(validation), step):
-        if isinstance(points.rows, Rows):
-            assert validation.rows is not None  # noqa: S101 - they have features, too
-            cosine = validation.metric == "cosine"
-            keys = pair_table(points.rows, validation.rows.some(slice(lo, hi)), cosine=cosine)
-        else:
-            keys = given[:, lo:hi]
-        for v in range(lo, hi):
-            order = np.argsort(keys[:, v - lo], kind="stable")
-            yield order[order != v] if validation.mutual else order
-
-
-def leaf_regression(
-    votes: Any, targets: Targets, method: str, about: dict[str, Any], semivalue: Semivalue, *,
-    owners: Any, mean: bool, progress: bool, kind: type[LeafTargets] = LeafTargets,
-    show: Callable[[Paid], None] | None = None,
-) -> Valuation:  # fmt: skip
-    """`leaf_shapley` and `forest_shapley` with numbers as targets, for points in known leaves.
-
-    `show` sees what the points were paid.
-    """
-    known_owners, grid = check_owners(owners, len(votes.codes)), targets.grid()
-    trees, mutual = len(votes.near.starts) - 1, votes.rows_val is None
-    if mutual and votes.trees.min() != votes.trees.max():
-        raise InputError(
-            "some points are in more trees than others: regression then needs a validation set, "
-            "X_val and y_val"
-        )
-    share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / trees
-    judges = grid.steps(targets.judges)
-    none = int(grid.steps(np.array([targets.empty]))[0])
-    votes = replace(votes, codes=grid.steps(targets.points))
-    game = kind(
-        judges, none, semivalue,
-        leaf_judges=None if mutual else _judges_of(votes, judges, share), share=share,
-    )  # fmt: skip
-    utilities: list[float] = []
-    with progress_bar(method, trees, show=progress, unit="trees") as bar:
-        paid, groups = pay_while_counting(
-            votes, votes.near, game,
-            lambda columns, sums: utilities.append(game.leaf_utility(sums, columns)), advance=bar,
-        )  # fmt: skip
-    divisor = len(judges) if mean else 1
-    if show is not None:
-        show(Paid(paid, grid, targets, votes.codes, divisor))
-    values, unit = game.total(paid, groups), grid.step**2
-    params = {
-        **about,
-        "trees": trees,
-        "semivalue": semivalue_name(semivalue),
-        **targets.record(),
-        "bounds": list(targets.bounds()),
-        "grid": grid.record(),
-        "judges": "points" if mutual else "validation",
-        "validation_points": 0 if mutual else len(judges),
-        "mean": mean,
-    }
-    ends = sum(utilities) * unit / divisor, game.utility_none() * unit / divisor
-    return Valuation(values * unit / divisor, method, params, *ends, known_owners)
-
-
-def _judges_of(votes: Any, targets: Integers, share: float) -> Callable[[slice], Judges]:
-    """The validation points in the leaves of a tree, as the game asks for them."""
-
-    def judges(columns: slice) -> Judges:
-        leaves = votes.rows_val.leaves(votes.near.tree(columns))
-        return leaf_judges(leaves, columns.stop - columns.start, targets, share)
-
-    return judges
-
-
-def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Judges:
-    """The weight and the mean target of the judges in each leaf, and what is left of targets."""
-    count = np.bincount(leaves, minlength=size)
-    means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
-    left = float(((targets - means[leaves]) ** 2).sum())
-    return np.asarray(count * share, np.float64), means, left * share

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, overload
 
 import numpy as np
 
+from thresher.array_types import Floats
 from thresher.errors import InputError
-from thresher.games.classes import ClassGame
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import (
     check_pair,
-    check_points,
     check_validation,
     warn_of_labels,
     warn_of_twins,
@@ -25,15 +25,14 @@ from thresher.inputs.checks import (
     is_dask,
 )
 from thresher.inputs.labels import check_labels, check_owners, class_list
-from thresher.neighbors.ball import Ball, Neighbors, check_neighbors
-from thresher.neighbors.kernel import BOX, check_kernel
+from thresher.neighbors.ball import Neighbors, check_neighbors
+from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.passes.result import valuation_of, warn_of_reach
-from thresher.passes.walk import count_and_value, value
-from thresher.progress import progress_bar
-from thresher.regression import CLASSES, is_regression, radius_regression
-from thresher.sides.ball import BallSide
-from thresher.sides.targets import target_side
+from thresher.passes.result import value_here
+from thresher.passes.walk import value
+from thresher.regression import CLASSES, Paid, is_regression
+from thresher.sides.ball_side import BallSide
+from thresher.sides.target_side import target_side, targets_in_balls
 from thresher.valuation import Valuation
 
 
@@ -181,18 +180,33 @@ def tknn_shapley(
 
         return value_on_dask(X, y, X_val, y_val, **settings)
     points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
-    known_owners = check_owners(owners, len(points))
-    side = BallSide(validation, radius, shape)
-    near, game = side.near(neighbors), side.counting(semivalue)
-    with progress_bar("tknn-shapley", len(points) * len(validation), show=progress) as advance:
-        counts, values = count_and_value(
-            points, near, game, divisor=len(validation) if mean else 1, advance=advance
-        )
-    if not counts.any():
-        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
-    return valuation_of(
-        values, validation, radius, semivalue, game.utility(counts), mean=mean,
-        owners=known_owners, kernel=shape,
+    return value_here(
+        points, BallSide(validation, radius, shape), semivalue, owners=owners, mean=mean,
+        neighbors=neighbors, progress=progress, stacklevel=3,
+    )  # fmt: skip
+
+
+def radius_regression(
+    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
+    owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
+    bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
+    show: Callable[[Paid], None] | None = None,
+) -> Valuation:  # fmt: skip
+    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game.
+
+    `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
+    """
+    known: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": kernel}
+    points, side, targets = targets_in_balls(X, y, X_val, y_val, radius, **known)
+    steps: Any = points.codes
+
+    def see(sums: Floats) -> None:
+        if show is not None:
+            show(Paid(sums, side.grid, targets, steps, len(side) if mean else 1))
+
+    return value_here(
+        points, side, semivalue, owners=owners, mean=mean, neighbors=neighbors, progress=progress,
+        stacklevel=4, kind=kind, show=see,
     )  # fmt: skip
 
 
@@ -227,43 +241,23 @@ def zero_budget_score(
     [1.0, -1.0]
     """
     radius, mean = check_radius(radius), check_flag("mean", mean)
+    side: BallSide
     if is_regression(task, empty, bounds, classes):
-        about: Any = {"radius": radius, "metric": metric, "owners": owners, "mean": mean}
-        return score_targets(X, y, X_val, y_val, **about, empty=empty, bounds=bounds)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-    labels = check_labels("y", y)
-    points = check_points(X, y, validation, labels, strangers=classes is None)
-    if classes is None:
-        warn_of_labels(class_list(None, labels).labels, validation.classes.labels, stacklevel=3)
-    warn_of_twins(points, validation, stacklevel=3)
-    known_owners = check_owners(owners, len(points))
-    share = 1 / len(validation.classes)
-    prices = np.repeat([[1 - share], [-share]], len(validation), axis=1)
-    divisor = len(validation) if mean else 1
-    near, game = Ball.around(validation, radius), ClassGame.of(validation)
-    values = value(points, near, game, prices, divisor=divisor)
-    params = {
-        "radius": radius,
-        "metric": validation.metric,
-        "classes": list(validation.classes.labels),
-        "validation_points": len(validation),
-        "mean": mean,
-    }
-    ends = np.nan, len(validation) * share / divisor
-    return Valuation(values, "zero-budget-score", params, *ends, known_owners)
-
-
-def score_targets(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, owners: Any,
-    mean: bool, empty: Any, bounds: Any,
-) -> Valuation:  # fmt: skip
-    """`zero_budget_score` with numbers as targets: the sum over near judges of z0^2 - z^2."""
-    side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
-    points = side.check_points(X, y)
+        side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        points, prices = side.check_points(X, y), side.alone_prices()
+        none = side.utility_none(len(side))
+    else:
+        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        labels, side = check_labels("y", y), BallSide(validation, radius)
+        points = side.check_points(X, y, labels, strangers=classes is None)
+        if classes is None:
+            warn_of_labels(class_list(None, labels).labels, validation.classes.labels, stacklevel=3)
+        warn_of_twins(points, validation, stacklevel=3)
+        share = 1 / len(validation.classes)
+        prices = np.repeat([[1 - share], [-share]], len(validation), axis=1)
+        none = len(validation) * share
     known_owners, divisor = check_owners(owners, len(points)), len(side) if mean else 1
-    prices = side.alone_prices()
     values = value(points, side.near(), side.counting(), prices, divisor=divisor)
     params = side.params("shapley", mean=mean)
     del params["semivalue"]
-    ends = np.nan, side.utility_none(len(side)) / divisor
-    return Valuation(values, "zero-budget-score", params, *ends, known_owners)
+    return Valuation(values, "zero-budget-score", params, np.nan, none / divisor, known_owners)

@@ -33,7 +33,7 @@ from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release_setting import RINGS, Game, Mechanism, design_release, release_setting
 from thresher.regression import CLASSES
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design
 from thresher.privacy.noise import Seeded
 from thresher.privacy.paper_mechanism import PaperDesign
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 DUST = 1e-12  # differences of values that are rounding
 NOISE_DRAWS = 100  # from which the variance of a mechanism's noise is told

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.array_types import Flags, Floats, Integers
-from thresher.forecast import Forecast, lowest
+from thresher.findings.forecast import Forecast, lowest
 from thresher.games.label_shares import LabelShares
 from thresher.inputs.labels import Codes
 

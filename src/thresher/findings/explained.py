@@ -25,9 +25,9 @@ from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.coded import Coded
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
+from thresher.passes.votes import leaf_votes
 from thresher.regression import REGRESSION
 from thresher.valuation import Valuation
-from thresher.votes import leaf_votes
 
 VOTERS = 10  # validation points, or k if that is more
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.findings.advice import SUGGESTIONS, Near, suggest_by_votes
+from thresher.findings.forecast import Forecast
 from thresher.findings.stability import Stability
-from thresher.forecast import Forecast
 from thresher.games.classes import ClassGame
 from thresher.games.label_sums import LabelGame
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -34,11 +34,11 @@ from thresher.kernels.relabel import best_other_labels
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
-from thresher.passes.result import valuation_of, warn_of_reach
+from thresher.passes.result import side_valuation
 from thresher.passes.walk import count, visit
 from thresher.price_list import PriceList
 from thresher.progress import Advance, progress_bar
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.threads import cut, in_order
 from thresher.valuation import Valuation
 
@@ -163,11 +163,10 @@ def value_and_explain(
     with progress_bar("tknn-shapley", pairs, show=progress) as advance:
         counts, found = _judge_all(points, side, semivalue, mean=mean, advance=advance)
     if not counts.any():
-        warn_of_reach(radius, stacklevel=3, mutual=validation.mutual)
-    valuation = valuation_of(
-        found.value, validation, radius, semivalue, side.utility(counts), mean=mean, owners=known,
-        kernel=kernel,
-    )  # fmt: skip
+        side.warn_of_reach(stacklevel=3)
+    valuation = side_valuation(
+        side, found.value, semivalue, side.utility(counts), mean=mean, owners=known
+    )
     return valuation, _findings(valuation, validation.classes, points.codes, found)
 
 

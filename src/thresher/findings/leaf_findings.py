@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.findings.advice import SUGGESTIONS, suggest_by_shares
+from thresher.findings.forecast import Forecast, forecast_errors
 from thresher.findings.label_findings import Findings
 from thresher.findings.stability import Stability
 from thresher.findings.target_findings import forest_target_findings
-from thresher.forecast import Forecast, forecast_errors
-from thresher.forest import FOREST, check_no_classes, check_no_empty, forest_votes
+from thresher.forest import FOREST, check_no_empty, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.coded import Coded
 from thresher.neighbors.groups import Groups
+from thresher.passes.votes import Votes
 from thresher.passes.walk import visit
-from thresher.regression import CLASSES, REGRESSION, check_task
+from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_task
 from thresher.threads import cut
 from thresher.valuation import Valuation
-from thresher.votes import Votes
 
 NUMBERS = 1 << 26  # points times classes whose shares are held at once
 

@@ -39,17 +39,11 @@ from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
+from thresher.passes.votes import Votes, leaf_regression
 from thresher.passes.walk import pay_while_counting
-from thresher.regression import (
-    REGRESSION,
-    Paid,
-    Targets,
-    checked_points,
-    leaf_regression,
-    radius_regression,
-)
+from thresher.regression import REGRESSION, Paid, Targets, checked_points
+from thresher.tknn import radius_regression
 from thresher.valuation import Valuation
-from thresher.votes import Votes
 
 ROUNDS = 2  # of moving wild targets nearer to what the others expect, and asking again
 VOTERS = 10  # validation points that are asked by nearest neighbors, or k if that is more

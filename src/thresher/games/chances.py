@@ -8,7 +8,6 @@ constant, where X says how many players matter. A small rule is right for a smal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -27,30 +26,16 @@ FAR_TESTED = np.geomspace(16, 1e6, 400)
 LEAST, MOST = 0.01, 64.0  # of the a and b of Beta
 
 
-@dataclass(frozen=True)
-class Chances:
-    """Gauss rules over the chance p of a semivalue; as the kernels want them.
-
-    `near` is for small growths: sizes, the growth up to which each rule is right, nodes. `far` is
-    for large ones: sizes, the growth from which each rule is right, nodes; and `shape`.
-    """
-
-    near: Rule
-    far: Rule
-    shape: tuple[float, float]
-
-    @property
-    def rules(self) -> Rules:
-        """The same as a tuple."""
-        return self.near, self.far, self.shape
-
-
 @lru_cache(maxsize=16)
-def chances(semivalue: Semivalue) -> Chances:
-    """The rules of a semivalue that is a mixture over p in (0, 1)."""
+def chances(semivalue: Semivalue) -> Rules:
+    """Gauss rules of a semivalue that is a mixture over p in (0, 1), as the kernels want them.
+
+    First for small growths: sizes, the growth up to which each rule is right, nodes. Then for large
+    ones: sizes, the growth from which each rule is right, nodes. And the shape of the mixture.
+    """
     if semivalue == "banzhaf":
         only, none = np.array([[0.5], [0.5]]), np.zeros((2, 1))
-        return Chances(_rule([only], [np.inf]), _rule([none], [np.inf]), (0.0, 0.0))
+        return _rule([only], [np.inf]), _rule([none], [np.inf]), (0.0, 0.0)
     a, b = (semivalue.a, semivalue.b) if isinstance(semivalue, Beta) else (1.0, 1.0)
     for name, number in (("a", a), ("b", b)):
         check_number(f"{name} of Beta of this game", number, least=LEAST, most=MOST)
@@ -65,8 +50,7 @@ def chances(semivalue: Semivalue) -> Chances:
         rule[1] *= b / (a + b)  # the mean of p, which is part of the masses
     for rule in far:
         rule[1] *= np.exp(rule[0] - betaln(a, b))
-    shape = (a - 1.0, b + 1.0)
-    return Chances(_rule(rules[:count], limits[:count]), _rule(far[:-1], starts), shape)
+    return _rule(rules[:count], limits[:count]), _rule(far[:-1], starts), (a - 1.0, b + 1.0)
 
 
 def _rule(rules: list[Floats], bounds: Sequence[float] | Floats) -> Rule:

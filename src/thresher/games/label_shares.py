@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Floats, Integers, Single
-from thresher.kernels.leaf_sums import add_shares
+from thresher.kernels.tree_leaves import add_shares
 from thresher.neighbors.groups import Groups
 from thresher.threads import cut, run
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Array, Floats, Integers
 from thresher.games.moments import moments
-from thresher.games.target_changes import changes, changes_among_points
-from thresher.games.targets import TargetGame, quadratics, summed
+from thresher.games.semivalues import Semivalue
+from thresher.games.targets import TargetGame, changes, quadratics, summed
 
 Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and what is left over
 
@@ -37,25 +37,21 @@ class LeafTargets(TargetGame):
     leaf_judges: Callable[[slice], Judges] | None = None
     share: float = 1.0  # the weight of a tree, where points judge each other
 
-    def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each leaf pays a member: the coefficients of 1, u and u^2."""
-        return self.leaf_prices(sums, columns)
-
-    def leaf_prices(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
+    def quadratics(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
         """What each leaf pays a member or a newcomer."""
         if self.leaf_judges is None:
             return self.share * _among_points(sums, self, newcomer=newcomer)
         weight, mean, _ = self.leaf_judges(columns)
         return weight * quadratics(sums, mean, self.empty, self.semivalue, newcomer=newcomer)
 
-    def leaf_changes(self, sums: Integers, columns: slice) -> Floats:
-        """How a member's value changes with its target in each leaf, as in `target_changes`."""
+    def changes(self, sums: Integers, columns: slice) -> Floats:
+        """How a member's value changes with its target in each leaf."""
         if self.leaf_judges is None:
-            return self.share * changes_among_points(sums, self.semivalue)
+            return self.share * _changes_among_points(sums, self.semivalue)
         weight, mean, _ = self.leaf_judges(columns)
         return weight * changes(sums, mean, self.semivalue)
 
-    def leaf_utility(self, sums: Integers, columns: slice) -> float:
+    def utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all points for the judges of these leaves."""
         count, one, two = summed(sums)
         if self.leaf_judges is None:
@@ -66,6 +62,14 @@ class LeafTargets(TargetGame):
         weight, mean, rest = self.leaf_judges(columns)
         guess = np.where(count > 0, one / np.maximum(count, 1), self.empty)
         return -float((weight * (guess - mean) ** 2).sum()) - rest
+
+
+def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Judges:
+    """The weight and the mean target of the judges in each leaf, and what is left of targets."""
+    count = np.bincount(leaves, minlength=size)
+    means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
+    left = float(((targets - means[leaves]) ** 2).sum())
+    return np.asarray(count * share, np.float64), means, left * share
 
 
 def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats:
@@ -86,3 +90,12 @@ def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats
         ]
     )
     return np.where(judges > 0, found, 0.0)
+
+
+def _changes_among_points(sums: Integers, semivalue: Semivalue) -> Floats:
+    """How the value of a member changes with its target, where the others in a leaf judge it."""
+    count, one, _ = summed(sums)
+    judges = np.maximum(count - 1, 0)
+    near = moments(semivalue, np.maximum(judges, 1).astype(np.int64))
+    square = np.where(judges > 0, near.alone + near.next_square, 0.0)
+    return np.array([judges * square, 2 * square * one, 2 * square])

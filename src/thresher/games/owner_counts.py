@@ -2,19 +2,22 @@
 
 The code of a point says both whose it is and what it is: owner x kinds + class, where the last kind
 may be that of labels which are no class. Points of one owner lie together then, and sums over parts
-of the points add up as all sums do.
+of the points add up as all sums do. Where points carry numbers it is a pair: owner, and target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
+from thresher.games.leaf_targets import Judges
 from thresher.games.owner_values import OwnerGames
+from thresher.games.targets import ENTRIES, TargetGroups, summed
 from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
 
@@ -29,6 +32,11 @@ def owned_codes(owners: Codes, codes: Codes, kinds: int) -> Codes:
             "times classes must stay below 2^31"
         )
     return (owners * np.int32(kinds) + codes).astype(np.int32)
+
+
+def target_codes(owners: Array, targets: Array) -> Integers:
+    """Codes that say whose a point is, and its target."""
+    return np.column_stack([owners, targets]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -107,3 +115,72 @@ def mutual_leaf_games(counts: Integers, weight: float) -> Iterator[OwnerGames]:
         carry = np.einsum("gc,ocg->go", counts[owner, :, leaf], counts[:, :, leaf]).astype(float)
         carry[rows, owner] -= mine
         yield OwnerGames(beside, carry * weight, mine * weight, 1 / counts.shape[1])
+
+
+@dataclass(frozen=True)
+class OwnerTargets:
+    """The near points of each owner, the sum of their targets and that of their squares.
+
+    The code of a point is a pair: whose it is, and its target in steps of the grid.
+    """
+
+    owners: int
+    rings: int = 1  # of the neighborhood
+
+    @property
+    def entries(self) -> int:
+        """Four numbers for each owner and ring, the owners of an entry together."""
+        return ENTRIES * self.owners * self.rings
+
+    def groups(self, codes: Array) -> TargetGroups:
+        """Points in input order."""
+        return TargetGroups.of_targets(codes[:, 1], codes[:, 0])
+
+    def sums(self, block: Any, groups: Any) -> Integers:
+        """What all points add to the cells of a block."""
+        return groups.sums(block, self.owners)
+
+
+def target_games(
+    sums: Integers, judges: Judges, empty: int, unit: float, weights: tuple[float, ...] = (1.0,)
+) -> OwnerGames:
+    """One game for each cell, whose judges have a weight and a mean target.
+
+    `weights` are those of rings, the innermost first. Utility is in units of `unit`.
+    """
+    weight, mean, rest = judges
+    near, first = sums.reshape(ENTRIES, -1, len(weights), len(mean))[:2]
+    mass, gain = (weighed(each, np.array(weights)) for each in (near, first - near * mean))
+    each = np.ascontiguousarray(mass.T), np.ascontiguousarray(gain.T * (weight * unit)[:, None])
+    none = (empty - mean).astype(np.float64)
+    return OwnerGames(*each, weight * unit, none, square=True, rest=-rest * unit)
+
+
+def mutual_target_games(
+    sums: Integers, leaves: int, empty: int, unit: float
+) -> Iterator[OwnerGames]:
+    """Games of leaves where points judge each other: two for each leaf and owner of judges.
+
+    A judge is taken out of its own game. With u its target, its owner has one point less, and the
+    gains of all owners are S - n u in the sums with the judge. Take u = m + d, with m the mean of
+    the owner's judges. Then gains and the prediction of nobody are linear in d, and utility is a
+    square: over all judges of the owner d adds up to 0, so that they pay as many times what one
+    with target m pays, and the sum of d^2 times what a game with gains n pays, whose prediction of
+    nobody is 1.
+    """
+    table = sums.reshape(ENTRIES, -1, leaves)
+    count, first, second = (each.reshape(-1, leaves) for each in summed(sums.reshape(ENTRIES, -1)))
+    cell, owner = np.nonzero(table[0].T)
+    step = max(1, NUMBERS // len(count))
+    for lo in range(0, len(cell), step):
+        leaf, whose = cell[lo : lo + step], owner[lo : lo + step]
+        rows, mine = np.arange(len(leaf)), count[whose, leaf]
+        near, total = count.T[leaf], first.T[leaf]
+        mean = first[whose, leaf] / mine
+        spread = np.maximum(second[whose, leaf] - first[whose, leaf] * mean, 0.0)
+        beside = near.copy()
+        beside[rows, whose] -= 1
+        pull = (mine * unit, total - near * mean[:, None], empty - mean)
+        shift = (spread * unit, near, np.ones(len(leaf)))
+        for weight, gain, none in (pull, shift):
+            yield OwnerGames(beside, gain * weight[:, None], weight, none, square=True)

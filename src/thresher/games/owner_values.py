@@ -91,7 +91,7 @@ class OwnerGames:
         owners = self.near.shape[1]
         if semivalue == "leave-one-out":
             return lambda lo, hi: self._differences(slice(lo, hi)).sum(axis=0)
-        rules, alone = chances(semivalue).rules, weights(semivalue, np.arange(1, owners + 2))[0]
+        rules, alone = chances(semivalue), weights(semivalue, np.arange(1, owners + 2))[0]
         near, empty = self.near.astype(np.float64, copy=False), self._empty
 
         def job(lo: int, hi: int) -> Floats:

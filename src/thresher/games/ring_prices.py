@@ -85,7 +85,7 @@ def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalu
     """Six numbers for each ring and validation point; see `kernels.integrals`."""
     if semivalue == "leave-one-out":
         return _differences(same, other, of_ring)
-    rules = chances(semivalue).rules
+    rules = chances(semivalue)
     counts = [np.ascontiguousarray(each.T, np.float64) for each in (same, other)]
     whole = same.dtype.kind == "i"
     found = np.empty((len(counts[0]), 6, len(of_ring)))

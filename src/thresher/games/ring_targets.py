@@ -64,9 +64,9 @@ class RingTargetGame(TargetGame):
         about = self.judges[columns], self.empty, np.array(self.weights), self.semivalue
         return ring_quadratics(sums, *about)
 
-    def utility(self, sums: Integers) -> float:
-        """The utility of all counted points: minus the squared errors."""
-        near = NearRings.of(sums, self.judges, self.empty, np.array(self.weights))
+    def utility(self, sums: Integers, columns: slice) -> float:
+        """The utility of all counted points for some cells: minus the squared errors."""
+        near = NearRings.of(sums, self.judges[columns], self.empty, np.array(self.weights))
         return -float((near.error**2).sum())
 
 
@@ -144,7 +144,7 @@ def ring_quadratics(
     """Prices of the shape (3, 3, rings, M): for members, for newcomers, and changes.
 
     The first two are the coefficients of 1, u and u^2. Where a ring has no member, its price is
-    that of a newcomer. The last are G, K and H of `target_changes`.
+    that of a newcomer. The last are G, K and H of `targets`.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
 
 def _integrated(near: NearRings, semivalue: Semivalue) -> Floats:
     """Fifteen numbers for each ring and cell; see `kernels.integrals`."""
-    rules, w = chances(semivalue).rules, np.ascontiguousarray(near.weights[:, 0])
+    rules, w = chances(semivalue), np.ascontiguousarray(near.weights[:, 0])
     counts = np.ascontiguousarray(near.counts.T)
     gains = np.stack([(near.weights * near.first).T, (near.weights**2 * near.second).T], axis=1)
     found = np.empty((len(counts), INTEGRALS, len(w)))

@@ -8,75 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from thresher.array_types import Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.ring_targets import RingTargetGame
-from thresher.games.target_changes import changes
 from thresher.games.targets import TargetGame, summed
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
 
-@dataclass(frozen=True)
-class NearTargets(TargetGame):
-    """Values, what they would be with other targets, and what the near judges say.
+class WithChanges:
+    """A game that pays its prices, and how these change with the target of a member."""
 
-    The payments are those of `TargetGame`, the three of `changes`, and of the near judges their
-    number, the sum of their targets and that of squares.
-    """
+    columns: ClassVar[int] = 6
 
-    columns: int = 9
-
-    def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each cell pays, and what it says."""
-        moved = changes(sums, self.judges[columns], self.semivalue)
-        said = _said(self.judges[columns])
-        return np.concatenate([super().prices(sums, columns), moved, said])
-
-    def total(self, out: Floats, groups: object) -> Floats:
-        """What each point is paid."""
-        return super().total(out[:3], groups)
-
-
-@dataclass(frozen=True)
-class NearRingTargets(RingTargetGame):
-    """The same where near points weigh by their distance; all near judges say as much."""
-
-    columns: int = 9
-
-    def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each ring of a cell pays, and what the cell says."""
+    def prices(self: Any, sums: Integers, columns: slice) -> Floats:
+        """What each cell pays."""
         members, _, moved = self.all_prices(sums, columns)
-        said = np.broadcast_to(_said(self.judges[columns])[:, None], members.shape)
-        return np.concatenate([members, moved, said])
-
-    def total(self, out: Floats, groups: object) -> Floats:
-        """What each point is paid."""
-        return super().total(out[:3], groups)
+        return np.concatenate([members, moved])
 
 
-def _said(judges: Integers) -> Floats:
-    """What judges say: that they are there, their targets, and the squares of these."""
-    targets = judges.astype(np.float64)
-    return np.array([np.ones(len(targets)), targets, targets**2])
+class WithJudges(WithChanges):
+    """The same, and of the near judges their number, the sum of their targets and of squares."""
+
+    columns: ClassVar[int] = 9
+
+    def prices(self: Any, sums: Integers, columns: slice) -> Floats:
+        """What each cell pays, and what it says; all rings of a cell say as much."""
+        paid = super().prices(sums, columns)
+        targets = self.judges[columns].astype(np.float64)
+        said = np.array([np.ones(len(targets)), targets, targets**2])
+        said = said.reshape(3, *(1,) * (paid.ndim - 2), -1)
+        return np.concatenate([paid, np.broadcast_to(said, (3, *paid.shape[1:]))])
 
 
-@dataclass(frozen=True)
-class LeafChanges(LeafTargets):
-    """Values, and what they would be with other targets: the payments of both."""
+class NearTargets(WithJudges, TargetGame):
+    """Values, what they would be with other targets, and what the near judges say."""
 
-    columns: int = 6
 
-    def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each leaf pays."""
-        return np.concatenate([super().prices(sums, columns), self.leaf_changes(sums, columns)])
+class NearRingTargets(WithJudges, RingTargetGame):
+    """The same where near points weigh by their distance."""
 
-    def total(self, out: Floats, groups: object) -> Floats:
-        """What each point is paid."""
-        return super().total(out[:3], groups)
+
+class LeafChanges(WithChanges, LeafTargets):
+    """Values, and what they would be with other targets."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +67,7 @@ class OtherTargets(TargetGame):
 
     # the number and the sum of targets of other rows in some cells, such as validation points
     beside: Beside | None = None
-    columns: int = 4
+    columns: ClassVar[int] = 4
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf says."""

@@ -12,12 +12,17 @@ is (q + (j - 1) p) / j, and with the point it is (j q + j (j - 1) p + 2 j z m + 
 
 In the sums over *all* near points this is a quadratic in z, hence in y: three prices a cell, and a
 cell keeps the number of near points, the sum of their targets and that of their squares.
+
+Where the target of a member moves from u to w, its value grows by (w - u) (K - H u - G (u + w)):
+the terms in z and z^2, with the member's own target taken out of the sum of the others. Each cell
+has its own G, K and H, and they add up over cells like prices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -91,7 +96,8 @@ class TargetGame:
     judges: Integers  # the targets of the cells
     empty: int  # the prediction where nobody is near
     semivalue: Semivalue = "shapley"  # how utility is shared out
-    columns: int = 3  # sums that a point is paid: of what does not depend on it, times u, times u^2
+    # sums that a point is paid: of what does not depend on its target u, times u, times u^2
+    columns: ClassVar[int] = 3
 
     @property
     def entries(self) -> int:
@@ -108,7 +114,21 @@ class TargetGame:
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each cell pays a member: the coefficients of 1, u and u^2."""
-        return quadratics(sums, self.judges[columns], self.empty, self.semivalue)
+        return self.quadratics(sums, columns)
+
+    def all_prices(self, sums: Integers, columns: slice) -> Floats:
+        """Prices of the shape (3, 3, cells): for members, for newcomers, and changes."""
+        both = [self.quadratics(sums, columns, newcomer=new) for new in (False, True)]
+        return np.array([*both, self.changes(sums, columns)])
+
+    def quadratics(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
+        """What each cell pays a member or a newcomer."""
+        about = self.judges[columns], self.empty, self.semivalue
+        return quadratics(sums, *about, newcomer=newcomer)
+
+    def changes(self, sums: Integers, columns: slice) -> Floats:
+        """How a member's value changes with its target: G, K and H of each cell."""
+        return changes(sums, self.judges[columns], self.semivalue)
 
     def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`, one row per coefficient."""
@@ -121,19 +141,24 @@ class TargetGame:
         u = groups.targets.astype(np.float64)
         return out[0] + u * (out[1] + u * out[2])
 
-    def utility(self, sums: Integers) -> float:
-        """The utility of all counted points: minus the squared errors."""
-        near = np.maximum(sums[0], 1)
-        errors = np.where(sums[0] > 0, centered(sums, self.judges)[0] / near, self._none)
+    def utility(self, sums: Integers, columns: slice) -> float:
+        """The utility of all counted points for some cells: minus the squared errors."""
+        judges, near = self.judges[columns], np.maximum(sums[0], 1)
+        errors = np.where(sums[0] > 0, centered(sums, judges)[0] / near, self.empty - judges)
         return -float((errors**2).sum())
 
-    @property
-    def _none(self) -> Floats:
-        return (self.empty - self.judges).astype(np.float64)
 
-    def utility_none(self) -> float:
-        """The utility without points."""
-        return -float(squared_errors(sums_of(self.judges), self.empty))
+@dataclass(frozen=True)
+class Retargeted(TargetGame):
+    """Members are paid as if each had one other target; payments are prices, and G, K and H."""
+
+    target: int = 0
+    columns: ClassVar[int] = 6
+
+    def total(self, out: Floats, groups: Any) -> Floats:
+        """What each point would be paid."""
+        now = groups.targets.astype(np.float64)
+        return super().total(out, groups) + growth(out[3:], now, float(self.target))
 
 
 def sums_of(targets: Integers) -> Integers:
@@ -214,3 +239,61 @@ def shifted(in_z: Floats, judges: Array) -> Floats:
     a, b, g = in_z
     t = judges.astype(np.float64)
     return np.array([a - b * t + g * t * t, b - 2 * g * t, g])
+
+
+def changes(sums: Integers, judges: Array, semivalue: Semivalue) -> Floats:
+    """G, K and H of each cell, one row each."""
+    return residual_changes(sums[0], centered(sums, judges)[0], judges, semivalue)
+
+
+def residual_changes(count: Integers, first: Floats, judges: Array, semivalue: Semivalue) -> Floats:
+    """G, K and H of cells with `count` near points, whose residuals add up to `first`."""
+    others = np.maximum(count - 1, 0)
+    near = moments(semivalue, others + 1)
+    square = near.alone + near.next_square
+    mixed = -2 * (near.next_inverse - near.next_square) / np.maximum(others, 1)
+    return np.array([square, 2 * square * judges + mixed * (first + judges), mixed])
+
+
+def growth(paid: Floats, now: Floats, new: Floats | float) -> Floats:
+    """By how much values grow where targets move from `now` to `new`; `paid` has G, K and H."""
+    square, pull, own = paid
+    return np.asarray((new - now) * (pull - own * now - square * (now + new)))
+
+
+def estimated_quadratics(
+    count: Floats, mean: Floats, square: Floats, judges: Floats, empty: float,
+    semivalue: Semivalue, *, newcomer: bool,
+) -> Floats:  # fmt: skip
+    """As `targets.quadratics`, for near targets of this mean and mean square.
+
+    Between two whole numbers of points prices are interpolated.
+
+    Examples
+    --------
+    >>> about = np.array([0.5]), np.array([0.5]), np.array([0.0]), 0.0, "shapley"
+    >>> found = [
+    ...     estimated_quadratics(np.array([c]), *about, newcomer=True)[0, 0] for c in (1, 1.5, 2)
+    ... ]
+    >>> [round(float(price), 4) for price in found]
+    [0.1875, 0.1794, 0.1713]
+    """
+    z = mean - judges, square - 2 * judges * mean + judges**2
+
+    def prices(c: Integers) -> Floats:
+        sums = c * z[0], c * z[1]
+        return residual_prices(c, sums, empty - judges, semivalue, newcomer=newcomer)
+
+    return shifted(_between(count, prices), judges)
+
+
+def estimated_changes(count: Floats, mean: Floats, judges: Floats, semivalue: Semivalue) -> Floats:
+    """As `targets.changes`, for near targets of this mean."""
+    return _between(count, lambda c: residual_changes(c, c * (mean - judges), judges, semivalue))
+
+
+def _between(count: Floats, prices: Callable[[Integers], Floats]) -> Floats:
+    """Prices at any number of points, from those at the whole numbers below and above."""
+    whole = np.floor(count).astype(np.int64)
+    share = count - whole
+    return (1 - share) * prices(whole) + share * prices(whole + 1)

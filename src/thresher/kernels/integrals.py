@@ -27,10 +27,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from thresher.array_types import Floats, Integers
+
 Rule = tuple[Integers, Floats, Floats]
 Rules = tuple[Rule, Rule, tuple[float, float]]
 

@@ -14,11 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Single = NDArray[np.float32]
-Words = NDArray[np.uint32]
+from thresher.array_types import Bytes, Floats, Integers, Single, Words
 
 UNSURE = 255  # the code of pairs that may be near an edge
 GROUP = 64  # validation points that are summed together

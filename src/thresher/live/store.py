@@ -25,12 +25,12 @@ from thresher.live.values import LiveOwners, present_values
 from thresher.live.version_1 import convert
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.neighbors.panels import NOBODY
+from thresher.neighbors.single_rows import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES
-from thresher.sides.numbers import NumberSide
 from thresher.sides.protocol import SidePoints
+from thresher.sides.tasks import NumberSide
 from thresher.valuation import Valuation
 
 WAITING = 10_000  # changes that wait in memory before they are written

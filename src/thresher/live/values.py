@@ -24,7 +24,7 @@ from thresher.passes.owner_sums import (
 )
 from thresher.passes.result import side_valuation
 from thresher.passes.walk import count
-from thresher.sides.ball import BALL
+from thresher.sides.ball_side import BALL
 from thresher.sides.protocol import PublicSide
 from thresher.valuation import Valuation
 

@@ -21,7 +21,8 @@ from thresher.neighbors.costs import tree_pays
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingTask, RingVisitTask
 from thresher.neighbors.tree import Tree
-from thresher.neighbors.visits import Advance, tree_blocks
+from thresher.neighbors.visits import tree_blocks
+from thresher.progress import Advance
 
 Neighbors = Literal["auto", "all", "tree"]
 

@@ -24,8 +24,8 @@ from thresher.kernels.masks import direct_words, distance_words, product_words, 
 from thresher.kernels.pairs import settle
 from thresher.kernels.target_sums import sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
-from thresher.neighbors.groups import Groups, clear_bits
-from thresher.neighbors.visits import Advance
+from thresher.neighbors.groups import Groups, Segments, clear_bits
+from thresher.progress import Advance
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
 BLOCK = 512  # validation points whose bits are held at once
@@ -52,7 +52,7 @@ class Block:
         bits = np.unpackbits(self.words.view(np.uint8), axis=1, bitorder="little")
         return bits[:, : self.columns.stop - self.columns.start].view(np.bool_)
 
-    def count(self, segments: list[tuple[int, int, int]]) -> Integers:
+    def count(self, segments: Segments) -> Integers:
         """Near points in each segment, for each validation point of the block."""
         counts = np.zeros((len(segments), self.words.shape[1] * 32), np.int64)
         pieces = pieces_of(segments, parallel=self.parallel)
@@ -67,7 +67,7 @@ class Block:
         return counts[:, : self.columns.stop - self.columns.start]
 
     def add(
-        self, segments: list[tuple[int, int, int]], weights: Floats,
+        self, segments: Segments, weights: Floats,
         out: Floats,
     ) -> None:  # fmt: skip
         """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
@@ -122,9 +122,7 @@ class Block:
         return Block(self.columns, words, self.parallel)
 
 
-def pieces_of(
-    segments: list[tuple[int, int, int]], *, parallel: bool
-) -> list[tuple[int, int, int]]:
+def pieces_of(segments: Segments, *, parallel: bool) -> Segments:
     """The segments (index, lo, hi), long ones cut so that every thread gets some."""
     total = sum(hi - lo for lo, hi, _ in segments)
     size = max(4096, -(-total // thread_count())) if parallel else total

@@ -66,13 +66,13 @@ class Groups:
         classes = np.arange(len(self.starts) - 1, dtype=np.int32)
         return np.repeat(classes, np.diff(self.starts))
 
-    def segments(self, wanted: Integers) -> list[tuple[int, int, int]]:
+    def segments(self, wanted: Integers) -> Segments:
         """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
 
         `wanted` is sorted. Classes that no validation point of a block carries need no telling
         apart.
         """
-        found: list[tuple[int, int, int]] = []
+        found: Segments = []
         end = 0
         for code in wanted.tolist():
             lo, hi = int(self.starts[code]), int(self.starts[code + 1])

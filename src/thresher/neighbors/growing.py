@@ -33,6 +33,8 @@ def grow(
 
     `codes` are those of classes, or numbers where the forest is a regressor.
     """
+    if trees % folds:
+        raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
     from sklearn.base import clone, is_classifier
     from sklearn.ensemble import RandomForestClassifier
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Flags, Floats, Integers
-from thresher.kernels.leaf_sums import add_from_leaves, count_in_leaves, take_from_leaves
 from thresher.kernels.target_sums import sum_leaves
+from thresher.kernels.tree_leaves import add_from_leaves, count_in_leaves, take_from_leaves
 from thresher.neighbors.groups import Groups, Segments
+from thresher.progress import Advance
 from thresher.threads import cut, in_order, run
 
 Places = NDArray[np.int32]
@@ -61,7 +62,7 @@ class Leaves:
         return int(np.searchsorted(self.starts, columns.start, side="right")) - 1
 
     def blocks(
-        self, rows: LeafRows, groups: Groups, advance: Callable[[int], None] | None = None
+        self, rows: LeafRows, groups: Groups, advance: Advance | None = None
     ) -> Iterator[LeafBlock]:
         """Yield the trees with their points, one after the other."""
         trees = [(tree,) for tree in range(len(self.starts) - 1)]

@@ -30,6 +30,7 @@ from thresher.kernels.ring_codes import (
 from thresher.kernels.target_sums import sum_codes, sum_visit_codes
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.blocks import Block, Task, pieces_of
+from thresher.neighbors.groups import Segments
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
 from thresher.threads import cut, run, thread_count
@@ -42,8 +43,6 @@ NO_BINS = np.zeros(0, np.uint8)
 SAMPLED, FEW = 97, 0.09  # one row in so many shows whether few pairs are near
 LANES = 512  # validation points whose rings are held at once, at most
 BYTES = 1 << 26  # and bytes, unless 64 validation points take more
-
-Segments = list[tuple[int, int, int]]
 
 
 def settled(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from thresher.array_types import Array, Flags, Floats, Integers, LongWords, Single
 from thresher.errors import InputError
 from thresher.kernels.pairs import fingerprints
-from thresher.kernels.tree_rows import drop_rows
+from thresher.kernels.tree_leaves import drop_rows
 from thresher.neighbors.leaves import Places
 from thresher.neighbors.tree_columns import Features
 from thresher.threads import cut

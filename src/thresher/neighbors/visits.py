@@ -7,7 +7,7 @@ values are the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,8 +23,9 @@ from thresher.kernels.pairs import settle_visits
 from thresher.kernels.target_sums import sum_visits
 from thresher.metrics import CHUNK, UNIT, Rows
 from thresher.neighbors.coordinates import lengths
-from thresher.neighbors.groups import clear_bits
+from thresher.neighbors.groups import Segments, clear_bits
 from thresher.neighbors.tree import JOB_LEAVES, Tree, Visits
+from thresher.progress import Advance
 from thresher.threads import cut, one_blas_thread, run
 
 FIRST_BLOCK = 512  # validation points of the first block
@@ -32,9 +33,6 @@ MOST_BLOCK = 1 << 14  # and of any
 CELLS = 1 << 20  # numbers for each validation point and class that a block has at most
 NUMBERS = 1 << 20  # features of validation points that a block has at most
 JOB_VISITS = 1 << 12  # visits whose words one job writes
-
-Segments = list[tuple[int, int, int]]
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)

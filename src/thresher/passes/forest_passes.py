@@ -7,7 +7,6 @@ of the rows decide which ones, so it is the same however they are cut.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 from os import PathLike
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import require
-from thresher.inputs.checks import column_names, is_frame
+from thresher.inputs.checks import is_frame
 from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import GROWN_FROM, GrowingSample
@@ -26,11 +25,17 @@ from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.forest_growth import Growth
 from thresher.passes.in_parts import VALUE, Run, source_of
 from thresher.passes.memory import Account, check_memory, in_use
-from thresher.passes.on_dask import FAN, run_on_dask
-from thresher.passes.partitions import Partition, collected, outcomes, partitions
-from thresher.passes.parts import Place, PlainLabels, Source
+from thresher.passes.on_dask import run_on_dask
+from thresher.passes.partitions import (
+    Partition,
+    collected,
+    in_tree,
+    names_of,
+    outcomes,
+    partitions,
+)
+from thresher.passes.parts import Place, PlainLabels, Source, read_ahead
 from thresher.passes.problem import Problem
-from thresher.passes.read_ahead import read_ahead
 from thresher.valuation import Valuation
 
 FITTING = 64 << 20  # bytes that growing takes besides its rows
@@ -100,7 +105,7 @@ def _sampled(
     held = source.reading + (held if sample.splits else 0)
     account = Account(features, others, columns.width, 16 * columns.width, held)
     rows = account.rows(memory, in_use())
-    with closing(source.read(Place(), rows)) as read, read_ahead(read) as parts:  # type: ignore[type-var]
+    with read_ahead(source.read(Place(), rows)) as parts:
         for part in parts:
             sample.add(columns.encode(part.name, part.X), list(part.y))
     return sample
@@ -125,19 +130,21 @@ def _kept_forest(kept: Checkpoint) -> tuple[Forest, Mapping[str, Any]] | None:
 def forest_on_dask(X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool) -> DaskValuation:
     """`forest_shapley` of Dask arrays and frames: counted at once, valued when asked for."""
     require("dask", purpose="forest_shapley on Dask collections", extra="dask")
+    import dask
+
     parts = partitions(X, y)
     growth = replace(growth, X_val=collected(growth.X_val), y_val=collected(growth.y_val))
-    names = None if hasattr(X, "chunks") else column_names(X._meta)
     known = isinstance(growth.forest, Forest)
     columns = growth.forest.columns if known else _dask_columns(X, parts)
     growth = growth.with_columns(columns)
     forest, learned = growth.forest, {}
     if not growth.ready:
-        tasks = [_sample_task(part, growth.sample(), columns) for part in parts]
+        see = dask.delayed(_sample, pure=True)
+        tasks = [see(part.X, part.y, growth.sample(), columns) for part in parts]
         sample = _merged(tasks, _merge_samples, "sample", progress=progress)
         forest, learned = growth.grown(sample, columns, PlainLabels()), growth.learned(sample)
     problem = growth.problem(forest, learned)
-    problem.side.named(names)
+    problem.side.named(names_of(X))
     return run_on_dask(problem, parts, owners, progress=progress)
 
 
@@ -152,12 +159,6 @@ def _dask_columns(X: Any, parts: Sequence[Partition]) -> TreeColumns:
     return _merged(tasks, _merge_columns, "columns", progress=False)
 
 
-def _sample_task(part: Partition, sample: GrowingSample, columns: TreeColumns) -> Any:
-    import dask
-
-    return dask.delayed(_sample, pure=True)(part.X, part.y, sample, columns)
-
-
 def _sample(X: Any, y: Any, nothing: GrowingSample, columns: TreeColumns) -> GrowingSample:
     """The rows of a partition that may matter."""
     sample = replace(nothing, labels={})
@@ -170,10 +171,8 @@ def _merged(tasks: list[Any], merge: Any, title: str, *, progress: bool) -> Any:
     """What tasks come to together, added up in a tree, in order."""
     import dask
 
-    level, together = tasks, dask.delayed(merge, pure=True)
-    while len(level) > 1:
-        level = [together(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-    return outcomes(level, tasks, title=title, progress=progress)[0]
+    root = in_tree(tasks, dask.delayed(merge, pure=True))
+    return outcomes([root], tasks, title=title, progress=progress)[0]
 
 
 def _merge_samples(samples: list[GrowingSample]) -> GrowingSample:

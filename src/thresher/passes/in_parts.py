@@ -24,9 +24,8 @@ from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.checkpoint import Checkpoint, Chunk
 from thresher.passes.memory import FEWEST, Account, check_memory, in_use
-from thresher.passes.parts import ArrayParts, Part, Place, Source
-from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
-from thresher.passes.read_ahead import read_ahead
+from thresher.passes.parts import ArrayParts, Part, Place, Source, read_ahead
+from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.price_list import PriceList
@@ -48,23 +47,21 @@ def value_in_parts(
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
-    how: Any = {
-        "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
-        "neighbors": neighbors, "kernel": kernel,
-    }  # fmt: skip
     most = None if memory is None else check_memory(memory)
     scanned, precomputed = hasattr(X, "source_of_parts"), metric == "precomputed"
     if scanned and precomputed:
         raise InputError("a Scan has features: metric must be 'cosine' or 'euclidean'")
+    check = partial(
+        Problem.check, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, mean=mean,
+        neighbors=neighbors, kernel=kernel,
+    )  # fmt: skip
     if targets is None:
-        problem = Problem.check(X_val, y_val, classes=classes, **how)
+        problem = check(classes=classes)
         source = source_of(X, y, precomputed=precomputed)
     else:
         source = source_of(X, y, precomputed=precomputed, numbers=True)
-        targets = with_bounds(
-            targets, y_val, lambda: span_of_parts(source, most, threaded=threaded)
-        )
-        problem = TargetProblem.of(X_val, y_val, **targets, **how)
+        find = partial(span_of_parts, source, most, threaded=threaded)
+        problem = check(targets=with_bounds(targets, y_val, find))
     problem.side.named(X.names if scanned else column_names(X))
     about = {**problem.identity(), "points": source.identity()}
     with Checkpoint(checkpoint, about) as kept:

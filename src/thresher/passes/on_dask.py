@@ -21,20 +21,24 @@ import numpy as np
 from thresher.array_types import Floats
 from thresher.errors import InputError, message_of, require
 from thresher.games.semivalues import Semivalue
-from thresher.inputs.checks import column_names
 from thresher.inputs.labels import check_labels, check_owners
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.dask_valuation import DaskValuation
-from thresher.passes.partitions import Partition, collected, outcomes, partitions
+from thresher.passes.partitions import (
+    Partition,
+    collected,
+    in_tree,
+    names_of,
+    outcomes,
+    partitions,
+)
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
-from thresher.passes.problem import Meaning, Priced, Problem, TargetProblem, named
+from thresher.passes.problem import Meaning, Priced, Problem, named
 from thresher.passes.tally import Tally, part_print
 from thresher.passes.target_span import span_on_dask, with_bounds
 from thresher.price_list import PriceList
 from thresher.sides.protocol import PublicSide, SidePoints
-
-FAN = 8  # tables that are added up at a time
 
 Add = Callable[[PriceList, Any, Any, bool], Any]
 
@@ -54,20 +58,19 @@ def value_on_dask(
     """
     require("dask", purpose="tknn_shapley on Dask collections", extra="dask")
     parts = partitions(X, y)
-    how: Any = {
-        "radius": radius, "metric": metric, "semivalue": semivalue, "mean": mean,
-        "neighbors": neighbors, "kernel": kernel,
-    }  # fmt: skip
+    y_val = collected(y_val)
+    check = partial(
+        Problem.check, collected(X_val), y_val, radius=radius, metric=metric, semivalue=semivalue,
+        mean=mean, neighbors=neighbors, kernel=kernel,
+    )  # fmt: skip
     if targets is None:
-        problem = Problem.check(collected(X_val), collected(y_val), classes=classes, **how)
+        problem = check(classes=classes)
     else:
-        y_val = collected(y_val)
-        targets = with_bounds(targets, y_val, lambda: span_on_dask(parts, progress=progress))
-        problem = TargetProblem.of(collected(X_val), y_val, **targets, **how)
+        find = partial(span_on_dask, parts, progress=progress)
+        problem = check(targets=with_bounds(targets, y_val, find))
     if problem.validation.rows is None:
         raise InputError("metric must be 'cosine' or 'euclidean' with Dask, which needs features")
-    names = None if hasattr(X, "chunks") else column_names(X._meta)
-    problem = dataclasses.replace(problem, side=problem.side.named(names))
+    problem = dataclasses.replace(problem, side=problem.side.named(names_of(X)))
     return run_on_dask(problem, parts, owners, progress=progress)
 
 
@@ -143,9 +146,7 @@ class DaskRun:
             some = dask.delayed(public.some(block), pure=True, traverse=False)
             level = [count(part.number, part.X, part.y, names, some, **how) for part in self.parts]
             steps += level
-            while len(level) > 1:
-                level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-            roots += level
+            roots.append(in_tree(level, merge))
         found: list[Tally] = outcomes(roots, steps, title="count", progress=self.progress)
         counts = np.concatenate([each.counts for each in found], axis=1)
         twins = np.concatenate([each.twins for each in found])[: len(public)]

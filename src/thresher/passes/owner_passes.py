@@ -25,15 +25,15 @@ from thresher.owner_valuation import OwnerValuation
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.in_parts import Run, points_changed, source_of
 from thresher.passes.memory import check_memory
-from thresher.passes.on_dask import FAN, read_partition
+from thresher.passes.on_dask import read_partition
 from thresher.passes.owner_sums import METHOD, TABLE, OwnedPoints, OwnerNames, OwnerSum, cell_ranges
-from thresher.passes.partitions import Partition, outcomes, partitions
+from thresher.passes.partitions import Partition, in_tree, names_of, outcomes, partitions
 from thresher.passes.parts import Labels, Part, Place, PlainLabels
-from thresher.passes.problem import Meaning, Priced, Problem, named
+from thresher.passes.problem import Meaning, Problem, named
 from thresher.passes.tally import Tally, add_prints, part_print
 from thresher.passes.walk import count
 from thresher.progress import Advance, progress_bar
-from thresher.sides.forest import ForestSide
+from thresher.sides.forest_side import ForestSide
 from thresher.sides.protocol import PublicSide
 
 READ, NAMES, SUMS = "read", "names", "sums"  # pieces of a checkpoint
@@ -83,7 +83,7 @@ class OwnerRun:
                 sums = self._count(block, some, names, meaning, tally, advance)
                 total.add(some, slice(0, sums.shape[1]), sums)
                 total.save(kept, block.stop)
-        warn_of_points(problem, side, tally, meaning, reached=total.reached)
+        problem.warn(side, tally, meaning, reached=total.reached, stacklevel=5)
         found = total.valuation(side, names.known, tally.points, mean=problem.mean)
         kept.finish()
         return found
@@ -145,30 +145,13 @@ class OwnerRun:
         return tuple(found)
 
 
-def warn_of_points(
-    problem: Problem, side: PublicSide, tally: Tally, meaning: Meaning, *, reached: bool
-) -> None:
-    """The warnings about points that were read in parts."""
-    seen = replace(tally, counts=np.full((1, 1), int(reached)))
-    prices: Any = _Seen(side)
-    Priced(problem, prices, seen, meaning, again=False).warn()
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A side in the place of its prices."""
-
-    side: PublicSide
-
-
 def owners_on_dask(
     X: Any, y: Any, problem: Problem, owners: Any, neighbors: Neighbors, *, progress: bool
 ) -> OwnerValuation:
     """`owner_shapley` of Dask arrays and frames; `owners` may be a Dask collection, too."""
     require("dask", purpose="owner_shapley on Dask collections", extra="dask")
     parts, theirs = partitions(X, y), [each.y for each in partitions(X, owners)]
-    names = None if hasattr(X, "chunks") else column_names(X._meta)
-    problem = replace(problem, side=problem.side.named(names), neighbors=neighbors)
+    problem = replace(problem, side=problem.side.named(names_of(X)), neighbors=neighbors)
     return run_owners_on_dask(problem, parts, theirs, progress=progress)
 
 
@@ -201,7 +184,7 @@ def run_owners_on_dask(
         some = side.some(block)
         sums = _summed(parts, theirs, some, known, meaning, neighbors, progress=progress)
         total.add(some, slice(0, sums.shape[1]), sums)
-    warn_of_points(problem, side, tally, meaning, reached=total.reached)
+    problem.warn(side, tally, meaning, reached=total.reached, stacklevel=5)
     return total.valuation(side, known.known, tally.points, mean=problem.mean)
 
 
@@ -222,10 +205,7 @@ def _summed(
         add(part.number, part.X, part.y, each, *shared)
         for part, each in zip(parts, owners, strict=True)
     ]
-    level = tasks
-    while len(level) > 1:
-        level = [merge(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-    return outcomes(level, tasks, title="count", progress=progress)[0]
+    return outcomes([in_tree(tasks, merge)], tasks, title="count", progress=progress)[0]
 
 
 def _read_owners(

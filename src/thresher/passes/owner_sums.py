@@ -18,8 +18,9 @@ from thresher.inputs.spelling import NAMES, look_alikes, named
 from thresher.neighbors.ball import Neighbors
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.checkpoint import Checkpoint
-from thresher.passes.walk import Advance, show_sums
-from thresher.sides.ball import BallSide
+from thresher.passes.walk import show_sums
+from thresher.progress import Advance
+from thresher.sides.ball_side import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
 
 METHOD = "owner-shapley"

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import InputError
-from thresher.inputs.checks import is_dask
+from thresher.inputs.checks import column_names, is_dask
 from thresher.inputs.labels import raw_labels
 from thresher.progress import Advance, progress_bar
+
+FAN = 8  # outcomes of tasks that are added up at a time
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Partition:
 def collected(table: Any) -> Any:
     """A table in this process."""
     return table.compute() if is_dask(table) else table
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """The names of columns; None for an array."""
+    return None if hasattr(X, "chunks") else column_names(X._meta)
 
 
 def partitions(X: Any, y: Any) -> list[Partition]:
@@ -89,6 +96,13 @@ def _cut_labels(X: Any, y: Any, count: int) -> list[Any]:
 
 def _unknown(lengths: Any) -> bool:
     return any(length != length for length in lengths)  # noqa: PLR0124 - NaN
+
+
+def in_tree(tasks: list[Any], merge: Any) -> Any:
+    """One task that adds up all of them in order, a few at a time."""
+    while len(tasks) > 1:
+        tasks = [merge(tasks[i : i + FAN]) for i in range(0, len(tasks), FAN)]
+    return tasks[0]
 
 
 def outcomes(tasks: list[Any], steps: list[Any], *, title: str, progress: bool) -> list[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,3 +182,42 @@ def _is_mapped(array: Any) -> bool:
             return True
         array = array.base
     return isinstance(array, mmap.mmap)
+
+
+Item = TypeVar("Item")
+END: Any = object()
+
+
+@contextlib.contextmanager
+def read_ahead(source: Iterable[Item], *, threaded: bool = True) -> Iterator[Iterator[Item]]:
+    """Yield the items of `source` in their order, one of them read ahead by a thread.
+
+    Two items are alive at most: the one in use, and the one that is being read or waits. Whatever
+    the reader raises is raised here, in its place. When the block is left the thread has ended,
+    however it was left, and the source is closed. Without `threaded` items are read as they are
+    asked for.
+
+    Examples
+    --------
+    >>> with read_ahead(range(3)) as items:
+    ...     list(items)
+    [0, 1, 2]
+    """
+    items = iter(source)
+    try:
+        if not threaded:
+            yield items
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="thresher-ahead") as reader:
+            yield _items(items, reader)
+    finally:
+        close: Any = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+def _items(items: Iterator[Item], reader: ThreadPoolExecutor) -> Iterator[Item]:
+    waiting = reader.submit(next, items, END)
+    while (item := waiting.result()) is not END:
+        waiting = reader.submit(next, items, END)
+        yield item

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,10 @@ from thresher.passes.parts import Labels, Part
 from thresher.passes.result import side_valuation
 from thresher.passes.tally import Tally, add_prints
 from thresher.price_list import PriceList
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import target_side
+from thresher.sides.target_side import target_side
+from thresher.sides.tasks import NumberSide
 from thresher.valuation import Valuation
 
 FIRST, AGAIN = "counts", "counts-again"  # names of the first pass, and of another one after it
@@ -68,24 +69,40 @@ class Problem:
     def check(
         cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
         classes: Any = None, mean: bool = False, neighbors: Neighbors = "auto",
-        kernel: Kernel | None = None,
+        kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
     ) -> Problem:  # fmt: skip
-        """The ball around a validation set that was not checked yet."""
+        """The ball around a validation set that was not checked yet.
+
+        `targets` has `empty` and `bounds`, where labels are numbers to predict.
+        """
+        if targets is not None:
+            about: Any = {"radius": radius, "metric": metric, "kernel": kernel, **targets}
+            return cls.by_numbers(
+                target_side(X_val, y_val, **about), semivalue, mean=mean, neighbors=neighbors
+            )
         validation = check_validation(X_val, y_val, metric=metric, classes=classes)
         found = check_labels("y_val", y_val)
         labels = found if isinstance(found, list) else found.tolist()
         side = BallSide(validation, radius, kernel)
         return cls(side, labels, semivalue, classes, mean, neighbors)
 
+    @classmethod
+    def by_numbers(
+        cls, side: PublicSide, semivalue: Semivalue, *, mean: bool = False,
+        neighbors: Neighbors = "auto",
+    ) -> Problem:  # fmt: skip
+        """What points are valued by where labels are numbers, which mean what they are."""
+        return cls(side, [], semivalue, list(side.classes.labels), mean, neighbors)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether labels are numbers to predict."""
+        return isinstance(self.side, NumberSide)
+
     @property
     def validation(self) -> Validation:
         """The validation set of a ball."""
         return self.side.validation
-
-    @property
-    def radius(self) -> float:
-        """The radius of a ball."""
-        return float(self.side.radius)
 
     @property
     def divisor(self) -> float:
@@ -116,11 +133,13 @@ class Problem:
         counts = final.settled(tally.counts, public, meaning)
         again = counts is None
         tally = count(AGAIN, final, meaning) if again else dataclasses.replace(tally, counts=counts)
-        prices = PriceList.over(final, tally.counts, self.semivalue)
+        prices = PriceList.over(final.with_counts(tally.counts), tally.counts, self.semivalue)
         return Priced(self, prices, tally, meaning, again)
 
     def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
         """The public side with all classes, and what the labels that were read are as classes."""
+        if self.numbers:
+            return self.side, {}
         given = self._given()
         meaning, labels = source.settle(tally.first_rows(), [*self.labels, *given], tally.points)
         labels, given = labels[: len(self.labels)], labels[len(self.labels) :]
@@ -129,6 +148,8 @@ class Problem:
 
     def as_read(self, source: Labels) -> PublicSide:
         """The public side as the first pass sees it, with classes as the source writes them."""
+        if self.numbers:
+            return cast("PublicSide", self.side)
         labels, given, likely = (
             source.keyed(each) for each in (self.labels, self._given(), list(self.expected))
         )
@@ -139,49 +160,16 @@ class Problem:
         """The classes that were given, if any."""
         return [] if self.classes is None else list(class_list(self.classes).labels)
 
-
-@dataclass(frozen=True)
-class TargetProblem(Problem):
-    """The same with numbers as targets, which mean what they are."""
-
-    @classmethod
-    def of(
-        cls, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
-        empty: Any, bounds: Any, mean: bool = False, neighbors: Neighbors = "auto",
-        kernel: Kernel | None = None,
-    ) -> TargetProblem:  # fmt: skip
-        """The ball around a validation set that was not checked yet."""
-        about: Any = {"radius": radius, "metric": metric, "empty": empty, "bounds": bounds}
-        side = target_side(X_val, y_val, kernel=kernel, **about)
-        return cls.over(side, semivalue, mean=mean, neighbors=neighbors)
-
-    @classmethod
-    def over(
-        cls, side: PublicSide, semivalue: Semivalue, *, mean: bool = False,
-        neighbors: Neighbors = "auto",
-    ) -> TargetProblem:  # fmt: skip
-        """What points are valued by a side that was checked before."""
-        return cls(side, [], semivalue, list(side.classes.labels), mean, neighbors)
-
-    def price(self, source: Labels, count: Count) -> Priced:
-        """The prices that follow from what `count` finds in the points of a source."""
-        del source
-        tally = count(FIRST, self.side, {})
-        if not tally.points:
-            raise InputError("X is empty: at least one row is needed")
-        side = self.side.with_counts(tally.counts)
-        prices = PriceList.over(side, tally.counts, self.semivalue)
-        return Priced(self, prices, tally, {}, again=False)
-
-    def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
-        """The public side; there are no labels that could mean anything else."""
-        del source, tally
-        return self.side, {}
-
-    def as_read(self, source: Labels) -> PublicSide:
-        """The public side, which nothing changes."""
-        del source
-        return self.side
+    def warn(
+        self, side: PublicSide, tally: Tally, meaning: Meaning, *, reached: bool,
+        labels: bool = True, stacklevel: int,
+    ) -> None:  # fmt: skip
+        """Warn of what was met in the points; warnings about `labels` may be left out."""
+        if labels and self.classes is None and len(side):
+            warn_of_labels(list(meaning.values()), labels_of(side), stacklevel=stacklevel + 1)
+        tell_of_twins(int(tally.twins.sum()), len(side), stacklevel=stacklevel + 1)
+        if not reached:
+            side.warn_of_reach(stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True)
@@ -202,7 +190,7 @@ class Priced:
     @property
     def numbers(self) -> bool:
         """Whether labels are numbers to predict."""
-        return isinstance(self.problem, TargetProblem)
+        return self.problem.numbers
 
     @property
     def rows(self) -> int:
@@ -222,8 +210,7 @@ class Priced:
     @property
     def public_labels(self) -> list[Hashable]:
         """The distinct labels of the validation set."""
-        codes = dict.fromkeys(self.side.codes.tolist())
-        return [self.side.classes.labels[code] for code in codes]
+        return labels_of(self.side)
 
     def values(self, points: SidePoints, neighbors: Neighbors) -> NDArray[np.float64]:
         """The values of some of the points."""
@@ -241,11 +228,15 @@ class Priced:
 
     def warn(self, *, labels: bool = True) -> None:
         """Warn the caller of `tknn_shapley`; warnings about `labels` may be left out."""
-        if labels and self.problem.classes is None and self.public_labels:
-            warn_of_labels(list(self.meaning.values()), self.public_labels, stacklevel=6)
-        tell_of_twins(int(self.tally.twins.sum()), len(self.side), stacklevel=6)
-        if not self.tally.counts.any():
-            self.side.warn_of_reach(stacklevel=6)
+        self.problem.warn(
+            self.side, self.tally, self.meaning, reached=bool(self.tally.counts.any()),
+            labels=labels, stacklevel=6,
+        )  # fmt: skip
+
+
+def labels_of(side: PublicSide) -> list[Hashable]:
+    """The distinct labels of a validation set."""
+    return [side.classes.labels[code] for code in dict.fromkeys(side.codes.tolist())]
 
 
 def named(part: Part, meaning: Meaning) -> Part:

@@ -1,28 +1,41 @@
-"""The valuation that a walk gives."""
+"""The walk over points that are all in memory, and the valuation that a walk gives."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 from thresher.array_types import Floats
 from thresher.games.semivalues import Semivalue, semivalue_name
-from thresher.inputs.checked_inputs import Validation
-from thresher.neighbors.kernel import Kernel
-from thresher.sides.ball import BallSide, warn_of_reach
+from thresher.inputs.labels import check_owners
+from thresher.neighbors.ball import Neighbors
+from thresher.passes.walk import count_and_value
+from thresher.progress import progress_bar
+from thresher.sides.ball_side import BallSide
 from thresher.sides.protocol import PublicSide
 from thresher.valuation import Valuation
 
-__all__ = ["side_valuation", "valuation_of", "warn_of_reach"]
 
-
-def valuation_of(
-    values: Floats, validation: Validation, radius: float, semivalue: Semivalue,
-    utility_all: float, *, mean: bool = False, owners: tuple[Hashable, ...] | None = None,
-    kernel: Kernel | None = None,
+def value_here(
+    points: Any, side: BallSide, semivalue: Semivalue, *, owners: Any, mean: bool,
+    neighbors: Neighbors = "auto", progress: bool = False, stacklevel: int,
+    kind: Any = None, show: Callable[[Floats], None] | None = None,
 ) -> Valuation:  # fmt: skip
-    """The result of `tknn_shapley` with these values, and the sum of utilities of all points."""
-    side = BallSide(validation, radius, kernel)
-    return side_valuation(side, values, semivalue, utility_all, mean=mean, owners=owners)
+    """The values of points that a side has checked.
+
+    Games of another `kind` pay more than values; `show` sees all payments.
+    """
+    known, divisor = check_owners(owners, len(points)), len(side) if mean else 1
+    near, game = side.near(neighbors), side.counting(semivalue)
+    if kind is not None:
+        game = kind(**vars(game))
+    with progress_bar(side.method, len(points) * len(side), show=progress) as advance:
+        counts, values = count_and_value(
+            points, near, game, divisor=divisor / side.unit, advance=advance, show=show
+        )
+    if not counts.any():
+        side.warn_of_reach(stacklevel=stacklevel + 1)
+    return side_valuation(side, values, semivalue, side.utility(counts), mean=mean, owners=known)
 
 
 def side_valuation(

@@ -18,7 +18,7 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.parts import Part, Place
 from thresher.passes.walk import count
 from thresher.sides.protocol import PublicSide, SidePoints
-from thresher.sides.targets import TargetClasses
+from thresher.sides.target_side import TargetClasses
 
 MOST_CLASSES = 1 << 18  # distinct labels that are kept
 

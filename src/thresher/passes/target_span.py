@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 from thresher.passes.memory import Account, in_use
 from thresher.passes.partitions import Partition, outcomes
-from thresher.passes.parts import Place, Source
-from thresher.passes.read_ahead import read_ahead
+from thresher.passes.parts import Place, Source, read_ahead
 from thresher.regression import check_differ, check_empty, check_range, check_targets
 
 DIGITS, HALF = 53, 27  # of a float64, and of one of two parts that add up in 64 bits
@@ -98,7 +96,7 @@ def span_of_parts(source: Source, memory: int | None, *, threaded: bool = True) 
     features, others = source.row_bytes
     rows = Account(features, others, 0, 0, source.reading).rows(memory, in_use())
     span = TargetSpan()
-    with closing(source.read(Place(), rows)) as read, read_ahead(read, threaded=threaded) as parts:  # type: ignore[type-var]
+    with read_ahead(source.read(Place(), rows), threaded=threaded) as parts:
         for part in parts:
             span.see(part.y)
     return span

@@ -7,7 +7,8 @@ Every valuation by a neighborhood is this walk. Four words describe it:
 - a *game* says what a point adds to its cells, and which prices follow (`games`);
 - a *part* is some of the points.
 
-`visit` is the loop itself. The other functions tell it what to do with a block of cells.
+Each function is one loop over the blocks of a neighborhood. `visit` is that loop for whoever does
+something else with a block of cells.
 
 The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
 value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
@@ -23,8 +24,7 @@ import numpy as np
 from thresher.array_types import Bytes, Flags, Floats, Integers
 from thresher.inputs.labels import Codes
 from thresher.neighbors.groups import Block, Groups
-
-Advance = Callable[[int], None]
+from thresher.progress import Advance
 
 
 class Neighborhood(Protocol):
@@ -53,7 +53,11 @@ class Sums(Protocol):
 
 
 class Game(Sums, Protocol):
-    """And what prices follow."""
+    """And what prices follow.
+
+    A game with `columns` pays each point so many sums, one row each, from which its value follows
+    at the end by `total(out, groups)`.
+    """
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What these cells pay when they have these sums, as `pay` wants it."""
@@ -62,26 +66,10 @@ class Game(Sums, Protocol):
         """Add what the cells of a block pay to each point in `out`."""
 
 
-class Columns(Game, Protocol):
-    """A game that pays each point several sums, from which its value follows at the end."""
-
-    @property
-    def columns(self) -> int:
-        """How many sums."""
-
-    def total(self, out: Floats, groups: Any) -> Floats:
-        """The value of each point, from one row for each sum."""
-
-
 def _room(game: Game, points: int) -> Floats:
-    """Where payments are added up."""
+    """Where payments are added up: several rows for a game with `columns`."""
     columns = getattr(game, "columns", 0)
     return np.zeros((columns, points) if columns else points)
-
-
-def _total(game: Any, sums: Floats, groups: Groups) -> Floats:
-    """What was paid to each point in all."""
-    return game.total(sums, groups) if sums.ndim == 2 else sums
 
 
 class Part(Protocol):
@@ -89,11 +77,95 @@ class Part(Protocol):
 
     @property
     def rows(self) -> Any:
-        """Features, or distances."""
+        """Features, distances, or whatever the neighborhood looks at."""
 
     @property
     def codes(self) -> Codes:
         """The class of each point."""
+
+
+def count(
+    part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None, *,
+    dtype: Any = np.int64,
+) -> Integers:  # fmt: skip
+    """What the points add to all cells: one row for each entry."""
+    table, groups = np.zeros((game.entries, near.cells), dtype), game.groups(part.codes)
+    for block in near.blocks(part.rows, groups, advance):
+        table[:, block.columns] = game.sums(block, groups)
+    return table
+
+
+def show_sums(
+    part: Part, near: Neighborhood, game: Sums, see: Callable[[slice, Integers], None],
+    advance: Advance | None = None,
+) -> None:  # fmt: skip
+    """Count what the points add, and show it to `see`: the sums of one block of cells at a time."""
+    groups = game.groups(part.codes)
+    for block in near.blocks(part.rows, groups, advance):
+        see(block.columns, game.sums(block, groups))
+
+
+def value(
+    part: Part, near: Neighborhood, game: Game, prices: Floats, *, before: Floats | None = None,
+    divisor: float = 1.0, last: bool = True,
+) -> Floats:  # fmt: skip
+    """What the cells pay to each point, in input order, divided by `divisor`.
+
+    Sums begin at `before`, if cells before these have paid already. Without `last` there are cells
+    that pay afterwards: then what was paid is returned as it is, for their `before`.
+    """
+    groups = game.groups(part.codes)
+    sums = _room(game, len(part.codes))
+    if before is not None:
+        sums[..., groups.positions] = before
+    for block in near.blocks(part.rows, groups):
+        game.pay(block, groups, prices[..., block.columns], sums)
+    if not last:
+        return sums[..., groups.positions]
+    return values_of(game, sums, groups, divisor)
+
+
+def count_and_value(
+    part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
+    advance: Advance | None = None, show: Callable[[Floats], None] | None = None,
+) -> tuple[Integers, Floats]:  # fmt: skip
+    """The table of sums and the value of each point, where these are all the points.
+
+    `show` sees what was paid, before that becomes values.
+    """
+    table = np.zeros((game.entries, near.cells), np.int64)
+
+    def keep(columns: slice, found: Integers) -> None:
+        table[:, columns] = found
+
+    sums, groups = pay_while_counting(part, near, game, keep, advance=advance)
+    if show is not None:
+        show(sums)
+    return table, values_of(game, sums, groups, divisor)
+
+
+def values_of(game: Any, sums: Floats, groups: Groups, divisor: float = 1.0) -> Floats:
+    """The value of each point in input order, by what it was paid."""
+    paid = game.total(sums, groups) if sums.ndim == 2 else sums
+    return groups.in_input_order(paid, divisor)
+
+
+def pay_while_counting(
+    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
+    advance: Advance | None = None,
+) -> tuple[Floats, Groups]:  # fmt: skip
+    """What was paid to each point, laid out as in the groups, where these are all the points.
+
+    A block of cells is counted, priced and paid before the next, so that who is near whom is found
+    out once, and the sums of one block are held at a time. `see` is shown the sums of cells.
+    """
+    groups = game.groups(part.codes)
+    sums = _room(game, len(part.codes))
+    for block in near.blocks(part.rows, groups, advance):
+        found = game.sums(block, groups)
+        see(block.columns, found)
+        game.pay(block, groups, game.prices(found, block.columns), sums)
+    return sums, groups
 
 
 def visit(
@@ -105,108 +177,9 @@ def visit(
         act(block)
 
 
-def count(
-    part: Part, near: Neighborhood, game: Sums, advance: Advance | None = None, *,
-    dtype: Any = np.int64,
-) -> Integers:  # fmt: skip
-    """What the points add to all cells: one row for each entry."""
-    table = np.zeros((game.entries, near.cells), dtype)
-
-    def keep(columns: slice, found: Integers) -> None:
-        table[:, columns] = found
-
-    show_sums(part, near, game, keep, advance)
-    return table
-
-
-def show_sums(
-    part: Part, near: Neighborhood, game: Sums, see: Callable[[slice, Integers], None],
-    advance: Advance | None = None,
-) -> None:  # fmt: skip
-    """Count what the points add, and show it to `see`: the sums of one block of cells at a time."""
-    groups = game.groups(part.codes)
-
-    def add(block: Block) -> None:
-        see(block.columns, game.sums(block, groups))
-
-    visit(part, near, groups, add, advance)
-
-
-def value(
-    part: Part, near: Neighborhood, game: Game, prices: Floats, *, before: Floats | None = None,
-    divisor: float = 1.0, advance: Advance | None = None, last: bool = True,
-) -> Floats:  # fmt: skip
-    """What the cells pay to each point, in input order, divided by `divisor`.
-
-    Sums begin at `before`, if cells before these have paid already. Without `last` there are cells
-    that pay afterwards: then what was paid is returned as it is, for their `before`.
-    """
-    groups = game.groups(part.codes)
-    sums = _room(game, len(part.codes))
-    if before is not None:
-        sums[..., groups.positions] = before
-
-    def pay(block: Block) -> None:
-        game.pay(block, groups, prices[..., block.columns], sums)
-
-    visit(part, near, groups, pay, advance)
-    if not last:
-        return sums[..., groups.positions]
-    return groups.in_input_order(_total(game, sums, groups), divisor)
-
-
-def count_and_value(
-    part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
-    advance: Advance | None = None,
-) -> tuple[Integers, Floats]:  # fmt: skip
-    """The table of sums and the value of each point, where these are all the points."""
-    table = np.zeros((game.entries, near.cells), np.int64)
-
-    def keep(columns: slice, found: Integers) -> None:
-        table[:, columns] = found
-
-    return table, value_while_counting(part, near, game, keep, divisor=divisor, advance=advance)
-
-
-def value_while_counting(
-    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
-    divisor: float = 1.0, advance: Advance | None = None,
-) -> Floats:  # fmt: skip
-    """The value of each point, where these are all the points; `see` is shown the sums of cells.
-
-    A block of cells is counted, priced and paid before the next, so that who is near whom is found
-    out once, and the sums of one block are held at a time.
-    """
-    sums, groups = pay_while_counting(part, near, game, see, advance=advance)
-    return groups.in_input_order(_total(game, sums, groups), divisor)
-
-
-def pay_while_counting(
-    part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
-    advance: Advance | None = None,
-) -> tuple[Floats, Groups]:  # fmt: skip
-    """The same before payments become values, with points laid out as in the groups."""
-    groups = game.groups(part.codes)
-    sums = _room(game, len(part.codes))
-
-    def add_and_pay(block: Block) -> None:
-        found = game.sums(block, groups)
-        see(block.columns, found)
-        game.pay(block, groups, game.prices(found, block.columns), sums)
-
-    visit(part, near, groups, add_and_pay, advance)
-    return sums, groups
-
-
 def near_pairs(part: Part, near: Neighborhood) -> Flags:
     """Whether each point is in each cell, where the blocks can tell (`Block.pairs`)."""
-    found = np.empty((len(part.codes), near.cells), np.bool_)
-
-    def unpack(block: Any) -> None:
-        found[:, block.columns] = block.pairs()
-
-    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
-    return found
+    return _all_pairs(part, near, np.bool_, lambda block: block.pairs())
 
 
 def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
@@ -214,10 +187,12 @@ def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
 
     The neighborhood looks at all pairs (`RingBlock`).
     """
-    found = np.empty((len(part.codes), near.cells), np.uint8)
+    return _all_pairs(part, near, np.uint8, lambda block: rings - block.codes[:, : block.width])
 
-    def unpack(block: Any) -> None:
-        found[:, block.columns] = rings - block.codes[:, : block.width]
 
-    visit(part, near, Groups.of(np.zeros(len(found), np.int32), 1), unpack)
+def _all_pairs(part: Part, near: Neighborhood, dtype: Any, of: Callable[[Any], Any]) -> Any:
+    """What blocks say of all pairs."""
+    found = np.empty((len(part.codes), near.cells), dtype)
+    for block in near.blocks(part.rows, Groups.of(np.zeros(len(found), np.int32), 1)):
+        found[:, block.columns] = of(block)
     return found

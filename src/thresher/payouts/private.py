@@ -32,7 +32,7 @@ from thresher.payouts.alike_owners import alike_values
 from thresher.privacy.public_rows import priceable, total_deviations
 from thresher.privacy.release import STEPS, Release, SeededRelease, interval
 from thresher.privacy.table_design import TableDesign
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 FORMAT = "thresher.private-payout/1"
 CLEAR = 3.0  # standard deviations that the predicted total has to be above zero

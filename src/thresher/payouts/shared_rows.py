@@ -19,7 +19,7 @@ from thresher.passes.walk import show_sums
 from thresher.payouts.shares import money
 from thresher.report.owner_page import Table
 from thresher.report.phrases import brief
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from thresher.neighbors.ball import Ball
 from thresher.neighbors.blocks import Block
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingBlock
-from thresher.neighbors.visits import Advance
 from thresher.passes.walk import value, visit
 from thresher.price_list import PriceList
 from thresher.privacy.noise import Noise
-from thresher.sides.ball import BallSide
+from thresher.progress import Advance
+from thresher.sides.ball_side import BallSide
 from thresher.threads import cut, run
 
 KEPT_BYTES = 256 << 20  # bits that are kept in memory rather than computed again

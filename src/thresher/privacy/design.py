@@ -25,7 +25,7 @@ from thresher.privacy.certified import certified_bound
 from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.noise import Noise
 from thresher.privacy.public_rows import LEAST_ROWS, Public, priceable, total_deviations
-from thresher.sides.ball import BallSide
+from thresher.sides.ball_side import BallSide
 
 DRAWS = 32  # price lists drawn beside the best one, for errors
 UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"

@@ -22,7 +22,7 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Setting
 from thresher.privacy.public_rows import Public, as_points
 from thresher.privacy.ring_setting import floored_counts
-from thresher.sides.forest import ForestPoints, ForestSide
+from thresher.sides.forest_side import ForestPoints, ForestSide
 
 OWNERS, KEPT = 400, 0.75  # made-up owners, and the share of them that is not clipped
 MOST_DRAWN = 200  # rows of a made-up owner; more are a multiple of them

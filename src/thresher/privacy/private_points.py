@@ -24,7 +24,7 @@ from thresher.inputs.precomputed import Distances
 from thresher.metrics import SMALLEST_SQUARE, Rows, squared_lengths
 from thresher.privacy.names import declared_kind, is_plain, read_labels
 from thresher.privacy.rows import read_features, read_number, silence
-from thresher.sides.targets import TargetClasses
+from thresher.sides.target_side import TargetClasses
 
 TEXT, NUMBERS = ("U", "S"), ("b", "i", "u", "f")  # kinds of NumPy
 LABEL = "its label is not a class"

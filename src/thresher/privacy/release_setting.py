@@ -19,10 +19,10 @@ from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.table_mechanism import Table
 from thresher.privacy.target_setting import TargetSetting
 from thresher.regression import CLASSES, REGRESSION, check_task
-from thresher.sides.ball import BallSide, only_ball
-from thresher.sides.forest import FOREST, ForestSide, check_leaves_alone, forest_side
+from thresher.sides.ball_side import BallSide, only_ball
+from thresher.sides.forest_side import FOREST, ForestSide, check_leaves_alone, forest_side
 from thresher.sides.protocol import PublicSide
-from thresher.sides.targets import TargetSide, target_side
+from thresher.sides.target_side import TargetSide, target_side
 
 RINGS = 4  # of a private kernel: each has noise of its own (benchmarks/privacy.py)
 Mechanism = Table | Paper | Cells

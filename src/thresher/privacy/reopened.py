@@ -18,8 +18,8 @@ from thresher.privacy.names import number_owners, read_owners
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
 from thresher.privacy.release_setting import design_release, side_setting
-from thresher.sides.ball import BallSide
-from thresher.sides.forest import ForestSide, forest_side
+from thresher.sides.ball_side import BallSide
+from thresher.sides.forest_side import ForestSide, forest_side
 from thresher.sides.protocol import PublicSide
 
 

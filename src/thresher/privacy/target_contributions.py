@@ -23,8 +23,8 @@ from thresher.kernels.units import add_sum_squares
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
-from thresher.sides.ball import BallSide
-from thresher.sides.targets import TargetSide
+from thresher.sides.ball_side import BallSide
+from thresher.sides.target_side import TargetSide
 from thresher.threads import cut, run
 
 G = 64

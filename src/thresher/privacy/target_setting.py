@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Floats
-from thresher.games.estimated_targets import estimated_changes, estimated_quadratics
 from thresher.games.semivalues import semivalue_name
+from thresher.games.targets import estimated_changes, estimated_quadratics
 from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Unit
@@ -28,7 +28,7 @@ from thresher.privacy.target_contributions import (
     sums,
 )
 from thresher.regression import REGRESSION
-from thresher.sides.targets import TargetSide
+from thresher.sides.target_side import TargetSide
 
 TWO = 2 * (1 + OPPOSED)
 FLOOR, PULL = 4.0, 4.0  # standard deviations of a count; see benchmarks/privacy_regression.py

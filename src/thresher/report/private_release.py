@@ -19,7 +19,7 @@ from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import shortlist
 from thresher.report.verdict import Verdict
-from thresher.sides.ball import BALL
+from thresher.sides.ball_side import BALL
 
 MOST_CLASSES = 30
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from thresher.errors import InputError, ThresherWarning
 from thresher.findings.advice import CLEAR, FEW, SUGGESTIONS
 from thresher.findings.explained import explain
+from thresher.findings.forecast import Forecast
 from thresher.findings.label_findings import Findings
 from thresher.findings.stability import Stability
-from thresher.forecast import Forecast
 from thresher.forest import FOREST, LEAVES
 from thresher.games.classes import ClassCounts
 from thresher.inputs.checked_inputs import Points

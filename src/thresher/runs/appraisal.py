@@ -19,8 +19,8 @@ from thresher.price_list import NOISE, UNSCALED, PriceList
 from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
-from thresher.sides.forest import ForestSide
-from thresher.sides.targets import TargetClasses
+from thresher.sides.forest_side import ForestSide
+from thresher.sides.target_side import TargetClasses
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.reader import Table, input_digest, read_table

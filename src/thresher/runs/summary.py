@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.findings.advice import SUGGESTIONS
-from thresher.forecast import Forecast
+from thresher.findings.forecast import Forecast
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation

@@ -9,10 +9,10 @@ import numpy as np
 from thresher.games.semivalues import check_semivalue
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.forest_growth import TargetGrowth
 from thresher.passes.forest_passes import forest_problem
 from thresher.passes.memory import check_memory
-from thresher.passes.problem import Problem, TargetProblem
-from thresher.passes.target_growth import TargetGrowth
+from thresher.passes.problem import Problem
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.radius import suggest_radius
 from thresher.runs.radii import radius_of
@@ -43,9 +43,9 @@ def target_problem(
     )  # fmt: skip
     given = {"empty": settings.empty, "bounds": None}
     targets = with_bounds(given, y_val, lambda: span_of_parts(source, memory))
-    return TargetProblem.of(
+    return Problem.check(
         X_val, y_val, radius=radius, metric=settings.metric, mean=settings.mean,
-        semivalue=check_semivalue(settings.semivalue), **targets,
+        semivalue=check_semivalue(settings.semivalue), targets=targets,
     )  # fmt: skip
 
 

@@ -19,21 +19,13 @@ from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.labels import Classes, Codes, RawLabels
 from thresher.neighbors.ball import Neighbors
-from thresher.passes.walk import Game, Neighborhood, Sums
+from thresher.passes.walk import Game, Neighborhood, Part, Sums
 
 Who = Literal["members", "newcomers"]
 
 
-class SidePoints(Protocol):
+class SidePoints(Part, Protocol):
     """Points that a side has checked."""
-
-    @property
-    def rows(self) -> Any:
-        """Features, distances, or whatever the neighborhood looks at."""
-
-    @property
-    def codes(self) -> Codes:
-        """The class of each point."""
 
     def __len__(self) -> int: ...
 

@@ -17,11 +17,11 @@ from thresher.inputs.labels import Classes, Codes
 from thresher.metrics import measure
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
-from thresher.sides.ball import BALL, RINGS, BallSide
-from thresher.sides.forest import POINTS, PREFIX, VALIDATION, ForestSide
-from thresher.sides.forest_targets import TargetForestSide
+from thresher.sides.ball_side import BALL, RINGS, BallSide
+from thresher.sides.forest_side import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
-from thresher.sides.targets import RING_TARGETS, TARGETS, TargetClasses, TargetSide
+from thresher.sides.target_forest_side import TargetForestSide
+from thresher.sides.target_side import RING_TARGETS, TARGETS, TargetClasses, TargetSide
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:

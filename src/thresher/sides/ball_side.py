@@ -15,7 +15,7 @@ from thresher.errors import InputError, ReachWarning, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassGame, RelabelGame
 from thresher.games.label_sums import LabelGame
-from thresher.games.owner_counts import OwnerAgreement, owned_codes
+from thresher.games.owner_counts import OwnerAgreement
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, prices_between, rest_prices
 from thresher.inputs.checked_inputs import (
@@ -30,9 +30,10 @@ from thresher.inputs.labels import Classes, Codes, RawLabels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.kernel import Kernel
-from thresher.neighbors.panels import Panels, plain_row
 from thresher.neighbors.rings import BYTES as RING_BYTES
+from thresher.neighbors.single_rows import Panels, plain_row
 from thresher.sides.protocol import Footprint, Who
+from thresher.sides.tasks import ClassSide, check_table
 from thresher.threads import cut
 
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer
@@ -43,7 +44,7 @@ BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
 
 
 @dataclass(frozen=True)
-class BallSide:
+class BallSide(ClassSide):
     """A validation set and a radius, or a kernel; each validation point is a cell.
 
     It counts the near points with its label and those with another one. Prices have the shape
@@ -83,10 +84,22 @@ class BallSide:
     @property
     def shape(self) -> tuple[int, int]:
         """Two numbers for each validation point, and each ring."""
-        return self.counting().entries, len(self.validation)
+        return self.counting().entries, len(self)
 
-    def __len__(self) -> int:
-        return len(self.validation)
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The outer edges of the rings, if there are some."""
+        return () if self.kernel is None else self.kernel.edges
+
+    @property
+    def rings(self) -> int:  # type: ignore[override]
+        """In how many rings a cell counts its points."""
+        return max(1, len(self.edges))
+
+    @property
+    def price_shape(self) -> tuple[int, ...]:
+        """Of one kind of prices: one for each validation point, and ring."""
+        return (*((len(self.edges),) if self.edges else ()), len(self))
 
     def __str__(self) -> str:
         about = f"{len(self)} validation points, {self.validation.metric}"
@@ -126,7 +139,18 @@ class BallSide:
 
     def warn_of_reach(self, *, stacklevel: int) -> None:
         """Warn that nobody is near."""
-        warn_of_reach(self.radius, stacklevel=stacklevel + 1, mutual=self.validation.mutual)
+        whom = "another" if self.validation.mutual else "any validation point"
+        warnings.warn(
+            either(
+                f"no point is within radius {self.radius:g} of {whom}, so every value is 0: "
+                "suggest_radius finds a radius that fits the data",
+                f"no point is within the radius of {whom}, so every value is 0: the "
+                f"{option('radius')} is too small, or a column such as an id makes up the "
+                "distances",
+            ),
+            ReachWarning,
+            stacklevel=stacklevel,
+        )
 
     def mover(self) -> Panels | None:
         """What counts single rows; None where distances are precomputed."""
@@ -138,28 +162,14 @@ class BallSide:
         """The points within the radius of each validation point."""
         return Ball.around(self.validation, self.radius, neighbors, self.edges)
 
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """The outer edges of the rings, if there are some."""
-        return () if self.kernel is None else self.kernel.edges
-
     def counting(self, semivalue: Semivalue = "shapley") -> ClassGame:
         """A point is one more with the label of a validation point, or with another one."""
         return ClassGame.of(self.validation, semivalue, self.kernel)
-
-    def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and of which class."""
-        return owned_codes(owners, codes, len(self.classes) + 1)
 
     @property
     def owner_tables(self) -> int:
         """Those that agree, and all."""
         return 2
-
-    @property
-    def owner_numbers(self) -> int:
-        """Counts by class, twice, and sums; for each ring."""
-        return (2 * (len(self.classes) + 1) + 4) * max(1, len(self.edges))
 
     def owner_counting(self, owners: int) -> Any:
         """A point is one more of its owner, and of those that agree with a validation point."""
@@ -175,18 +185,9 @@ class BallSide:
         """Groups of 64 validation points."""
         return [slice(*piece) for piece in cut(0, len(self), LANES)]
 
-    def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, whatever was counted."""
-        del counts
-        return self
-
     def utility(self, counts: NDArray[Any]) -> float:
         """The utility of all counted points."""
         return self.counting().utility(counts)
-
-    def utility_none(self, judges: int) -> float:
-        """The utility without points: 1/C for each judge."""
-        return judges / len(self.classes)
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
         """The prices that follow from counts; estimated ones may be fractions."""
@@ -199,11 +200,7 @@ class BallSide:
 
     def check_prices(self, table: Any) -> NDArray[np.float64]:
         """A table of prices."""
-        found = np.array(table, np.float64)
-        shape = (3, 2, *((len(self.edges),) if self.edges else ()), len(self))
-        if found.shape != shape or not np.isfinite(found).all():
-            raise InputError(f"table must hold {' x '.join(map(str, shape))} prices")
-        return found
+        return check_table(table, (3, 2, *self.price_shape))
 
     def payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
@@ -227,11 +224,9 @@ class BallSide:
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
         """What a valuation says about itself."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "semivalue": semivalue,
-            "classes": list(self.classes.labels),
+            **self.task_record(),
             **self.validation.record(),
             "mean": mean,
         }
@@ -272,21 +267,18 @@ class BallSide:
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "validation": self.validation.digest(),
         }
 
-    def _kernel_record(self) -> dict[str, Any]:
-        return {} if self.kernel is None else self.kernel.record()
+    def _near_record(self) -> dict[str, Any]:
+        kernel = {} if self.kernel is None else self.kernel.record()
+        return {"radius": self.radius, **kernel, "metric": self.validation.metric}
 
     def describe(self) -> dict[str, Any]:
         """What a file says of it, besides its rows and labels."""
         return {
-            "radius": self.radius,
-            **self._kernel_record(),
-            "metric": self.validation.metric,
+            **self._near_record(),
             "columns": self.validation.columns,
             "classes": portable("label", self.classes.labels),
         }
@@ -320,18 +312,3 @@ def only_ball(side: object) -> BallSide:
     if isinstance(side, BallSide):
         return side
     raise InputError(f"this needs a validation set and a radius, but the judges are {side}")
-
-
-def warn_of_reach(radius: float, *, stacklevel: int, mutual: bool = False) -> None:
-    """Warn that nobody is near."""
-    whom = "another" if mutual else "any validation point"
-    warnings.warn(
-        either(
-            f"no point is within radius {radius:g} of {whom}, so every value is 0: "
-            "suggest_radius finds a radius that fits the data",
-            f"no point is within the radius of {whom}, so every value is 0: the "
-            f"{option('radius')} is too small, or a column such as an id makes up the distances",
-        ),
-        ReachWarning,
-        stacklevel=stacklevel,
-    )

@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.owner_targets import OwnerTargets, target_games
+from thresher.games.owner_counts import target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue
-from thresher.games.target_changes import changes
-from thresher.games.targets import Grid, TargetGame, quadratics, shifted
+from thresher.games.targets import Grid, TargetGame, shifted
 from thresher.inputs.checked_inputs import Points, check_validation, kept
 from thresher.inputs.checks import check_radius
 from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
 from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
-from thresher.sides.ball import BallSide
-from thresher.sides.numbers import NumberSide
+from thresher.sides.ball_side import BallSide
+from thresher.sides.tasks import NumberSide
 
 TARGETS, RING_TARGETS = "targets", "ring-targets"  # what files call sides
 UNIT = Grid(0.0, 1.0)
@@ -85,7 +84,7 @@ class TargetSide(NumberSide, BallSide):
     Each validation point keeps the number of near points, the sum of their targets and that of
     their squares. Prices have the shape (3, 3, M): for members and for newcomers, the coefficients
     of 1, u and u^2 of a target u in steps of the grid. The last three say how the value of a member
-    changes with its target (`games/target_changes.py`). With a kernel there are as many numbers for
+    changes with its target (`games/targets.py`). With a kernel there are as many numbers for
     each ring: prices have the shape (3, 3, rings, M).
     """
 
@@ -97,42 +96,20 @@ class TargetSide(NumberSide, BallSide):
         """What files call it."""
         return TARGETS if self.kernel is None else RING_TARGETS
 
-    @property
-    def price_shape(self) -> tuple[int, ...]:
-        """Of one coefficient of all prices: one for each validation point, and ring."""
-        return (*((len(self.edges),) if self.edges else ()), len(self))
-
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
-        about = self.codes.astype(np.int64), self.empty_steps, semivalue
+        about = self.targets, self.empty_steps, semivalue
         if self.kernel is None:
             return TargetGame(*about)
         return RingTargetGame(*about, weights=self.kernel.weights)
 
-    @property
-    def owner_numbers(self) -> int:
-        """As many for each ring."""
-        return super().owner_numbers * max(1, len(self.edges))
-
-    def owner_counting(self, owners: int) -> OwnerTargets:
-        """A point is one more of its owner, with its target."""
-        return OwnerTargets(owners, max(1, len(self.edges)))
-
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> list[OwnerGames]:
         """One game for each validation point."""
         del owners
-        judges = self.codes[columns].astype(np.int64)
+        targets: Any = self.targets[columns]
+        judges = np.ones(len(targets)), targets, 0.0
         weights = (1.0,) if self.kernel is None else self.kernel.weights
-        return [target_games(sums, judges, self.empty_steps, self.grid.step**2, weights)]
-
-    def utility(self, counts: NDArray[Any]) -> float:
-        """The utility of all counted points."""
-        return float(self.counting().utility(counts)) * self.grid.step**2
-
-    def utility_none(self, judges: int) -> float:
-        """The utility without points: minus the squared errors of `empty`."""
-        del judges
-        return float(self.counting().utility_none()) * self.grid.step**2
+        return [target_games(sums, judges, self.empty_steps, self.unit, weights)]
 
     def check_points(
         self, X: Any, y: Any, labels: Any = None, *, strangers: bool = False, first: int = 0,
@@ -142,34 +119,15 @@ class TargetSide(NumberSide, BallSide):
         del strangers
         return super().check_points(X, y, labels, first=first, name=name)
 
-    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
-        """The quadratics of members and of newcomers, and what members gain by other targets."""
-        judges, sums = self.codes.astype(np.int64), np.asarray(counts)
-        if self.kernel is not None:
-            return self.counting(semivalue).all_prices(sums, slice(None)) * self.grid.step**2
-        about = judges, self.empty_steps, semivalue
-        both = [quadratics(sums, *about, newcomer=new) for new in (False, True)]
-        return np.array([*both, changes(sums, judges, semivalue)]) * self.grid.step**2
-
     def alone_prices(self) -> NDArray[np.float64]:
         """The quadratics of what a point would be worth alone: z0^2 - z^2."""
         z0 = (self.empty_steps - self.codes).astype(np.float64)
         alone = np.array([z0**2, np.zeros_like(z0), np.full_like(z0, -1.0)])
-        return shifted(alone, self.codes) * self.grid.step**2
-
-    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
-        """What a valuation says about itself."""
-        about = super().params(semivalue, mean=mean)
-        del about["classes"]
-        return {**about, **self.target_record()}
+        return shifted(alone, self.codes) * self.unit
 
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
-        return {**self.target_record(), **super().identity()}
-
-    def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its rows and targets."""
-        return {**super().describe(), **self.target_record()}
+        return {**self.task_record(), **super().identity()}
 
 
 def target_side(
@@ -192,15 +150,16 @@ def target_side(
 def targets_in_balls(
     X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any,
     kernel: Kernel | None = None,
-) -> tuple[Points, TargetSide]:  # fmt: skip
-    """Points and the side that judges them, where the grid is that of all targets."""
+) -> tuple[Points, TargetSide, Targets]:  # fmt: skip
+    """Points, the side that judges them, and the targets of both, all of which are on its grid."""
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     wide = targets.bounds(bounds)
     grid = Grid.over(*wide)
     codes: Any = [grid.steps(each) for each in (targets.points, targets.judges)]
     classes = TargetClasses((TARGETS,), grid, wide)
     judges = replace(validation, codes=codes[1], classes=classes)
-    return replace(points, codes=codes[0]), TargetSide(judges, radius, kernel, targets.empty)
+    side = TargetSide(judges, radius, kernel, targets.empty)
+    return replace(points, codes=codes[0]), side, targets
 
 
 def public_bounds(bounds: Any, targets: Targets) -> tuple[float, float]:

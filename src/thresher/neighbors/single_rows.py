@@ -1,4 +1,4 @@
-"""One point at a time: validation rows laid out so that one row meets 64 of them at once."""
+"""One point at a time: it meets 64 validation rows at once, or all trees of a forest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import MAX_MAGNITUDE
 from thresher.kernels.pairs import PANEL, fingerprint, move_row
+from thresher.kernels.tree_leaves import move_in_trees
 from thresher.metrics import SMALLEST_SQUARE
+from thresher.neighbors.forests import Forest
+from thresher.neighbors.tree_columns import as_floats
+from thresher.neighbors.trees import HASH_SHIFT, NODE, Nodes, as_written, hash_salt
 
 NOBODY = -1  # the class that a point leaves when it is new, and enters when it goes
 
@@ -72,3 +76,40 @@ def plain_label(y: Any) -> Any:
     if type(y) is np.ndarray and y.shape == (1,) and y.dtype.kind in "iubU":
         return y.item()
     return None
+
+
+@dataclass(frozen=True)
+class LeafMover:
+    """The trees as the kernel for one row wants them."""
+
+    forest: Forest
+    first: NDArray[np.int64]  # node of each tree
+    nodes: Nodes
+
+    @classmethod
+    def of(cls, forest: Forest) -> LeafMover:
+        """All trees of a forest."""
+        first = np.concatenate([[0], np.cumsum(forest.nodes["nodes"])[:-1]]).astype(np.int64)
+        feature, threshold, right, missing_left = (forest.nodes[name] for name in NODE)
+        return cls(forest, first, (feature, threshold, right, missing_left))
+
+    def fingerprint(self, row: NDArray[np.float64], code: int) -> int:
+        """The fingerprint of a row and its class."""
+        return int(fingerprint(as_written(as_floats(row)), code))
+
+    def move(
+        self, row: NDArray[np.float64], leave: int, enter: int, counts: NDArray[Any], *,
+        twins: bool,
+    ) -> bool:  # fmt: skip
+        """Count a row out of one class and into another, in the trees that it may fill."""
+        del twins
+        single, forest = as_floats(row), self.forest
+        inside = np.ones(len(self.first), np.bool_)
+        if forest.folds:
+            written, splits = as_written(single), range(int(forest.nodes["split"].max()) + 1)
+            hashed = [fingerprint(written, hash_salt(forest.seed, split)) for split in splits]
+            folds = np.array([(each >> HASH_SHIFT) % forest.folds for each in hashed])
+            inside = folds[forest.nodes["split"]] == forest.nodes["fold"]
+        cells = forest.starts[:-1]
+        move_in_trees(single, inside, self.first, cells, *self.nodes, leave, enter, counts)
+        return True

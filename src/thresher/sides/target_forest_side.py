@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.games.leaf_targets import Judges, LeafTargets
-from thresher.games.owner_targets import leaf_target_games, mutual_target_games
+from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
+from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import ENTRIES, Grid, squared_errors, sums_of
-from thresher.neighbors.forests import Forest
-from thresher.regression import Targets, check_empty, leaf_judges
-from thresher.sides.forest import ForestPoints, ForestSide, validation_digest
-from thresher.sides.numbers import CHANGES, MEMBERS, NEWCOMERS, NumberSide
+from thresher.games.targets import ENTRIES, Grid, squared_errors
+from thresher.regression import Targets, check_empty
+from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
 from thresher.sides.protocol import Footprint
-from thresher.sides.targets import TARGETS, TargetClasses, holding_bounds, public_bounds
+from thresher.sides.target_side import TARGETS, TargetClasses, holding_bounds, public_bounds
+from thresher.sides.tasks import NumberSide
 
 OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 
@@ -39,8 +38,6 @@ class TargetForestSide(NumberSide, ForestSide):
     """
 
     empty: float = 0.0  # the prediction where nobody is
-    # where points judge each other: the sum of the squared errors of `empty`, in steps, once all
-    # points were counted
     nobody: int = 0
     kind: ClassVar[str] = "forest-targets"
     dtype: ClassVar[Any] = np.int64
@@ -53,7 +50,7 @@ class TargetForestSide(NumberSide, ForestSide):
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """A point is one more, with its target."""
         return LeafTargets(
-            self.codes.astype(np.int64), self.empty_steps, semivalue,
+            self.targets, self.empty_steps, semivalue,
             leaf_judges=None if self.holds_points else self._leaf_judges,
             share=1 / self.forest.trees_each,
         )  # fmt: skip
@@ -63,16 +60,16 @@ class TargetForestSide(NumberSide, ForestSide):
         assert self.features is not None  # noqa: S101 - there is a validation set
         leaves = self.forest.rows(self.features, everywhere=True).leaves(self.near().tree(columns))
         size = columns.stop - columns.start
-        return leaf_judges(leaves, size, self.codes.astype(np.int64), 1 / self.forest.size)
+        return leaf_judges(leaves, size, self.targets, 1 / self.forest.size)
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
         """One game for each leaf of a tree, or several where points judge each other."""
         del owners
-        size, unit = columns.stop - columns.start, self.grid.step**2
+        size, unit = columns.stop - columns.start, self.unit
         if self.holds_points:
             share = unit / self.forest.trees_each
             return mutual_target_games(sums, size, self.empty_steps, share)
-        return [leaf_target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
+        return [target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
         """The same, once all points were counted; counts may be added up over leaves."""
@@ -81,44 +78,19 @@ class TargetForestSide(NumberSide, ForestSide):
         errors = squared_errors(counts, self.empty_steps) // self.forest.trees_each
         return dataclasses.replace(self, nobody=errors)
 
-    def utility(self, counts: NDArray[Any]) -> float:
-        """The utility of all counted points."""
-        game, unit = self.counting(), self.grid.step**2
-        return sum(game.leaf_utility(counts[:, each], each) for each in self._trees()) * unit
+    @property
+    def price_shape(self) -> tuple[int, ...]:
+        """Of one coefficient of all prices: one for each leaf."""
+        return (self.shape[1],)
 
-    def utility_none(self, judges: int) -> float:
-        """The utility without points: minus the squared errors of `empty`."""
-        del judges
-        errors = self.nobody
-        if not self.holds_points:
-            errors = squared_errors(sums_of(self.codes.astype(np.int64)), self.empty_steps)
-        return -float(errors) * self.grid.step**2
-
-    def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
-        """What leaves pay members and newcomers; nothing where a leaf has no judges."""
-        game = self.counting(semivalue)
-        table = np.empty((3, 3, self.shape[1]))
-        for columns in self._trees():
-            sums = counts[:, columns]
-            table[MEMBERS][:, columns] = game.leaf_prices(sums, columns)
-            table[NEWCOMERS][:, columns] = game.leaf_prices(sums, columns, newcomer=True)
-            table[CHANGES][:, columns] = game.leaf_changes(sums, columns)
-        return table * self.grid.step**2
-
-    def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
-        """What a valuation says about itself."""
-        about = super().params(semivalue, mean=mean)
-        del about["classes"]
-        return {**about, **self.target_record()}
-
-    def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its arrays."""
-        return {**super().describe(), **self.target_record()}
+    def price_cells(self) -> list[slice]:
+        """The leaves of each tree."""
+        return self._trees()
 
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
         return {
-            **self.target_record(),
+            **self.task_record(),
             "forest": self.forest.digest(),
             "validation": validation_digest(self.features, self.codes.tolist()),
         }
@@ -159,10 +131,7 @@ def side_in_bounds(
     bounds: tuple[float, float],
 ) -> TargetForestSide:  # fmt: skip
     """The side of a forest and validation rows with checked targets; without `X_val`, points."""
-    if not isinstance(forest, Forest):
-        raise InputError(
-            f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
-        )
+    forest = check_forest(forest)
     features = None if X_val is None else forest.encode("X_val", X_val)
     if features is not None:
         _check_rows("X_val", features, judges)

@@ -19,9 +19,8 @@ from thresher.array_types import Array, Flags, Floats, Integers, LongWords
 from thresher.errors import InputError, either, option
 from thresher.files import portable
 from thresher.games.classes import ClassCounts
-from thresher.games.forest_vote import ForestVote, judge_weights
-from thresher.games.leaf_prices import LabelVote, MemberVote, OtherVote
-from thresher.games.owner_counts import leaf_games, mutual_leaf_games, owned_codes
+from thresher.games.forest_vote import ForestVote, LabelVote, MemberVote, OtherVote, judge_weights
+from thresher.games.owner_counts import leaf_games, mutual_leaf_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
 from thresher.inputs.checked_inputs import Validation
@@ -31,12 +30,12 @@ from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.neighbors.leaf_mover import LeafMover
 from thresher.neighbors.leaves import Leaves
-from thresher.neighbors.panels import plain_row
+from thresher.neighbors.single_rows import LeafMover, plain_row
 from thresher.neighbors.tree_columns import Features, as_floats
 from thresher.neighbors.trees import ForestRows, row_prints
 from thresher.sides.protocol import Footprint, Who
+from thresher.sides.tasks import ClassSide
 from thresher.threads import thread_count
 
 BLOCK_BYTES = 16 << 20  # of nodes and counts that go to workers at a time
@@ -57,7 +56,7 @@ class ForestPoints:
 
 
 @dataclass(frozen=True)
-class ForestSide:
+class ForestSide(ClassSide):
     """A forest and its judges; each leaf is a cell, which counts the points of each class."""
 
     # forest, classes: the structure of the trees, and the classes
@@ -98,15 +97,9 @@ class ForestSide:
         rows = Rows(array, squared_lengths(array))
         return Validation(rows, self.codes, self.classes, "euclidean", self.forest.columns.names)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
     def __str__(self) -> str:
-        trees = f"{len(self.forest.trees)} trees"
-        return f"{trees}, {'judged by the points' if self.holds_points else self._said()}"
-
-    def _said(self) -> str:
-        return f"{len(self)} validation points"
+        judges = "judged by the points" if self.holds_points else f"{len(self)} validation points"
+        return f"{len(self.forest.trees)} trees, {judges}"
 
     def judges(self, points: int) -> int:
         """How many judge."""
@@ -160,19 +153,10 @@ class ForestSide:
         """A point is one more of its class."""
         return ClassCounts(self.shape[0])
 
-    def owner_codes(self, owners: Codes, codes: Codes) -> Array:
-        """Codes that say whose a point is, and of which class."""
-        return owned_codes(owners, codes, len(self.classes) + 1)
-
     @property
     def owner_tables(self) -> int:
         """Counts by class."""
         return 1
-
-    @property
-    def owner_numbers(self) -> int:
-        """Counts by class, twice, and sums."""
-        return 2 * (len(self.classes) + 1) + 4
 
     def owner_counting(self, owners: int) -> Any:
         """A point is one more of its owner and class."""
@@ -189,20 +173,11 @@ class ForestSide:
         """The leaves of each tree."""
         return self._trees()
 
-    def with_counts(self, counts: Array) -> Self:
-        """The same, whatever was counted."""
-        del counts
-        return self
-
     def utility(self, counts: Array) -> float:
         """The utility of all counted points."""
         vote = self._vote(ForestVote, counts, "shapley")
         trees = self._trees()
         return float(sum(vote.utility(counts[:, each].astype(np.int64), each) for each in trees))
-
-    def utility_none(self, judges: int) -> float:
-        """The utility without points: 1/C for each judge."""
-        return judges / len(self.classes)
 
     def prices(self, counts: Array, semivalue: Semivalue) -> Array:
         """The class counts of leaves that have judges; those of others are nobody's business."""
@@ -270,7 +245,7 @@ class ForestSide:
             **about,
             "trees": forest.size,
             "semivalue": semivalue,
-            "classes": list(self.classes.labels),
+            **self.task_record(),
             "judges": POINTS if self.holds_points else VALIDATION,
             "validation_points": len(self),
             "mean": mean,
@@ -371,12 +346,18 @@ def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
         )
 
 
+def check_forest(forest: Any) -> Forest:
+    """`forest`, if it is the structure of one."""
+    if isinstance(forest, Forest):
+        return forest
+    raise InputError(
+        f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
+    )
+
+
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
     """The side of a forest and a validation set; without one the points judge each other."""
-    if not isinstance(forest, Forest):
-        raise InputError(
-            f"forest must be a Forest, as grow_forest makes it, got {type(forest).__name__}"
-        )
+    forest = check_forest(forest)
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val go together: pass both, or neither")
     features, labels = None, check_labels("y_val", [])

@@ -1,6 +1,9 @@
-"""Points in the leaves of one tree: counted, paid what their leaf pays, told who else is there.
+"""Rows dropped through trees, and points in their leaves: counted, paid, told who else is there.
 
-`leaf_of` has one integer a point, negative for points that are not in this tree.
+Nodes lie in preorder: the left child of a node is the next one, `right` has the other. A leaf has a
+negative `feature`, and its own number in `right`. Rows go left where their number is at most the
+threshold, and where it is missing if the node says so. `leaf_of` has one integer a point, negative
+for points that are not in a tree.
 """
 
 from __future__ import annotations
@@ -88,3 +91,49 @@ def add_under_labels(
                 out[row, other] += own[code, leaf]
             else:
                 out[row, other] += base[code, leaf] + change[leaf, other]
+
+
+@njit(cache=True, nogil=True)
+def drop_rows(
+    features: Array, feature: Array, threshold: Array, right: Array, missing_left: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Write the leaf of each row to `out`, where that is not negative."""
+    for i in range(len(features)):
+        if out[i] < 0:
+            continue
+        node = 0
+        while feature[node] >= 0:
+            number = features[i, feature[node]]
+            if number <= threshold[node] or (missing_left[node] and np.isnan(number)):
+                node += 1
+            else:
+                node = right[node]
+        out[i] = right[node]
+
+
+@njit(cache=True, nogil=True)
+def move_in_trees(
+    row: Array, inside: Array, nodes: Array, cells: Array, feature: Array, threshold: Array,
+    right: Array, missing_left: Array, leave: int, enter: int, counts: Array,
+) -> None:  # fmt: skip
+    """Count a row out of one class and into another, where -1 is none, in trees it is `inside`.
+
+    `nodes` and `cells` have the first node and the first leaf of each tree.
+    """
+    for tree in range(len(inside)):
+        if not inside[tree]:
+            continue
+        first = nodes[tree]
+        node = first
+        while feature[node] >= 0:
+            number = row[feature[node]]
+            if number <= threshold[node] or (missing_left[node] and np.isnan(number)):
+                node += 1
+            else:
+                node = first + right[node]
+        leaf = cells[tree] + right[node]
+        if leave >= 0:
+            counts[leave, leaf] -= 1
+        if enter >= 0:
+            counts[enter, leaf] += 1

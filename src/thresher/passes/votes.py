@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
+from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
+from thresher.games.targets import squared_errors, sums_of
 from thresher.inputs.checked_inputs import warn_of_codes
 from thresher.inputs.checks import check_flag
 from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
-from thresher.passes.walk import value_while_counting
+from thresher.passes.walk import pay_while_counting, values_of
 from thresher.progress import progress_bar
+from thresher.regression import Paid, Targets
 from thresher.valuation import Valuation
 
 
@@ -84,30 +87,49 @@ class Votes:
     ) -> Valuation:  # fmt: skip
         """The values, exactly; `watch` looks on."""
         semivalue, mean = check_semivalue(semivalue), check_flag("mean", mean)
-        progress, known = check_flag("progress", progress), check_owners(owners, len(self.codes))
+        progress = check_flag("progress", progress)
         own = None if self.rows_val is not None else 1 / np.maximum(self.trees, 1)
         weights = weight_table(semivalue, len(self.codes) + 1)
         game = ForestVote(len(self.classes), self._judges, weights, own, watch)
-        judges, divisor = self.judges, max(self.judges, 1) if mean else 1
-        utilities: list[float] = []
+        task = {"classes": list(self.classes.labels)}
+        judges = self.judges, self.judges / len(self.classes)
+        return self.paid_by(
+            game, method, about, semivalue, task, judges, owners=owners, mean=mean,
+            progress=progress,
+        )  # fmt: skip
+
+    def paid_by(
+        self, game: Any, method: str, about: dict[str, Any], semivalue: Semivalue,
+        task: dict[str, Any], judges: tuple[int, float], *, owners: Any, mean: bool,
+        progress: bool, unit: float = 1.0, show: Callable[[Floats], None] | None = None,
+    ) -> Valuation:  # fmt: skip
+        """The values by a game of leaves, whose payments are in some `unit`.
+
+        `task` says what labels are, `judges` how many they are and what utility they have without
+        points. `show` sees the payments before they become values.
+        """
+        known, divisor = check_owners(owners, len(self.codes)), max(judges[0], 1) if mean else 1
+        trees, utilities = len(self.near.starts) - 1, []
 
         def see(columns: slice, sums: Integers) -> None:
             utilities.append(game.utility(sums, columns))
 
-        with progress_bar(method, len(self.near.starts) - 1, show=progress, unit="trees") as bar:
-            values = value_while_counting(self, self.near, game, see, divisor=divisor, advance=bar)
-        values.flags.writeable = False
+        with progress_bar(method, trees, show=progress, unit="trees") as bar:
+            paid, groups = pay_while_counting(self, self.near, game, see, advance=bar)
+        if show is not None:
+            show(paid)
         params = {
             **about,
-            "trees": len(self.near.starts) - 1,
+            "trees": trees,
             "semivalue": semivalue_name(semivalue),
-            "classes": list(self.classes.labels),
+            **task,
             "judges": "points" if self.rows_val is None else "validation",
-            "validation_points": 0 if self.codes_val is None else judges,
+            "validation_points": 0 if self.rows_val is None else judges[0],
             "mean": mean,
         }
-        none = judges / len(self.classes) / divisor
-        return Valuation(values, method, params, sum(utilities) / divisor, none, known)
+        ends = sum(utilities) * unit / divisor, judges[1] / divisor
+        values = values_of(game, paid, groups, divisor / unit)
+        return Valuation(values, method, params, *ends, known)
 
     def _judges(self, columns: slice, sums: Integers) -> Floats:
         """The weight of the judges of each class in each leaf of a tree."""
@@ -140,6 +162,46 @@ class Votes:
 
     def _shape(self, columns: slice) -> tuple[int, int]:
         return len(self.classes), columns.stop - columns.start
+
+
+def leaf_regression(
+    votes: Votes, targets: Targets, method: str, about: dict[str, Any], semivalue: Semivalue, *,
+    owners: Any, mean: bool, progress: bool, kind: type[LeafTargets] = LeafTargets,
+    show: Callable[[Paid], None] | None = None,
+) -> Valuation:  # fmt: skip
+    """`leaf_shapley` and `forest_shapley` with numbers as targets, for points in known leaves.
+
+    `show` sees what the points were paid.
+    """
+    mutual, grid = votes.rows_val is None, targets.grid()
+    if mutual and votes.trees.min() != votes.trees.max():
+        raise InputError(
+            "some points are in more trees than others: regression then needs a validation set, "
+            "X_val and y_val"
+        )
+    share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / (len(votes.near.starts) - 1)
+    steps, judges = grid.steps(targets.points), grid.steps(targets.judges)
+    empty = int(grid.steps(np.array([targets.empty]))[0])
+
+    def judges_of(columns: slice) -> Judges:
+        assert votes.rows_val is not None  # noqa: S101 - points do not judge each other
+        leaves = votes.rows_val.leaves(votes.near.tree(columns))
+        return leaf_judges(leaves, columns.stop - columns.start, judges, share)
+
+    def see(sums: Floats) -> None:
+        if show is not None:
+            show(Paid(sums, grid, targets, steps, len(judges) if mean else 1))
+
+    in_leaves = None if mutual else judges_of
+    game = kind(judges, empty, semivalue, leaf_judges=in_leaves, share=share)
+    task = {**targets.record(), "bounds": list(targets.bounds()), "grid": grid.record()}
+    unit = grid.step**2
+    codes: Any = steps  # what other games know as classes
+    none = -float(squared_errors(sums_of(judges), empty)) * unit
+    return replace(votes, codes=codes).paid_by(
+        game, method, about, semivalue, task, (len(judges), none), owners=owners, mean=mean,
+        progress=progress, unit=unit, show=see,
+    )  # fmt: skip
 
 
 def _check_leaves(name: str, leaves: Any) -> Array:
