@@ -25,20 +25,23 @@ from thresher.games.semivalues import check_semivalue
 from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import is_missing
 from thresher.neighbors.kernel import check_kernel
+from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.checkpoint import Checkpoint
+from thresher.passes.forest_passes import forest_problem
+from thresher.passes.memory import check_memory
 from thresher.passes.parts import Part, Place
-from thresher.passes.problem import Priced, Problem
+from thresher.passes.problem import Priced, Problem, TargetProblem
+from thresher.passes.target_growth import TargetGrowth
+from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
-from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked, choose_method
+from thresher.runs.chosen_method import radius_of
 from thresher.runs.guessed import told_guesses
 from thresher.runs.hints import run_hints
 from thresher.runs.point_files import PointFiles
-from thresher.runs.radii import radius_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
-from thresher.runs.target_problem import target_problem
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
@@ -94,24 +97,38 @@ class FileRun:
     @cached_property
     def problem(self) -> Problem:
         """What they are valued by."""
-        settings, y_val = self.settings, list(self.validation.labels)
+        settings, validation = self.settings, self.validation
+        memory = None if settings.memory is None else check_memory(settings.memory)
+        X_val, y_val = None, None
+        if len(validation):
+            X_val, y_val = self.encoder.transform(validation), list(validation.labels)
+        if settings.method == "forest":
+            columns = TreeColumns(self.source.width)
+            growth = self._growth(X_val, y_val)
+            return forest_problem(growth, self.source, columns, self.kept, memory)
+        assert X_val is not None  # noqa: S101 - a ball needs a validation set
+        check_lengths(validation, X_val, cosine=settings.metric == "cosine")
+        radius = radius_of(settings, X_val, y_val)
+        about: dict[str, Any] = {
+            "metric": settings.metric, "mean": settings.mean,
+            "semivalue": check_semivalue(settings.semivalue, calibrated=True),
+        }  # fmt: skip
         if settings.numbers:
-            validation = self.validation if len(self.validation) else None
-            return target_problem(settings, self.source, validation, self.encoder, self.kept)
-        X_val = self.encoder.transform(self.validation)
-        check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
-        radius = radius_of(
-            settings,
-            len(y_val),
-            lambda: suggest_radius(
-                X_val, y_val, metric=settings.metric, kernel=settings.weighing, rings=settings.rings
-            ),
-        )
+            given = {"empty": settings.empty, "bounds": None}
+            targets = with_bounds(given, y_val, lambda: span_of_parts(self.source, memory))
+            return TargetProblem.of(X_val, y_val, radius=radius, **targets, **about)
         radius, kernel = check_kernel(settings.weighing, settings.rings, radius)
-        return Problem.check(
-            X_val, y_val, radius=radius, metric=settings.metric,
-            semivalue=check_semivalue(settings.semivalue, calibrated=True), mean=settings.mean,
-            kernel=kernel,
+        return Problem.check(X_val, y_val, radius=radius, kernel=kernel, **about)
+
+    def _growth(self, X_val: Any, y_val: Any) -> TargetGrowth:
+        """How the forest comes about."""
+        settings, judges = self.settings, None if y_val is None else np.array(y_val, np.float64)
+        empty = settings.empty
+        if empty is None and judges is not None:
+            empty = float(judges.mean())
+        return TargetGrowth(
+            None, (settings.trees, settings.folds, settings.seed), X_val, judges,
+            check_semivalue(settings.semivalue), None, settings.mean, empty=empty,
         )  # fmt: skip
 
     def check(self, priced: Priced) -> None:

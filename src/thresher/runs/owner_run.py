@@ -20,19 +20,16 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.in_parts import Run
 from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
-from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked
-from thresher.runs.chosen_method import Data
+from thresher.runs.chosen_method import Data, radius_of, target_data
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
 from thresher.runs.point_files import open_points
-from thresher.runs.radii import radius_of
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.settings import REGRESSION, Settings
 from thresher.runs.sources import read_sources
 from thresher.runs.table_folder import cluster, file_partitions
-from thresher.runs.target_methods import target_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +102,10 @@ def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> O
         data, common["empty"] = target_data(settings, data)
     X, y, X_val, y_val = data
     if settings.method == "forest":
-        growth: dict[str, Any] = {
-            name: getattr(settings, name) for name in ("trees", "folds", "seed")
-        }
-        forest = grow_forest(X, y, **growth, **task)
+        forest = grow_forest(X, y, **settings.growth, **task)
         return owner_shapley(X, y, X_val, y_val, forest=forest, **task, **common)
-    kernel: dict[str, Any] = {"kernel": settings.weighing, "rings": settings.rings}
-    near: dict[str, Any] = {"metric": settings.metric, **kernel, **task}
-    judged = 0 if y_val is None else len(y_val)
-    radius = radius_of(settings, judged, lambda: suggest_radius(X_val, y_val, **near))
-    return owner_shapley(X, y, X_val, y_val, radius=radius, **near, **common)
+    radius = radius_of(settings, X_val, y_val)
+    return owner_shapley(
+        X, y, X_val, y_val, radius=radius, metric=settings.metric, kernel=settings.weighing,
+        rings=settings.rings, **task, **common,
+    )  # fmt: skip
