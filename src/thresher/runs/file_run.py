@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from thresher.tables.reader import Table
 from thresher.tables.tree_encoder import TreeEncoder
 
 FIRST = 1 << 10  # rows that hints look at
+NOWHERE = Checkpoint(None, {})  # of a run that cannot be continued
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class FileRun:
     validation_files: Mapping[str, Any]
     encoder: Encoder | TreeEncoder  # what makes numbers of features, once it is fitted
     chosen: Mapping[str, Any]  # the method and, where nobody asked for one, why
-    kept: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
+    kept: Checkpoint = NOWHERE
 
     @classmethod
     def of(cls, points: PointFiles) -> FileRun:
@@ -76,7 +77,7 @@ class FileRun:
         validation, files = public
         return cls(settings, points, validation, files, Encoder(()), chosen)
 
-    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:
+    def fit(self, checkpoint: Checkpoint = NOWHERE, advance: Advance | None = None) -> FileRun:
         """The same run with an encoder."""
         encoder = self.points.fit(checkpoint, advance)
         return dataclasses.replace(self, encoder=encoder, kept=checkpoint)

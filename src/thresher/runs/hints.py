@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import option
 from thresher.inputs.coded import Coded
 from thresher.inputs.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.neighbors.kernel import BOX
-from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.tables.column_profile import Profile, profile
 from thresher.tables.columns import Columns
@@ -23,6 +25,8 @@ APART = 100.0  # the most by which deviations of columns may differ without a wo
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 FELT = 0.6  # of a kernel's radius: a Gaussian weighs points beyond by less than a fifth
 LOOKED = 1 << 16  # rows that ids are looked for in
+PAIRS = 1 << 11  # of rows whose distances are looked at
+RULING = 0.5  # of the way from an even share of the distances to all
 
 AnyEncoder = Encoder | TreeEncoder
 
@@ -248,3 +252,39 @@ def _unlike_columns(X: Floats, places: list[int]) -> tuple[int, int] | None:
         return None
     low, high = min(varied, key=spread.__getitem__), max(varied, key=spread.__getitem__)
     return (low, high) if spread[high] > APART * spread[low] else None
+
+
+def distance_shares(X: Floats, widths: Sequence[int]) -> list[float]:
+    """The share that each feature has of the squared distance of two rows, in the mean over pairs.
+
+    Each pair counts once, however far apart it is, so a few wild rows change little. `widths` says
+    how many columns each feature has; further columns are no feature, and have their share.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(500, 4)) * [3, 1, 1, 1]
+    >>> [round(share, 2) for share in distance_shares(X, [1, 1, 2])]
+    [0.55, 0.13, 0.31]
+    """
+    rows = np.random.default_rng(0).permutation(len(X))[: 2 * PAIRS]
+    half = len(rows) // 2
+    apart = np.abs(X[rows[:half]] - X[rows[half : 2 * half]])
+    largest = apart.max(axis=1, initial=0.0)
+    squares = (apart[largest > 0] / largest[largest > 0, None]) ** 2  # which cannot overflow
+    if not len(squares):
+        return [0.0] * len(widths)
+    shares = (squares / squares.sum(axis=1, keepdims=True)).mean(axis=0)
+    starts = np.cumsum([0, *widths])
+    return [float(shares[lo:hi].sum()) for lo, hi in pairwise(starts.tolist())]
+
+
+def rules(share: float, features: int) -> bool:
+    """Whether a feature with this share of the distances rules those of so many features.
+
+    Examples
+    --------
+    >>> rules(0.7, 2), rules(0.7, 10), rules(1.0, 1)
+    (False, True, False)
+    """
+    even = 1 / max(1, features)
+    return share > even + RULING * (1 - even)

@@ -62,7 +62,7 @@ def value_owners(
         return _in_memory(settings, progress=progress)
     run = FileRun.of(open_points(settings))
     if settings.engine == "dask":
-        run = run.fit(Checkpoint(None, {}), None)
+        run = run.fit()
         with cluster(scheduler):
             parts = file_partitions(run.source)
             owners = [part.beside["owner"] for part in parts]
@@ -71,7 +71,7 @@ def value_owners(
     else:
         memory = check_memory(settings.memory)
         with Checkpoint(checkpoint, {**run.identity(), "players": "owners"}) as kept:
-            run = run.fit(kept, None)
+            run = run.fit(kept)
             reading = Run(run.problem, run.source, kept, memory, held=OWNER)
             found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}

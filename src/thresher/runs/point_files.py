@@ -56,19 +56,17 @@ class PointFiles:
         kept, trees = checkpoint.load("encoder"), self.settings.method == "forest"
         if kept is not None:
             return (TreeEncoder if trees else Encoder).from_record(kept[0])
-        encoder = self._tree_encoder(advance) if trees else self._encoder(advance)
+        tables, settings = self._tables(advance), self.settings
+        encoder: Encoder | TreeEncoder
+        if trees:
+            encoder = TreeEncoder.fit_parts(tables, self.table.name)
+        else:
+            encoder = Encoder.fit_parts(
+                tables, fill=settings.fill, standardize=settings.standardize,
+                scaling=settings.scaling, source=self.table.name, whole=self.fits,
+            )  # fmt: skip
         checkpoint.save("encoder", encoder.describe())
         return encoder
-
-    def _tree_encoder(self, advance: Advance | None) -> TreeEncoder:
-        return TreeEncoder.fit_parts(self._tables(advance), self.table.name)
-
-    def _encoder(self, advance: Advance | None) -> Encoder:
-        settings = self.settings
-        return Encoder.fit_parts(
-            self._tables(advance), fill=settings.fill, standardize=settings.standardize,
-            scaling=settings.scaling, source=self.table.name, whole=self.fits,
-        )  # fmt: skip
 
     @property
     def fits(self) -> bool:

@@ -31,8 +31,7 @@ from thresher.passes.problem import Priced
 from thresher.progress import progress_bar
 from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
 from thresher.runs.point_files import check_kept, open_points
-from thresher.runs.ranks import rank_values
-from thresher.runs.repeats import find_repeats
+from thresher.runs.ranks import find_repeats, rank_values
 from thresher.runs.results import about_cells, write_tables
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
@@ -54,18 +53,7 @@ def value_to_file(
 ) -> Summary:  # fmt: skip
     """Value the points of files that may exceed memory, and write the table of results.
 
-    Parameters
-    ----------
-    settings
-        Files, columns and method, and the memory.
-    out
-        Where the table goes.
-    checkpoint
-        A file that a broken run goes on from; without it, pieces are in a folder beside `out`.
-    force
-        Replace a file that is there.
-    progress
-        Show a progress bar on standard error.
+    A broken run goes on from its `checkpoint`; without one, pieces are in a folder beside `out`.
     """
     targets = [resolved(out), resolved(record_path(out))]
     if checkpoint is not None and resolved(Path(checkpoint)) in targets:
@@ -140,16 +128,8 @@ def _id_hints(name: str | None, repeats: Mapping[Any, list[int]]) -> list[str]:
 class TableFile:
     """Pieces with what was found, in the order of their rows, as one file with ranks.
 
-    Parameters
-    ----------
-    folder
-        Where files may be kept for a while.
-    pieces
-        The chunks of each piece, which are tables as Arrow writes them to a stream.
-    rows
-        How many rows they have together.
-    room
-        Bytes that ranking may use.
+    A chunk of a piece is a table as Arrow writes it to a stream. Ranking may use `room` bytes, and
+    keeps its files in `folder`.
     """
 
     def __init__(

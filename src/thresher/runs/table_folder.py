@@ -24,7 +24,6 @@ from thresher.files import resolved, write_table, write_text
 from thresher.findings.label_findings import Worth, classes_present, judge_worth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.labels import Classes, check_labels
-from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
 from thresher.passes.on_dask import DaskRun, add_values
 from thresher.passes.partitions import Partition, outcomes
@@ -48,18 +47,7 @@ def value_to_folder(
 ) -> Summary:  # fmt: skip
     """Value the points of files on a cluster, and let the workers write a folder of results.
 
-    Parameters
-    ----------
-    settings
-        Files, columns and method.
-    out
-        The folder that gets a Parquet file for each file of points that is not empty.
-    scheduler
-        The address of a scheduler of Dask; without it, a cluster of this machine is made.
-    force
-        Replace files that are there.
-    progress
-        Show progress bars on standard error.
+    The folder gets a Parquet file for each file of points that is not empty.
     """
     run = FileRun.of(open_points(settings))
     if out.suffix:
@@ -72,7 +60,7 @@ def value_to_folder(
         if resolved(path).parent == resolved(out):
             raise InputError(f"{option('out', str(out))} is the folder of {path}: name another one")
     check_parts(out, force=force)
-    run = run.fit(Checkpoint(None, {}), None)
+    run = run.fit()
     problem = run.problem
     with cluster(scheduler):
         parts = DaskRun(problem, file_partitions(run.source), run.source, progress)
