@@ -45,7 +45,6 @@ from thresher.runs.summary import Highlights, Summary
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder
 from thresher.tables.file_parts import FileParts
-from thresher.tables.reader import Table
 from thresher.tables.tree_encoder import TreeEncoder
 
 FIRST = 1 << 10  # rows that hints look at
@@ -153,9 +152,7 @@ class FileRun:
         self, rows: int, guessed: Mapping[str, Any], how: Mapping[str, Any]
     ) -> dict[str, Any]:
         """From what, how and by which version, as in memory."""
-        table = self.points.table
-        points = describe_files(Table(pa.table({}), table.files, table.kind), self.settings.label)
-        points["rows"] = rows
+        points = describe_files(self.points.table, self.settings.label, rows)
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = rows
         return {

@@ -47,21 +47,27 @@ def read_sources(settings: Settings) -> Sources:
     settings, guesses = guess_roles(settings, table)
     points = point_columns(settings, table)
     blank = unlabeled_columns(points, settings, table)
-    guessed = told_guesses(settings, guesses, points.labels, _labels_of(settings, table))
+    guessed = told_guesses(
+        settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
+    )
     settings, chosen = choose_method(settings, table, points)
     beside = validation_table(settings, table)
     if beside is None:
-        found = _split(settings, table, points, chosen, guessed)
-        return dataclasses.replace(found, unlabeled=blank)
-    validation = like_points(settings, points, beside)
-    if not settings.numbers:
-        points, validation = same_labels(points, validation)
-        check_shared(points, validation)
-    about = describe_files(beside, settings.validation_label or settings.label)
-    if "held_out" in (made := record_of(beside)):  # by thresher embed
-        about["held_out"] = made["held_out"]
-    files = _about(table, settings.label, chosen, guessed)
-    return Sources(points, validation, files | {"validation": about}, settings, blank)
+        points, validation, public = _split(settings, points)
+    else:
+        validation = like_points(settings, points, beside)
+        if not settings.numbers:
+            points, validation = same_labels(points, validation)
+            check_shared(points, validation)
+        public = describe_files(beside, settings.validation_label or settings.label)
+        if "held_out" in (made := record_of(beside)):  # by thresher embed
+            public["held_out"] = made["held_out"]
+    files = describe_files(table, settings.label)
+    about = {
+        "input_digest": files["digest"], "points": files, "chosen": dict(chosen),
+        "guessed": guessed, "validation": public,
+    }  # fmt: skip
+    return Sources(points, validation, about, settings, blank)
 
 
 def point_columns(settings: Settings, table: Table) -> Columns:
@@ -75,10 +81,6 @@ def point_columns(settings: Settings, table: Table) -> Columns:
         ignore=settings.ignore, cells=settings.cells(), task=settings.task,
     )  # fmt: skip
     return dataclasses.replace(found, rows=np.flatnonzero(~blank)) if blank.any() else found
-
-
-def _labels_of(settings: Settings, table: Table) -> str:
-    return f"{table.name} column {settings.label!r}"
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
@@ -127,13 +129,10 @@ def validation_table(settings: Settings, table: Table) -> Table | None:
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 
 
-def _split(
-    settings: Settings, table: Table, points: Columns, chosen: Mapping[str, Any],
-    guessed: Mapping[str, Any],
-) -> Sources:  # fmt: skip
-    about = _about(table, settings.label, chosen, guessed)
+def _split(settings: Settings, points: Columns) -> tuple[Columns, Columns, dict[str, Any]]:
+    """Rows to value and rows held out, or none where points judge each other; and the record."""
     if settings.method == "forest" and settings.holdout is None:
-        return Sources(points, points.take([]), about | {"validation": {"rows": 0}}, settings)
+        return points, points.take([]), {"rows": 0}
     share = HELD_OUT if settings.holdout is None else settings.holdout
     twins = find_twins(points)
     classes = [0] * len(points) if settings.numbers else points.labels
@@ -142,15 +141,7 @@ def _split(
         "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
         "rows_with_copies": int(np.count_nonzero(twins)),
     }  # fmt: skip
-    return Sources(points.take(~out), points.take(out), about | {"validation": held}, settings)
-
-
-def _about(
-    table: Table, label: str, chosen: Mapping[str, Any], guessed: Mapping[str, Any]
-) -> dict[str, Any]:
-    points = describe_files(table, label)
-    found = {"input_digest": points["digest"], "points": points, "chosen": dict(chosen)}
-    return found | {"guessed": dict(guessed)}
+    return points.take(~out), points.take(out), held
 
 
 def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[str, Any]]:
@@ -175,10 +166,10 @@ def like_points(settings: Settings, points: Columns, table: Table) -> Columns:
     )  # fmt: skip
 
 
-def describe_files(table: Table, label: str) -> dict[str, Any]:
-    """The files of a table and their digests, for the record."""
-    names = [str(path) for path in table.files]
-    found = {"files": names, "digest": input_digest(table.files), "rows": len(table)}
+def describe_files(table: Table, label: str, rows: int | None = None) -> dict[str, Any]:
+    """The files of a table and their digests, for the record; `rows` where the table has none."""
+    names, rows = [str(path) for path in table.files], len(table) if rows is None else rows
+    found = {"files": names, "digest": input_digest(table.files), "rows": rows}
     if table.kind == "npy":  # labels have a file of their own
         found |= {"label_file": label, "label_digest": input_digest([Path(label)])}
     return found
