@@ -83,7 +83,8 @@ def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
     """The forest that the points are valued by."""
     from thresher.growth import grow_forest
 
-    return grow_forest(*data[:2], **settings.growth, progress=progress)
+    about = settings.growth | ({"task": REGRESSION} if settings.numbers else {})
+    return grow_forest(*data[:2], progress=progress, **about)
 
 
 def _by_forest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -139,10 +139,9 @@ def _ruling_hints(
     X: Floats, encoder: Encoder, settings: Settings, *, known: Iterable[int]
 ) -> list[str]:
     """The column that rules the distances, if one does and is not `known`, with the way out."""
-    widths = [feature.width for feature in encoder.features]
-    place = 0
-    for feature, share in zip(encoder.features, distance_shares(X, widths), strict=True):
-        if place not in known and rules(share, len(widths) + (encoder.text is not None)):
+    count = len(encoder.features) + (encoder.text is not None)
+    for place, feature, share in _shares(X, encoder):
+        if place not in known and rules(share, count):
             more = option("scaling", "ranks" if settings.scaling == "robust" else "robust")
             way_out = more if settings.standardize else option("standardize", value=True)
             said = "" if settings.scaling == "ranks" else f"use {way_out}, or "
@@ -150,34 +149,30 @@ def _ruling_hints(
                 f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so the "
                 f"others hardly count: {said}leave it out with {option('ignore', [feature.name])}"
             ]
-        place += feature.width
     return []
 
 
 def id_hints(X: Floats, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
     """The features that look like ids, by column, with the way out."""
-    X = X[:LOOKED]
-    widths = [feature.width for feature in encoder.features]
-    no_distances = isinstance(encoder, TreeEncoder)
-    shares = [0.0] * len(widths) if no_distances else distance_shares(X, widths)
-    found, place = {}, 0
-    features: Sequence[Any] = encoder.features
-    for feature, share in zip(features, shares, strict=True):
-        if feature.kind == "number" and (
-            why := why_ids(feature.name, feature.unscaled(X[:, place]))
-        ):
-            found[place] = _id_hint(feature.name, why, share, settings)
-        place += feature.width
+    X, found = X[:LOOKED], {}
+    for place, feature, share in _shares(X, encoder):
+        name = feature.name
+        if feature.kind == "number" and (why := why_ids(name, feature.unscaled(X[:, place]))):
+            most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
+            named_so = "" if settings.id else f"name it with {option('id', name)}, or "
+            found[place] = (
+                f"column {name!r} looks like an id ({why}), but it is used as a feature{most}: "
+                f"{named_so}leave it out with {option('ignore', [name])}"
+            )
     return found
 
 
-def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
-    most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
-    named_so = "" if settings.id else f"name it with {option('id', name)}, or "
-    return (
-        f"column {name!r} looks like an id ({why}), but it is used as a feature{most}: "
-        f"{named_so}leave it out with {option('ignore', [name])}"
-    )
+def _shares(X: Floats, encoder: AnyEncoder) -> Iterable[tuple[int, Any, float]]:
+    """Each feature with its first column, and its share of the distances; a forest has none."""
+    widths = [feature.width for feature in encoder.features]
+    no_distances = isinstance(encoder, TreeEncoder)
+    shares = [0.0] * len(widths) if no_distances else distance_shares(X, widths)
+    return zip(accumulate(widths, initial=0), encoder.features, shares, strict=False)
 
 
 def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> list[str]:

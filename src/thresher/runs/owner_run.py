@@ -13,7 +13,6 @@ import numpy as np
 
 from thresher.errors import LabelWarning
 from thresher.games.semivalues import check_semivalue
-from thresher.growth import grow_forest
 from thresher.owner_valuation import OwnerValuation
 from thresher.owners import owner_shapley
 from thresher.passes.checkpoint import Checkpoint
@@ -21,7 +20,7 @@ from thresher.passes.in_parts import Run
 from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
 from thresher.runs.choice import as_asked
-from thresher.runs.chosen_method import Data, radius_of, target_data
+from thresher.runs.chosen_method import Data, grown, radius_of, target_data
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
@@ -93,19 +92,14 @@ def _in_memory(settings: Settings, *, progress: bool) -> OwnersValued:
 
 
 def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> OwnerValuation:
-    common: dict[str, Any] = {
+    about: dict[str, Any] = {
         "owners": owners, "semivalue": check_semivalue(settings.semivalue), "mean": settings.mean,
         "progress": progress,
     }  # fmt: skip
-    task: dict[str, Any] = {"task": REGRESSION} if settings.numbers else {}
     if settings.numbers:
-        data, common["empty"] = target_data(settings, data)
-    X, y, X_val, y_val = data
+        data, about["empty"] = target_data(settings, data)
+        about["task"] = REGRESSION
     if settings.method == "forest":
-        forest = grow_forest(X, y, **settings.growth, **task)
-        return owner_shapley(X, y, X_val, y_val, forest=forest, **task, **common)
-    radius = radius_of(settings, X_val, y_val)
-    return owner_shapley(
-        X, y, X_val, y_val, radius=radius, metric=settings.metric, kernel=settings.weighing,
-        rings=settings.rings, **task, **common,
-    )  # fmt: skip
+        return owner_shapley(*data, forest=grown(settings, data, progress=False), **about)
+    about |= {"metric": settings.metric, "kernel": settings.weighing, "rings": settings.rings}
+    return owner_shapley(*data, radius=radius_of(settings, *data[2:]), **about)

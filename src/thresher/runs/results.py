@@ -11,7 +11,15 @@ import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from thresher.errors import InputError, option, printing
-from thresher.files import KEY, arrow_table, check_apart, check_free, portable_column, write_whole
+from thresher.files import (
+    KEY,
+    arrow_table,
+    check_apart,
+    check_free,
+    portable_column,
+    write_text,
+    write_whole,
+)
 from thresher.inputs.coded import Coded
 from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
@@ -109,7 +117,5 @@ def write_tables(
     if not text:
         return [path]
     beside, record = record_path(path), json.dumps(about, indent=1) + "\n"
-    write_whole(
-        beside, lambda temporary: temporary.write_text(record, encoding="utf-8"), replace=force
-    )
+    write_text(beside, record, replace=force)
     return [path, beside]
