@@ -24,7 +24,6 @@ from thresher.runs.chosen_method import Data, grown, radius_of, target_data
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
-from thresher.runs.point_files import open_points
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.settings import REGRESSION, Settings
 from thresher.runs.sources import read_sources
@@ -59,7 +58,7 @@ def value_owners(
     """Value the owners of the points of files: in memory, in parts, or on a cluster."""
     if settings.memory is None and settings.engine == "local":
         return _in_memory(settings, progress=progress)
-    run = FileRun.of(open_points(settings))
+    run = FileRun.of(settings)
     if settings.engine == "dask":
         run = run.fit()
         with cluster(scheduler):
@@ -74,7 +73,7 @@ def value_owners(
             reading = Run(run.problem, run.source, kept, memory, held=OWNER)
             found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}
-    record = run.record(found.params["points"], told_roles(run.points.guesses), how)
+    record = run.record(found.params["points"], told_roles(run.guesses), how)
     return OwnersValued(found, record)
 
 

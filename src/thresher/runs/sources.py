@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def read_sources(settings: Settings) -> Sources:
         validation = like_points(settings, points, beside)
         if not settings.numbers:
             points, validation = same_labels(points, validation)
-            check_shared(points, validation)
+            check_shared(points.labels, validation.labels, points.source, validation.source)
         public = describe_files(beside, settings.validation_label or settings.label)
         if "held_out" in (made := record_of(beside)):  # by thresher embed
             public["held_out"] = made["held_out"]
@@ -101,13 +101,15 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
         )
 
 
-def check_shared(points: Columns, validation: Columns) -> None:
+def check_shared(
+    points: Iterable[Hashable], validation: Iterable[Hashable], source: str, source_val: str
+) -> None:
     """Refuse labels that no point shares with any validation point."""
-    ours, theirs = (Coded.of(each.labels).distinct for each in (points, validation))
+    ours, theirs = (Coded.of(each).distinct for each in (points, validation))
     if not set(ours) & set(theirs):
         shown = [", ".join(map(repr, each[:5])) for each in (ours, theirs)]
         raise InputError(
-            f"{points.source} and {validation.source} have no label in common: {shown[0]} and "
+            f"{source} and {source_val} have no label in common: {shown[0]} and "
             f"{shown[1]}; write them alike, or name another {option('label')}"
         )
 

@@ -29,10 +29,15 @@ from thresher.passes.memory import check_memory, in_use
 from thresher.passes.parts import Part
 from thresher.passes.problem import Priced
 from thresher.progress import progress_bar
-from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
-from thresher.runs.point_files import check_kept, open_points
+from thresher.runs.file_run import FileRun
 from thresher.runs.ranks import find_repeats, rank_values
-from thresher.runs.results import about_cells, write_tables
+from thresher.runs.results import (
+    about_cells,
+    judged_columns,
+    result_table,
+    target_columns,
+    write_tables,
+)
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.reader import record_path
@@ -61,15 +66,12 @@ def value_to_file(
             f"{option('out', str(out))} would write to {option('checkpoint', checkpoint)}, which "
             "is removed at the end: choose another name"
         )
-    points = open_points(settings)
-    settings = points.settings
-    check_kept(points.table, settings.label, "label", f", or leave out {option('memory')}")
-    run = FileRun.of(points)
+    run = FileRun.of(settings, stored=("id", "owner", "label"))
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))
         kept = stack.enter_context(Checkpoint(checkpoint or folder / "pieces", run.identity()))
-        passes = 2 + int(run.points.fits)
+        passes = 2 + int(run.fits)
         bar = progress_bar("value", passes * (run.source.count or 0), show=progress, unit="rows")
         advance = stack.enter_context(bar)
         run = run.fit(kept, advance)
@@ -88,7 +90,7 @@ def value_to_file(
         room = max(0, (memory or 4 << 30) - in_use()) // 2
         table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
         wrote = table.write(out, priced.valuation(), record, force=force)
-        hints = _id_hints(settings.id, table.repeats)
+        hints = _id_hints(run.settings.id, table.repeats)
         found = run.summary(priced, table.told, record, wrote, hints)
         kept.finish()
     return found

@@ -30,8 +30,8 @@ from thresher.passes.partitions import Partition, outcomes
 from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Meaning, Priced, named
 from thresher.price_list import PriceList
-from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
-from thresher.runs.point_files import open_points
+from thresher.runs.file_run import FileRun
+from thresher.runs.results import judged_columns, result_table, target_columns
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.file_parts import FileParts
@@ -49,14 +49,14 @@ def value_to_folder(
 
     The folder gets a Parquet file for each file of points that is not empty.
     """
-    run = FileRun.of(open_points(settings))
+    run = FileRun.of(settings)
     if out.suffix:
         raise InputError(
             f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
             f"got {out}"
         )
     beside = () if settings.validation is None else find_files(settings.validation)
-    for path in (*run.points.table.files, *beside):
+    for path in (*run.table.files, *beside):
         if resolved(path).parent == resolved(out):
             raise InputError(f"{option('out', str(out))} is the folder of {path}: name another one")
     check_parts(out, force=force)
