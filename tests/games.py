@@ -61,7 +61,7 @@ class FromFunction:
     def __init__(self, function, points):
         self.function, self.points = function, points
 
-    def evaluate(self, masks, enough=None):
+    def evaluate(self, masks, enough=None, known=None):
         outcome = Outcome()
         for mask in masks:
             outcome.add(float(self.function(np.flatnonzero(mask).tolist())))

@@ -214,7 +214,7 @@ def test_ids_and_owners_that_cannot_be_saved_are_refused_at_the_start(
 def test_columns_that_cannot_be_kept_between_passes_are_refused_at_the_start(
     kind, role, monkeypatch
 ):
-    monkeypatch.setattr("thresher.runs.point_files.PointFiles.source", None)
+    monkeypatch.setattr("thresher.runs.file_run.FileRun.source", None)
     entries, words = UNSAVED[kind]
     write("t.parquet", KINDS["str"], name=entries)
     write("v.parquet", KINDS["str"], name=entries)

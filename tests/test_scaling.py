@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from tabular import put, thresher
 
 from thresher.errors import InputError, in_options
-from thresher.runs.hints import id_hints, reach_hints
+from thresher.runs.hints import distance_shares, id_hints, reach_hints
 from thresher.runs.memory_run import value_files
-from thresher.runs.ruling import distance_shares
 from thresher.runs.settings import Settings
 from thresher.tables import scaling as scaling_module
 from thresher.tables.columns import Columns

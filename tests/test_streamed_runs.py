@@ -23,8 +23,7 @@ from tabular import check_refused, put, thresher
 import thresher as th
 from thresher.passes import checkpoint as resume
 from thresher.runs import ranks
-from thresher.runs.ranks import rank_values
-from thresher.runs.repeats import find_repeats
+from thresher.runs.ranks import find_repeats, rank_values
 from thresher.runs.settings import Settings
 from thresher.runs.table_file import value_to_file
 
@@ -58,7 +57,7 @@ def test_repeats_are_found_however_many_and_equal_prints_are_no_repeats(
     assert 0 < len(found) <= count
     for entry, rows in found.items():
         assert rows == [entry, 20_000 + entry]
-    monkeypatch.setattr("thresher.runs.repeats._print", lambda entry: len(str(entry)))
+    monkeypatch.setattr("thresher.runs.ranks._print", lambda entry: len(str(entry)))
     distinct = [["a", "bb"], ["b", 1]]
     assert find_repeats(lambda: iter(distinct), 4, tmp_path) == {}
 

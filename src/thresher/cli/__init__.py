@@ -74,7 +74,7 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001
 
 
 @app.callback(help=HELP)
-def options(
+def without_verb(
     _version: Annotated[
         bool,
         given(

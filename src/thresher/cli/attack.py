@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from thresher.cli.options import argument, given
+from thresher.cli.options import Adjacency, Label, Radius, argument, given
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
 
@@ -17,9 +17,9 @@ def attack(
     validation: Annotated[
         Path | None, given("The validation set; without it, rows are held out.")
     ] = None,
-    label: Annotated[str, given("The column of labels.")] = "y",
+    label: Label = "y",
     method: Annotated[str, given("tknn, knn or dp-tknn.")] = "tknn",
-    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
+    radius: Radius = 0.5,
     k: Annotated[int, given("Neighbors consulted, for knn.")] = 5,
     metric: Annotated[str, given("cosine or euclidean.")] = "cosine",
     epsilon: Annotated[
@@ -93,7 +93,7 @@ def audit(
     mechanism: Annotated[str, given("table, paper, cells or knn.")] = "table",
     epsilon: Annotated[float, given("The epsilon that is claimed.")] = 1.0,
     delta: Annotated[float, given("The delta that is claimed; 0 for cells.")] = 1e-5,
-    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    adjacency: Adjacency = "add-remove",
     runs: Annotated[
         int, given("How many releases to make with the canary, and how many without it.")
     ] = 20_000,

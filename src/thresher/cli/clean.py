@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from thresher.cli.options import Delimiter, Encoding, Force, Id, Json, argument, given
+from thresher.cli.options import Delimiter, Encoding, Force, Id, Json, TableFile, given
 from thresher.cli.streams import as_typed, is_standard_output, put_out, spooled, stand_in
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
@@ -13,9 +13,7 @@ from thresher.version import __version__
 
 
 def clean(
-    file: Annotated[
-        str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
-    ],
+    file: TableFile,
     out: Annotated[
         Path,
         given(
@@ -96,7 +94,10 @@ def clean(
     changes = write_cleaned(
         table, out, drop=decided.drop, relabel=decided.relabel, label=label, id=id, force=force
     )
-    changes = [_named(change, decided.corrected) for change in changes]
+    changes = [
+        change | ({"action": "correct"} if change["row"] in decided.corrected else {})
+        for change in changes
+    ]
     counts = _counts(len(table), changes, numbers=bool(decided.corrected or correct))
     if printed:
         put_out(out)
@@ -178,10 +179,6 @@ def _decided(
     if correct is not None:
         numbers = rows_to_relabel(correct, count, ids, suggested, "correct")
     return Decisions(rows, labels | numbers, {}, set(numbers))
-
-
-def _named(change: dict[str, Any], corrected: set[int]) -> dict[str, Any]:
-    return change | ({"action": "correct"} if change["row"] in corrected else {})
 
 
 def _counts(rows: int, changes: list[dict[str, Any]], *, numbers: bool) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from thresher.cli.options import Delimiter, Encoding, Json, argument, given
+from thresher.cli.options import Delimiter, Encoding, Json, TableFile, given
 from thresher.cli.streams import as_given, as_typed, spooled
 from thresher.cli.words import show_json
 from thresher.errors import in_options, plain_text, printing
@@ -13,9 +13,7 @@ MOST_ALIKE = 6  # columns of one kind in a row that are listed one by one
 
 
 def inspect(
-    file: Annotated[
-        str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
-    ],
+    file: TableFile,
     label: Annotated[str | None, given("The column of labels; guessed if not given.")] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -50,9 +48,7 @@ def _lines(found: Any) -> list[str]:
     """What a person reads."""
     lines = [f"{found.source}: {found.rows} rows, {len(found.profiles)} columns"]
     lines += _table(found.profiles)
-    if found.guesses:
-        said = [f"{role} {each.column} ({each.why})" for role, each in found.guesses.items()]
-        lines.append(f"guessed: {', '.join(said)}")
+    lines += filter(None, [found.guessed()])
     lines += [f"problem: {plain_text(in_options(each))}" for each in found.problems]
     lines += [f"hint: {plain_text(in_options(each))}" for each in found.hints]
     return [*lines, found.advice()]

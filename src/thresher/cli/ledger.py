@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.cli.options import argument, given
+from thresher.cli.options import Adjacency, Json, argument, given
 from thresher.cli.words import price, say, show_json
 from thresher.errors import printing
 
@@ -23,7 +23,7 @@ def create(
     path: LedgerPath,
     epsilon: Annotated[float, given("The cap's epsilon.")],
     delta: Annotated[float, given("The cap's delta; 0 for pure releases only.")],
-    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    adjacency: Adjacency = "add-remove",
     unit: Annotated[str, given("What is protected: point or owner.")] = "point",
     data_set: Annotated[str, given("What the ledger protects, in words.")] = "",
     filter_: Annotated[
@@ -95,7 +95,7 @@ def verify(
     head: Annotated[
         str | None, given("A hash that a release recorded: it must be in the ledger.")
     ] = None,
-    json: Annotated[bool, given("Print the outcome as JSON.", "--json")] = False,
+    json: Json = False,
 ) -> None:
     """Check that no entry was changed, dropped or put in, and that the cap was kept.
 

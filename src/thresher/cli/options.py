@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +25,7 @@ def argument(text: str, **more: Any) -> Any:
 
 given = panel(None)
 
+Adjacency = Annotated[str, given("add-remove or replace-one.")]
 Delimiter = Annotated[
     str | None, given("What separates cells of text: a comma or a tab if not given.")
 ]
@@ -34,6 +36,14 @@ Force = Annotated[bool, given("Replace existing files.", "--force")]
 Id = Annotated[str | None, given("The column of ids.")]
 Ignore = Annotated[str | None, given("Columns to leave out.")]
 Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]
+Label = Annotated[str, given("The column of labels.")]
+Metric = Annotated[Literal["cosine", "euclidean"], given("Distance.")]
+PublicValidation = Annotated[Path, given("The public validation set.")]
+Radius = Annotated[float, given("Distance up to which a point counts.")]
+Rings = Annotated[int, given("Into how many rings a kernel is divided.")]
+TableFile = Annotated[
+    str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
+]
 Trees = Annotated[
     int | None, given("Count in the leaves of this many public trees, not within a radius.")
 ]

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from thresher.cli.options import Force, Json, argument, given
-from thresher.cli.words import say, show_json
+from thresher.cli.words import SHOWN, say, say_owners, show_json
 from thresher.errors import shortened
-
-SHOWN = 10  # owners and pairs that are told in words
 
 
 def payout(
@@ -74,11 +72,7 @@ def _say(found: Any, wrote: list[Path]) -> None:
     say(f"{found.paid} of {found.terms.pot} cents to {len(found.owners)} owners, by {found.rule}")
     for caution in found.cautions():
         say(f"hint: {caution}")
-    paid = sorted(found.cents.items(), key=lambda entry: -entry[1])
-    for owner, cents in paid[:SHOWN]:
-        say(f"  {shortened(str(owner), 60)}: {cents}")
-    if len(paid) > SHOWN:
-        say(f"  and {len(paid) - SHOWN} more")
+    say_owners(found.cents)
     for each in found.shared[:SHOWN]:
         pair = f"{shortened(str(each.owner), 40)} and {shortened(str(each.other), 40)}"
         say(f"in common: {pair}: {each.exact} equal, {each.near} close")

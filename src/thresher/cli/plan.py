@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from thresher.cli.options import Delimiter, Ignore, Leaves, Trees, given
+from thresher.cli import options
+from thresher.cli.options import given
 from thresher.cli.release import forest_of
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
 
 def plan(
-    validation: Annotated[Path, given("The public validation set.")],
+    validation: options.PublicValidation,
     points: Annotated[int, given("About how many points there will be: public, or a guess.")],
     epsilon: Annotated[str, given("Budgets to compare, such as 0.5 or 0.1,0.5,1.")] = "0.1,0.5,1,4",
     delta: Annotated[float, given("The delta of each budget; cells need none.")] = 1e-6,
-    label: Annotated[str, given("The column of labels.")] = "y",
-    radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
-    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    label: options.Label = "y",
+    radius: options.Radius = 0.5,
+    metric: options.Metric = "cosine",
     kernel: Annotated[
         str, given("As in thresher release; other kernels than box need --mechanisms table.")
     ] = "box",
-    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
-    trees: Trees = None,
-    leaves: Leaves = 16,
+    rings: options.Rings = 4,
+    trees: options.Trees = None,
+    leaves: options.Leaves = 16,
     mechanisms: Annotated[
         str | None, given("Which to compare: table, cells, paper; table and cells if not given.")
     ] = None,
     counted: Annotated[
         bool, given("Plan tables with a noisy count of the points, as in release.", "--counted")
     ] = False,
-    adjacency: Annotated[str, given("add-remove or replace-one.")] = "add-remove",
+    adjacency: options.Adjacency = "add-remove",
     points_per_owner: Annotated[
         int | None, given("If owners are protected: about how many points each has.")
     ] = None,
-    ignore: Ignore = None,
+    ignore: options.Ignore = None,
     plot: Annotated[Path | None, given("Where curves are drawn: .svg, .png or .pdf.")] = None,
-    delimiter: Delimiter = None,
+    delimiter: options.Delimiter = None,
 ) -> None:
     """Say what a private release would cost and how good it would be, before anything is spent.
 
@@ -120,9 +121,8 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     cells = [list(names.values()), *([_cell(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-    noise = [", ".join(f"{row['mechanism']} at {row['epsilon']:g}" for row in rows
-                       if row["is_noise"])]  # fmt: skip
-    return lines + [f"mere noise: {each}" for each in noise if each]
+    noise = [f"{row['mechanism']} at {row['epsilon']:g}" for row in rows if row["is_noise"]]
+    return [*lines, f"mere noise: {', '.join(noise)}"] if noise else lines
 
 
 def _cell(entry: Any) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore, Leaves, Trees, argument, given
+from thresher.cli import options
+from thresher.cli.options import argument, given
 from thresher.cli.private_pay import PrivatePay
 from thresher.cli.streams import STREAM, spooled
 from thresher.cli.words import price, say, show_json, split_names
@@ -25,23 +26,23 @@ def release(
             "or - (standard input)."
         ),
     ],
-    validation: Annotated[Path, given("The public validation set.")],
+    validation: options.PublicValidation,
     epsilon: Annotated[float, given("The budget's epsilon.")],
     delta: Annotated[float, given("The budget's delta.")],
     ledger: Annotated[Path, given("The ledger that is charged.")],
     out_prices: Annotated[Path, given("Where the public price list is written.")],
-    label: Annotated[str, given("The column of labels.")] = "y",
+    label: options.Label = "y",
     radius: Annotated[
         str, given("Distance up to which a point counts; auto finds it from the validation set.")
     ] = "0.5",
-    metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
+    metric: options.Metric = "cosine",
     kernel: Annotated[
         str,
         given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
-    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
-    trees: Trees = None,
-    leaves: Leaves = 16,
+    rings: options.Rings = 4,
+    trees: options.Trees = None,
+    leaves: options.Leaves = 16,
     task: Annotated[
         Literal["classification", "regression"], given("Whether labels are classes or numbers.")
     ] = "classification",
@@ -77,7 +78,7 @@ def release(
     anyway: Annotated[
         bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
-    ignore: Ignore = None,
+    ignore: options.Ignore = None,
     standardize: Annotated[
         str | None, given("validation: scale columns by the validation set, which is public.")
     ] = None,
@@ -117,8 +118,8 @@ def release(
         float | None,
         given("Tell the operator which owners have equal rows (0), or rows within this distance."),
     ] = None,
-    delimiter: Delimiter = None,
-    force: Force = False,
+    delimiter: options.Delimiter = None,
+    force: options.Force = False,
 ) -> None:
     """Release a private price list, charged to a ledger.
 
@@ -271,8 +272,8 @@ def _check_targets(
     from thresher.files import check_apart, check_free
     from thresher.report import check_target
 
-    options = {"--out-prices": out_prices, "--report": report, "--unusable": unusable}
-    for option, path in options.items():
+    targets = {"--out-prices": out_prices, "--report": report, "--unusable": unusable}
+    for option, path in targets.items():
         if path is None:
             continue
         if str(path) == STREAM:

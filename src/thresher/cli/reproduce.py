@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from thresher.cli.options import argument, given
-from thresher.cli.words import say, show_json
+from thresher.cli.words import say, show_json, split_names
 
 
 def reproduce(
@@ -52,8 +52,8 @@ def reproduce(
         return
     out = out or Path("reproduction-quick" if quick else "reproduction")
     found = run(
-        names or [], out, data=data, fetch=fetch, sets=_parts(sets), protocols=_parts(protocol),
-        runs=runs, subsets=subsets, quick=quick,
+        names or [], out, data=data, fetch=fetch, sets=split_names(sets) or None,
+        protocols=split_names(protocol) or None, runs=runs, subsets=subsets, quick=quick,
         progress=sys.stderr.isatty(),
     )  # fmt: skip
     for done in found:
@@ -61,7 +61,3 @@ def reproduce(
         for name, reason in done.missing.items():
             say(f"missing: {name} ({reason})")
     sys.stdout.write(f"{out / 'index.html'}\n")
-
-
-def _parts(option: str | None) -> list[str] | None:
-    return None if option is None else [part.strip() for part in option.split(",")]

@@ -9,10 +9,7 @@ from typing import Any
 
 from thresher.cli.streams import as_typed
 from thresher.cli.valuing import by_what, check_targets, counted
-from thresher.cli.words import say
-from thresher.errors import shortened
-
-SHOWN = 10  # owners that are told in words
+from thresher.cli.words import say, say_owners
 
 
 def value_players(
@@ -47,11 +44,7 @@ def value_players(
     )
     if guessed := guesses_in_words(valued.record["guessed"]):
         say(f"guessed: {guessed}")
-    worth = sorted(found.by_owner().items(), key=lambda entry: -entry[1])
-    for owner, value in worth[:SHOWN]:
-        say(f"  {shortened(str(owner), 60)}: {rounded(value)}")
-    if len(worth) > SHOWN:
-        say(f"  and {len(worth) - SHOWN} more")
+    say_owners(found.by_owner(), rounded)
     for path in wrote:
         say(f"wrote {path}")
     return {

@@ -8,11 +8,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from thresher.cli.streams import as_given
-from thresher.errors import ThresherWarning, in_options, message_of, plain_text, printing
+from thresher.errors import ThresherWarning, in_options, message_of, plain_text, printing, shortened
+
+SHOWN = 10  # owners, or pairs of them, that are told in words
 
 
 def say(line: str) -> None:
@@ -78,6 +80,15 @@ def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: 
     _said.add(message)
     kind = "" if issubclass(category, ThresherWarning) else f"{category.__name__}: "
     say(f"warning: {kind}{message}")
+
+
+def say_owners(amounts: Mapping[Any, Any], written: Callable[[Any], object] = str) -> None:
+    """Say what owners get or are worth, the most first; of many, only the first."""
+    ranked = sorted(amounts.items(), key=lambda entry: -entry[1])
+    for owner, amount in ranked[:SHOWN]:
+        say(f"  {shortened(str(owner), 60)}: {written(amount)}")
+    if len(ranked) > SHOWN:
+        say(f"  and {len(ranked) - SHOWN} more")
 
 
 def price(cost: Any, delta: float) -> str:

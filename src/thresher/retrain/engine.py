@@ -19,7 +19,7 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.progress import Advance
 from thresher.retrain.coalitions import Block
 from thresher.retrain.plans import Plan
-from thresher.retrain.utility import Enough, Outcome, Refit
+from thresher.retrain.utility import Enough, Known, Outcome, Refit
 
 Key = tuple[int, int]
 
@@ -56,7 +56,7 @@ class Memory:
     points: int
     known: dict[bytes, tuple[float, bool]] = field(default_factory=dict)
 
-    def recall(self, block: Block) -> dict[int, tuple[float, bool]]:
+    def recall(self, block: Block) -> Known:
         """What is known of a block, by position: the utility, and whether its fit failed."""
         keys = ((position, self._key(mask)) for position, mask in enumerate(block.masks()))
         return {position: self.known[key] for position, key in keys if key in self.known}
@@ -75,24 +75,9 @@ class Memory:
         return np.packbits(mask).tobytes() if again else b""
 
 
-def work(
-    utility: Refit, block: Block, enough: Enough | None, known: dict[int, tuple[float, bool]]
-) -> Outcome:
+def work(utility: Refit, block: Block, enough: Enough | None, known: Known) -> Outcome:
     """What a worker does: the utilities of a block, those `known` not computed again."""
-    masks = (mask for position, mask in enumerate(block.masks()) if position not in known)
-    outcome = utility.evaluate(masks, enough)
-    if not known:
-        return outcome
-    computed = iter(zip(outcome.utilities, outcome.failed, strict=True))
-    merged = Outcome(warned=outcome.warned, complaint=outcome.complaint)
-    for position in range(len(block)):
-        found = known[position] if position in known else next(computed, None)
-        if found is None:
-            break
-        merged.add(found[0], failed=found[1])
-        if enough is not None and enough(found[0]):
-            break
-    return merged
+    return utility.evaluate(block.masks(), enough, known)
 
 
 def run(

@@ -6,14 +6,13 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.array_types import Array, Flags, Floats
 from thresher.errors import FitWarning, InputError
 from thresher.inputs.checked_inputs import check_pair
 from thresher.inputs.checks import check_count, check_flag, check_number
@@ -25,7 +24,14 @@ from thresher.regression import REGRESSION, check_task, checked_points
 from thresher.retrain.engine import Journal, run
 from thresher.retrain.newton import Newton
 from thresher.retrain.plans import Limit, Plan, Start
-from thresher.retrain.utility import Game, Outcome, Refit, check_model, model_identity
+from thresher.retrain.utility import (
+    Game,
+    NumberGame,
+    Outcome,
+    Refit,
+    check_model,
+    model_identity,
+)
 from thresher.threads import thread_count
 from thresher.valuation import Valuation
 
@@ -40,7 +46,7 @@ def estimate(
 ) -> Valuation:  # fmt: skip
     """Train until the plan is done, and return what it says."""
     seed, game = check_count("seed", seed, least=0), problem.game
-    known_owners = check_owners(owners, game.points)
+    known_owners = check_owners(owners, len(game.X))
     model = check_model(model, seed, numbers=problem.numbers)
     accelerate, mean = check_flag("accelerate", accelerate), check_flag("mean", mean)
     if accelerate and problem.numbers:
@@ -61,7 +67,7 @@ def estimate(
         }  # fmt: skip
     with Checkpoint(checkpoint, {**identity, "size": size}, free=("size",)) as kept:
         journal = Journal(kept)
-        plan = make_plan(Start(game.points, game.none, full, journal.size, seed))
+        plan = make_plan(Start(len(game.X), game.none, full, journal.size, seed))
         with progress_bar(method, plan.total(), show=progress, unit="fits") as advance:
             told = run(
                 utility, plan, journal, workers=threads, processes=not accelerate, pace=seconds,
@@ -169,7 +175,8 @@ def _everybody(utility: Refit) -> tuple[float, float]:
 
 def _digest(game: Any) -> str:
     state = hashlib.sha256()
-    for array in game.arrays():
+    for field in fields(game):
+        array = np.atleast_1d(getattr(game, field.name))
         state.update(repr((array.shape, array.dtype.str)).encode())
         state.update(np.ascontiguousarray(array).tobytes())
     return state.hexdigest()
@@ -195,54 +202,3 @@ def _warn(told: Outcome, plan: Plan, instead: str) -> None:
         warnings.warn(
             f"{'; '.join(words)}; the first said {told.complaint}", FitWarning, stacklevel=4
         )
-
-
-@dataclass(frozen=True)
-class NumberGame:
-    """Points, validation set and their targets, as plain arrays that workers can be sent."""
-
-    X: Array
-    y: Floats
-    V: Array
-    y_val: Floats
-    empty: float
-
-    @property
-    def points(self) -> int:
-        """How many points there are."""
-        return len(self.y)
-
-    @property
-    def none(self) -> float:
-        """The utility without points."""
-        return self.constant(self.empty)
-
-    def constant(self, prediction: float) -> float:
-        """The utility of always predicting one number."""
-        return -float(np.mean((self.y_val - prediction) ** 2))
-
-    def without_fit(self, mask: Flags) -> float | None:
-        """The utility of a coalition, where none has to be trained."""
-        targets = self.y[mask]
-        if not len(targets):
-            return self.none
-        return self.constant(float(targets[0])) if (targets == targets[0]).all() else None
-
-    def fallback(self, mask: Flags) -> float:
-        """The utility of predicting the mean, where a fit failed."""
-        return self.constant(float(self.y[mask].mean()))
-
-    def shown(self, mask: Flags) -> Floats:
-        """The targets of a coalition."""
-        return self.y[mask]
-
-    def score(self, found: Array, *, checked: bool) -> float:
-        """The utility of predictions, or an error where they are no finite numbers."""
-        del checked
-        if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-            raise ValueError("predict returned numbers that are not finite")
-        return -float(np.mean((self.y_val - found) ** 2))
-
-    def arrays(self) -> tuple[Array, ...]:
-        """Everything that utilities depend on."""
-        return self.X, self.y, self.V, self.y_val, np.array([self.empty])

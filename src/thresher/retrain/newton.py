@@ -11,7 +11,7 @@ import numpy as np
 from thresher.array_types import Flags, Floats, Integers
 from thresher.errors import InputError
 from thresher.kernels.logistic import fill_scores, train
-from thresher.retrain.utility import Enough, Game, Outcome, Refit
+from thresher.retrain.utility import NOTHING, Enough, Game, Known, Outcome, Refit
 
 PLAIN: dict[str, tuple[object, ...]] = {
     "class_weight": (None,),
@@ -64,8 +64,11 @@ class Newton(Refit):
             game, model, checked=True, table=table, validation=validation, penalties=penalties
         )
 
-    def evaluate(self, masks: Iterable[Flags], enough: Enough | None = None) -> Outcome:
+    def evaluate(
+        self, masks: Iterable[Flags], enough: Enough | None = None, known: Known = NOTHING
+    ) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`."""
+        del known  # each search starts where the last one ended, so none is left out
         outcome, last = Outcome(), Solution.empty()
         for mask in masks:
             counts = self.game.class_counts(mask)

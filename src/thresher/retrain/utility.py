@@ -10,17 +10,20 @@ import contextlib
 import re
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Array, Flags, Integers
+from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.errors import InputError
 from thresher.threads import one_blas_thread
 
 INTERRUPTED = "interrupted by user"  # what a model says that takes Ctrl-C for the end of training
+
+Known = Mapping[int, tuple[float, bool]]  # by position: the utility, and whether its fit failed
+NOTHING: Known = {}
 
 
 @dataclass
@@ -65,11 +68,6 @@ class Game:
     labels: Array  # what a model is shown in the place of a code
 
     @property
-    def points(self) -> int:
-        """How many points there are."""
-        return len(self.codes)
-
-    @property
     def none(self) -> float:
         """The accuracy of guessing."""
         return 1 / len(self.labels)
@@ -108,9 +106,47 @@ class Game:
             raise ValueError(f"predict returned {one!r}, but labels are like {other!r}")
         return float(np.mean(found == self.labels[self.val_codes]))
 
-    def arrays(self) -> tuple[Array, ...]:
-        """Everything that utilities depend on."""
-        return self.X, self.codes, self.V, self.val_codes, self.labels
+
+@dataclass(frozen=True)
+class NumberGame:
+    """Points, validation set and their targets, as plain arrays that workers can be sent."""
+
+    X: Array
+    y: Floats
+    V: Array
+    y_val: Floats
+    empty: float
+
+    @property
+    def none(self) -> float:
+        """The utility without points."""
+        return self.constant(self.empty)
+
+    def constant(self, prediction: float) -> float:
+        """The utility of always predicting one number."""
+        return -float(np.mean((self.y_val - prediction) ** 2))
+
+    def without_fit(self, mask: Flags) -> float | None:
+        """The utility of a coalition, where none has to be trained."""
+        targets = self.y[mask]
+        if not len(targets):
+            return self.none
+        return self.constant(float(targets[0])) if (targets == targets[0]).all() else None
+
+    def fallback(self, mask: Flags) -> float:
+        """The utility of predicting the mean, where a fit failed."""
+        return self.constant(float(self.y[mask].mean()))
+
+    def shown(self, mask: Flags) -> Floats:
+        """The targets of a coalition."""
+        return self.y[mask]
+
+    def score(self, found: Array, *, checked: bool) -> float:
+        """The utility of predictions, or an error where they are no finite numbers."""
+        del checked
+        if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+            raise ValueError("predict returned numbers that are not finite")
+        return -float(np.mean((self.y_val - found) ** 2))
 
 
 @dataclass(frozen=True)
@@ -120,23 +156,32 @@ class Refit:
     Once the model was `checked` on all points scikit-learn need not check its settings again.
     """
 
-    game: Any  # classes, or numbers
+    game: Any  # a `Game`, or a `NumberGame`
     model: Any
     checked: bool = False
 
     @property
     def points(self) -> int:
         """How many points there are."""
-        return int(self.game.points)
+        return len(self.game.X)
 
-    def evaluate(self, masks: Iterable[Flags], enough: Enough | None = None) -> Outcome:
-        """The utility of each coalition, up to the first that is `enough`."""
+    def evaluate(
+        self, masks: Iterable[Flags], enough: Enough | None = None, known: Known = NOTHING
+    ) -> Outcome:
+        """The utility of each coalition, up to the first that is `enough`.
+
+        Utilities that are `known`, by position, are not computed again.
+        """
         from sklearn import config_context
 
         outcome = Outcome()
         with config_context(skip_parameter_validation=self.checked), _alone() as heard:
-            for mask in masks:
-                self._add(mask, outcome)
+            for position, mask in enumerate(masks):
+                if position in known:
+                    utility, failed = known[position]
+                    outcome.add(utility, failed=failed)
+                else:
+                    self._add(mask, outcome)
                 if heard:
                     if INTERRUPTED in str(heard[0].message).lower():
                         raise KeyboardInterrupt

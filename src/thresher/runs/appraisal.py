@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,19 +89,11 @@ def appraise_files(
     """
     listed = PriceList.load(prices)
     table = read_table(points, delimiter=delimiter)
-    known = _judges(listed).columns
-    for name in known or ():
-        if name not in (names := table.data.column_names):
-            raise missing(table.name, "column", name, names, "a feature of the price list")
     known_as: Any = listed.side.classes
     numbers = isinstance(known_as, TargetClasses)
     about: dict[str, Any] = {"label": label, "id": id, "ignore": ignore}
     about |= {"task": REGRESSION} if numbers else {}
-    if listed.encoding is None:
-        columns = choose_columns(table, features=known, **about)
-        X = Encoder.fit(columns, fill=fill).transform(columns)
-    else:
-        columns, X = _encoded(table, listed.encoding, about, fill)
+    columns, X = _rows(table, listed, about, fill)
     _check_scales(columns.source, X, listed, anyway=anyway)
     y = (
         _known_targets(columns.source, columns.labels, known_as.bounds)
@@ -138,21 +130,26 @@ def _near(listed: PriceList) -> dict[str, Any]:
     return {"metric": listed.validation.metric, "radius": listed.radius, **kernel}
 
 
-def _encoded(
-    table: Table, record: Mapping[str, Any], about: dict[str, Any], fill: str | float | None
+def _rows(
+    table: Table, listed: PriceList, about: dict[str, Any], fill: str | float | None
 ) -> tuple[Columns, Array]:
-    """The rows of a table by the encoding that the price list carries."""
-    if fill is not None:
-        raise InputError(
-            f"{option('fill')} cannot be used here: the price list says what replaces missing cells"
-        )
-    encoder = Encoder.from_record(record)
-    kinds = {feature.name: feature.kind for feature in encoder.features}
-    for name in kinds:
-        if name not in (names := table.data.column_names):
+    """The rows of a table as numbers, by the encoding that the price list carries if it has one."""
+    encoder, known, categorical = None, _judges(listed).columns, []
+    if listed.encoding is not None:
+        if fill is not None:
+            raise InputError(
+                f"{option('fill')} cannot be used here: the price list says what replaces missing "
+                "cells"
+            )
+        encoder = Encoder.from_record(listed.encoding)
+        known = tuple(each.name for each in encoder.features)
+        categorical = [each.name for each in encoder.features if each.kind == "categorical"]
+    names = table.data.column_names
+    for name in known or ():
+        if name not in names:
             raise missing(table.name, "column", name, names, "a feature of the price list")
-    categorical = [name for name, kind in kinds.items() if kind == "categorical"]
-    columns = choose_columns(table, features=list(kinds), categorical=categorical, **about)
+    columns = choose_columns(table, features=known, categorical=categorical, **about)
+    encoder = Encoder.fit(columns, fill=fill) if encoder is None else encoder
     return columns, encoder.transform(columns)
 
 

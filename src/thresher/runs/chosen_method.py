@@ -19,8 +19,7 @@ from thresher.inputs.checked_inputs import (
 )
 from thresher.metrics import measure
 from thresher.neighbors.kernel import check_kernel
-from thresher.runs.radii import radius_of
-from thresher.runs.settings import RETRAINING, Settings
+from thresher.runs.settings import REGRESSION, RETRAINING, Settings
 from thresher.valuation import Valuation
 
 FAR = 1e30  # beyond all numbers that mean something
@@ -39,33 +38,110 @@ def value_data(
 ) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
-    Retraining and the zero-budget score find nothing but values; "tknn" hands on what it checked.
-    A `forest` that is grown already is not grown again.
+    Retraining and the zero-budget score find nothing but values; "tknn" with classes hands on what
+    it checked. A `forest` that is grown already is not grown again.
     """
+    common: dict[str, Any] = {"owners": owners, "progress": progress}
     if settings.numbers:
-        from thresher.runs.target_methods import value_targets
-
-        return *value_targets(settings, data, owners=owners, progress=progress), None
+        data, empty = target_data(settings, data)
+        common |= {"task": REGRESSION, "empty": empty}
+    if settings.method in RETRAINING:
+        return _retrained(settings, data, common), None, None
+    common["mean"] = settings.mean
     if settings.method == "forest":
-        return *_forest(settings, data, owners=owners, progress=progress, forest=forest), None
+        return *_by_forest(settings, data, common, forest), None
     if settings.method == "knn":
-        from thresher.findings.explained import explain
-
-        valuation = _values(settings, data, owners=owners, progress=progress)
-        with warnings.catch_warnings():  # they came with the values
-            warnings.simplefilter("ignore", ThresherWarning)
-            return valuation, explain(valuation, *data), None
-    if settings.method != "tknn":
-        return _values(settings, data, owners=owners, progress=progress), None, None
-    semivalue = check_semivalue(settings.semivalue, calibrated=True)
+        return *_by_nearest(settings, data, common), None
+    if settings.method == "zero-budget":
+        return _zero_budget(settings, data, common), None, None
+    if settings.numbers:
+        return *_targets_by_radius(settings, data, common), None
     points, validation = check_pair(*data, metric=settings.metric, classes=None)
-    radius = radius_of(settings, len(validation), lambda: _suggested(settings, validation))
+    radius = settings.radius_or(len(validation), lambda: _suggested(settings, validation))
     radius, kernel = check_kernel(settings.weighing, settings.rings, radius)
+    semivalue = check_semivalue(settings.semivalue, calibrated=True)
     found = value_and_explain(
-        points, validation, radius=radius, semivalue=semivalue, owners=owners, mean=settings.mean,
-        progress=progress, kernel=kernel,
-    )  # fmt: skip
+        points, validation, radius=radius, semivalue=semivalue, kernel=kernel, **common
+    )
     return *found, (points, validation)
+
+
+def target_data(settings: Settings, data: Data) -> tuple[Data, float]:
+    """The same with targets as floats, and the prediction where nobody is near."""
+    from thresher.passes.target_span import TargetSpan
+
+    X, y, X_val, y_val = data
+    targets = np.array(list(y), np.float64)
+    judges = None if y_val is None else np.array(list(y_val), np.float64)
+    empty = settings.empty
+    if empty is None:
+        empty = TargetSpan().see(targets).mean() if judges is None else float(judges.mean())
+    return (X, targets, X_val, judges), empty
+
+
+def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
+    """The forest that the points are valued by."""
+    from thresher.growth import grow_forest
+
+    about = settings.growth | ({"task": REGRESSION} if settings.numbers else {})
+    return grow_forest(*data[:2], progress=progress, **about)
+
+
+def _by_forest(
+    settings: Settings, data: Data, common: dict[str, Any], forest: Any
+) -> tuple[Valuation, Findings]:
+    from thresher.findings.leaf_findings import forest_findings
+
+    if data[2] is not None and not settings.numbers:
+        rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
+        tell_of_twins(count_twins(rows, rows_val), len(rows_val), stacklevel=3)
+    about = common | settings.growth | {"semivalue": check_semivalue(settings.semivalue)}
+    return forest_findings(*data, forest=forest, **about)
+
+
+def _finite(table: Any) -> Any:
+    """Numbers that have distances, the same where cells are the same."""
+    return np.clip(np.nan_to_num(table, nan=-FAR), -FAR, FAR)
+
+
+def _by_nearest(
+    settings: Settings, data: Data, common: dict[str, Any]
+) -> tuple[Valuation, Findings]:
+    from thresher.findings.explained import explain
+    from thresher.knn import knn_shapley
+
+    utility: Any = settings.utility
+    if settings.numbers and utility == "jia2019":
+        common["empty"] = None
+    elif settings.numbers:
+        utility = "mean"
+    valuation = knn_shapley(
+        *data, k=settings.k, metric=settings.metric, utility=utility, error=settings.error,
+        semivalue=check_semivalue(settings.semivalue), **common,
+    )  # fmt: skip
+    with warnings.catch_warnings():  # they came with the values
+        warnings.simplefilter("ignore", ThresherWarning)
+        return valuation, explain(valuation, *data)
+
+
+def _zero_budget(settings: Settings, data: Data, common: dict[str, Any]) -> Valuation:
+    from thresher.tknn import zero_budget_score
+
+    del common["progress"]
+    radius = radius_of(settings, *data[2:])
+    return zero_budget_score(*data, radius=radius, metric=settings.metric, **common)
+
+
+def _targets_by_radius(
+    settings: Settings, data: Data, common: dict[str, Any]
+) -> tuple[Valuation, Findings]:
+    from thresher.findings.target_findings import radius_target_findings
+
+    del common["task"]
+    return radius_target_findings(
+        *data, radius=radius_of(settings, *data[2:]), metric=settings.metric,
+        semivalue=check_semivalue(settings.semivalue), **common,
+    )  # fmt: skip
 
 
 def _suggested(settings: Settings, validation: Validation) -> float:
@@ -74,49 +150,25 @@ def _suggested(settings: Settings, validation: Validation) -> float:
     return suggest_for(validation, settings.weighing, settings.rings)
 
 
-def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
-    """The forest that the points are valued by."""
-    from thresher.growth import grow_forest
+def radius_of(settings: Settings, X_val: Any, y_val: Any) -> float:
+    """The radius of the settings, or the one that a validation set suggests."""
 
-    growth = {name: getattr(settings, name) for name in ("trees", "folds", "seed")}
-    return grow_forest(*data[:2], **growth, progress=progress)
+    def suggest() -> float:
+        from thresher.radius import suggest_radius
 
+        task = REGRESSION if settings.numbers else "classification"
+        return suggest_radius(
+            X_val, y_val, metric=settings.metric, kernel=settings.weighing, rings=settings.rings,
+            task=task,
+        )  # fmt: skip
 
-def _forest(
-    settings: Settings, data: Data, *, owners: Any, progress: bool, forest: Any
-) -> tuple[Valuation, Findings]:
-    from thresher.findings.leaf_findings import forest_findings
-
-    if data[2] is not None:
-        rows, rows_val = (measure("X", _finite(each), cosine=False) for each in (data[0], data[2]))
-        tell_of_twins(count_twins(rows, rows_val), len(rows_val), stacklevel=3)
-    return forest_findings(
-        *data, trees=settings.trees, folds=settings.folds, seed=settings.seed, forest=forest,
-        semivalue=check_semivalue(settings.semivalue), owners=owners, mean=settings.mean,
-        progress=progress,
-    )  # fmt: skip
+    return settings.radius_or(0 if y_val is None else len(y_val), suggest)
 
 
-def _finite(table: Any) -> Any:
-    """Numbers that have distances, the same where cells are the same."""
-    return np.clip(np.nan_to_num(table, nan=-FAR), -FAR, FAR)
+def _retrained(settings: Settings, data: Data, common: dict[str, Any]) -> Valuation:
+    """The values by a method that trains a model for every coalition."""
+    from thresher.retrain import methods
 
-
-def _values(settings: Settings, data: Data, *, owners: Any, progress: bool) -> Valuation:
-    if settings.method in RETRAINING:
-        from thresher.runs.target_methods import retrained
-
-        return retrained(settings, data, owners=owners, progress=progress)
-    common: dict[str, Any] = {"metric": settings.metric, "owners": owners, "mean": settings.mean}
-    if settings.method == "knn":
-        from thresher.knn import knn_shapley
-
-        common |= {"k": settings.k, "utility": settings.utility, "error": settings.error}
-        return knn_shapley(*data, progress=progress, **common)
-    from thresher.radius import suggest_radius
-    from thresher.tknn import zero_budget_score
-
-    radius = radius_of(
-        settings, len(data[3]), lambda: suggest_radius(*data[2:], metric=settings.metric)
-    )
-    return zero_budget_score(*data, radius=radius, **common)
+    function = getattr(methods, settings.method.replace("-", "_"))
+    sampled = {} if settings.method == "leave-one-out" else {"evaluations": settings.evaluations}
+    return function(*data, seed=settings.seed, **sampled, **common)

@@ -7,44 +7,44 @@ writes one file, and `table_folder`, which lets the workers of a cluster write m
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from thresher.errors import InputError
-from thresher.files import portable
-from thresher.findings.advice import SUGGESTIONS
-from thresher.findings.label_findings import Judged
+from thresher.errors import InputError, option
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs.checks import rows_text
-from thresher.inputs.labels import is_missing
 from thresher.neighbors.kernel import check_kernel
+from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.checkpoint import Checkpoint
-from thresher.passes.parts import Part, Place
+from thresher.passes.forest_growth import TargetGrowth
+from thresher.passes.forest_passes import forest_problem
+from thresher.passes.memory import check_memory
+from thresher.passes.parts import Place
 from thresher.passes.problem import Priced, Problem
+from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
-from thresher.radius import suggest_radius
-from thresher.runs.choice import as_asked, choose_method
-from thresher.runs.guessed import told_guesses
+from thresher.runs.choice import ARRAYS, as_asked, choose_method
+from thresher.runs.chosen_method import radius_of
+from thresher.runs.guessed import Guesses, guess_roles, told_guesses, with_first_rows
 from thresher.runs.hints import run_hints
-from thresher.runs.point_files import PointFiles
-from thresher.runs.radii import radius_of
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
 from thresher.runs.summary import Highlights, Summary
-from thresher.runs.target_problem import target_problem
-from thresher.tables.columns import Columns
+from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.file_parts import FileParts
-from thresher.tables.reader import Table
+from thresher.tables.label_files import read_label_file
+from thresher.tables.paths import find_files, kind_of
+from thresher.tables.reader import Table, common_schema, read_batches, scan_table
 
 FIRST = 1 << 10  # rows that hints look at
+UNFITTED = Encoder(())
+NOWHERE = Checkpoint(None, {})  # of a run that cannot be continued
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,30 +52,83 @@ class FileRun:
     """One run."""
 
     settings: Settings  # what is wanted
-    points: PointFiles  # the files of points
+    # table, columns: the files of points and what their columns are for, both without rows
+    table: Table
+    columns: Columns
+    # entries, text: labels that have a file of their own, and whether that is one of text
+    entries: Any
+    text: bool
+    guesses: Guesses  # what columns were taken for, unasked
     # validation, validation_files: the validation set, and its files for the record
     validation: Columns
     validation_files: Mapping[str, Any]
-    encoder: Encoder | TreeEncoder  # what makes numbers of features, once it is fitted
     chosen: Mapping[str, Any]  # the method and, where nobody asked for one, why
-    kept: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
+    encoder: Encoder | TreeEncoder = UNFITTED  # what makes numbers of features
+    kept: Checkpoint = NOWHERE
 
     @classmethod
-    def of(cls, points: PointFiles) -> FileRun:
-        """With the validation set that the settings name."""
-        table = points.table if points.settings.numbers else None
-        settings, chosen = choose_method(points.settings, table, points.first_rows())
-        public: Any = points.columns, {"rows": 0}  # they judge each other
+    def of(cls, settings: Settings, stored: tuple[str, ...] = ("id", "owner")) -> FileRun:
+        """With the files that the settings name; columns of `stored` roles are kept on disk."""
+        files = find_files(settings.file)
+        entries, text = None, False
+        guesses: Guesses = {}
+        if kind_of(files[0]) == "npy":
+            table, entries, text = _open_arrays(files, settings.label)
+        else:
+            table = scan_table(settings.file, **settings.reading())
+            some = with_first_rows(table) if settings.guess else table
+            settings, guesses = guess_roles(settings, some)
+        columns = choose_columns(
+            table, label=settings.label, features=settings.features or None, id=settings.id,
+            owner=settings.owner, categorical=settings.categorical, image=settings.image,
+            ignore=settings.ignore, cells=settings.cells(), task=settings.task,
+        )  # fmt: skip
+        for role in stored:
+            _check_kept(table, getattr(settings, role), role)
+        if entries is not None:
+            table = dataclasses.replace(table, kind="npy")
+        numbers = table if settings.numbers else None
+        settings, chosen = choose_method(settings, numbers, _first_rows(settings, table, columns))
+        public: tuple[Columns, dict[str, Any]] = columns, {"rows": 0}  # they judge each other
         if settings.validation is not None or settings.method != "forest":
-            public = read_validation(settings, points.columns)
-        points = dataclasses.replace(points, settings=settings)
-        validation, files = public
-        return cls(settings, points, validation, files, Encoder(()), chosen)
+            public = read_validation(settings, columns)
+        return cls(settings, table, columns, entries, text, guesses, *public, chosen)
 
-    def fit(self, checkpoint: Checkpoint, advance: Advance | None) -> FileRun:
-        """The same run with an encoder."""
-        encoder = self.points.fit(checkpoint, advance)
+    def fit(self, checkpoint: Checkpoint = NOWHERE, advance: Advance | None = None) -> FileRun:
+        """The same run with an encoder: by a pass over all rows where it must be."""
+        kept, trees = checkpoint.load("encoder"), self.settings.method == "forest"
+        encoder: Encoder | TreeEncoder
+        if kept is not None:
+            encoder = (TreeEncoder if trees else Encoder).from_record(kept[0])
+        elif trees:
+            encoder = TreeEncoder.fit_parts(self._tables(advance), self.table.name)
+        else:
+            encoder = Encoder.fit_parts(
+                self._tables(advance), fill=self.settings.fill, scaling=self.settings.scaling,
+                standardize=self.settings.standardize, source=self.table.name, whole=self.fits,
+            )  # fmt: skip
+        if kept is None:
+            checkpoint.save("encoder", encoder.describe())
         return dataclasses.replace(self, encoder=encoder, kept=checkpoint)
+
+    @property
+    def fits(self) -> bool:
+        """Whether something is learned from all rows."""
+        settings = self.settings
+        words = settings.standardize or settings.method == "forest"
+        return words or bool(self.columns.categorical)
+
+    def _tables(self, advance: Advance | None) -> Iterator[Columns]:
+        """The features, a few rows at a time."""
+        for path in self.table.files:
+            for first, some in read_batches(self.table, path, self.columns.names):
+                yield Columns(
+                    tuple(range(some.num_rows)), some, categorical=self.columns.categorical,
+                    source=str(path), rows=np.arange(first, first + some.num_rows),
+                    cells=self.columns.cells,
+                )  # fmt: skip
+                if advance is not None and self.fits:
+                    advance(some.num_rows)
 
     def identity(self) -> dict[str, Any]:
         """What tells it from other runs."""
@@ -87,56 +140,75 @@ class FileRun:
 
     @cached_property
     def source(self) -> FileParts:
-        """The points."""
-        return self.points.source(self.encoder, written=self.validation.written)
+        """The points as numbers."""
+        encoder, beside = self.encoder, {"id": self.settings.id, "owner": self.settings.owner}
+        return FileParts(
+            self.table, self.settings.label, self.columns.names, len(encoder.names),
+            encoder.transform,
+            plain=isinstance(encoder, Encoder)
+            and all(each.kind == "number" and not each.means for each in encoder.features),
+            categorical=self.columns.categorical,
+            beside={role: name for role, name in beside.items() if name is not None},
+            written=self.validation.written, entries=self.entries, text=self.text,
+            task=self.settings.task, cells=self.columns.cells,
+        )  # fmt: skip
 
     @cached_property
     def problem(self) -> Problem:
         """What they are valued by."""
-        settings, y_val = self.settings, list(self.validation.labels)
+        settings, validation = self.settings, self.validation
+        memory = None if settings.memory is None else check_memory(settings.memory)
+        X_val, y_val = None, None
+        if len(validation):
+            X_val, y_val = self.encoder.transform(validation), list(validation.labels)
+        if settings.method == "forest":
+            columns = TreeColumns(self.source.width)
+            growth = self._growth(X_val, y_val)
+            return forest_problem(growth, self.source, columns, self.kept, memory)
+        assert X_val is not None  # noqa: S101 - a ball needs a validation set
+        check_lengths(validation, X_val, cosine=settings.metric == "cosine")
+        radius = radius_of(settings, X_val, y_val)
+        about: dict[str, Any] = {
+            "metric": settings.metric, "mean": settings.mean,
+            "semivalue": check_semivalue(settings.semivalue, calibrated=not settings.numbers),
+        }  # fmt: skip
         if settings.numbers:
-            validation = self.validation if len(self.validation) else None
-            return target_problem(settings, self.source, validation, self.encoder, self.kept)
-        X_val = self.encoder.transform(self.validation)
-        check_lengths(self.validation, X_val, cosine=settings.metric == "cosine")
-        radius = radius_of(
-            settings,
-            len(y_val),
-            lambda: suggest_radius(
-                X_val, y_val, metric=settings.metric, kernel=settings.weighing, rings=settings.rings
-            ),
-        )
+            given = {"empty": settings.empty, "bounds": None}
+            targets = with_bounds(given, y_val, lambda: span_of_parts(self.source, memory))
+            return Problem.check(X_val, y_val, radius=radius, targets=targets, **about)
         radius, kernel = check_kernel(settings.weighing, settings.rings, radius)
-        return Problem.check(
-            X_val, y_val, radius=radius, metric=settings.metric,
-            semivalue=check_semivalue(settings.semivalue, calibrated=True), mean=settings.mean,
-            kernel=kernel,
+        return Problem.check(X_val, y_val, radius=radius, kernel=kernel, **about)
+
+    def _growth(self, X_val: Any, y_val: Any) -> TargetGrowth:
+        """How the forest comes about."""
+        settings, judges = self.settings, None if y_val is None else np.array(y_val, np.float64)
+        empty = settings.empty
+        if empty is None and judges is not None:
+            empty = float(judges.mean())
+        return TargetGrowth(
+            None, (settings.trees, settings.folds, settings.seed), X_val, judges,
+            check_semivalue(settings.semivalue), None, settings.mean, empty=empty,
         )  # fmt: skip
 
     def check(self, priced: Priced) -> None:
         """Say what is to be said once all points were counted; refuse labels nobody shares."""
         if not self.settings.numbers:
-            ours, theirs = tuple(priced.meaning.values()), tuple(priced.public_labels)
-            check_shared(
-                Columns(ours, pa.table({}), source=self.points.table.name),
-                Columns(theirs, pa.table({}), source=self.validation.source),
-            )
+            names = self.table.name, self.validation.source
+            check_shared(list(priced.meaning.values()), priced.public_labels, *names)
         self.guessed(priced)  # raises where labels may be amounts
         priced.warn(labels=False)
 
     def guessed(self, priced: Priced) -> dict[str, Any]:
         """What was guessed, for the record."""
-        what = f"{self.points.table.name} column {self.settings.label!r}"
+        what = f"{self.table.name} column {self.settings.label!r}"
         labels = list(priced.meaning.values())
-        return told_guesses(self.settings, self.points.guesses, labels, what, priced.rows)
+        return told_guesses(self.settings, self.guesses, labels, what, priced.rows)
 
     def record(
         self, rows: int, guessed: Mapping[str, Any], how: Mapping[str, Any]
     ) -> dict[str, Any]:
         """From what, how and by which version, as in memory."""
-        table = self.points.table
-        points = describe_files(Table(pa.table({}), table.files, table.kind), self.settings.label)
-        points["rows"] = rows
+        points = describe_files(self.table, self.settings.label, rows)
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = rows
         return {
@@ -173,36 +245,45 @@ class FileRun:
         )  # fmt: skip
 
 
-def result_table(part: Part, columns: Mapping[str, Any]) -> pa.Table:
-    """What is known of a part, but for ranks."""
-    roles = [role for role in ("id", "owner") if role in part.beside]
-    return pa.table({**{role: _present(part, role) for role in roles}, **columns})
+def _first_rows(settings: Settings, table: Table, columns: Columns) -> Columns:
+    """The columns with their first rows, where rows tell embeddings from other tables."""
+    if table.kind in ARRAYS or not settings.numbers:
+        return columns
+    some = with_first_rows(table).data.select(list(columns.names))
+    return dataclasses.replace(
+        columns, features=some, labels=(0,) * len(some), rows=np.arange(len(some))
+    )
 
 
-def judged_columns(codes: NDArray[Any], judged: Judged, classes: list[Any]) -> dict[str, Any]:
-    """What is known of points with classes."""
-    names = pa.array(classes)
-    return {
-        "label": names.take(pa.array(codes)),
-        "value": judged.value,
-        "near": judged.near,
-        "agree": judged.agree,
-        "best_label": names.take(pa.array(judged.best)),
-        "best_value": judged.best_value,
-        "suggestion": pa.array(SUGGESTIONS).take(pa.array(judged.suggestion)),
-    }
-
-
-def target_columns(targets: Any, values: NDArray[np.float64]) -> dict[str, Any]:
-    """What is known of points with numbers: what others expect takes all rows together."""
-    return {"label": pa.array(np.asarray(targets, np.float64)), "value": values}
-
-
-def _present(part: Part, role: str) -> pa.Array:
-    entries = part.beside[role]
-    empty = [part.inside + row for row, entry in enumerate(entries) if is_missing(entry)]
-    if empty:
+def _check_kept(table: Table, name: str | None, role: str) -> None:
+    """Refuse a column whose entries cannot be kept between passes, before any is read."""
+    if name is None:
+        return
+    kind = table.data.schema.field(name).type
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = pa.types.is_temporal, pa.types.is_decimal, pa.types.is_binary, pa.types.is_large_binary
+    if any(test(plain) for test in tests):
+        way_out = f", or leave out {option('memory')}" if role == "label" else ""
         raise InputError(
-            f"{part.name} has missing {role}s in {rows_text(empty)}: drop or fill those rows"
+            f"{table.name} column {name!r} of type {plain} cannot be saved: use strings or numbers "
+            f"as {role}s{way_out}"
         )
-    return pa.array(portable(role, entries))
+
+
+def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]:
+    """A table of .npy files, to which the labels of a file of their own are a column."""
+    schema = common_schema(files, "npy", None)
+    rows = sum(len(np.load(path, mmap_mode="r")) for path in files)
+    path = Path(label)
+    if path.suffix.lower() == ".npy" and path.is_file():
+        entries: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        text = False
+        if entries.shape != (rows,):
+            raise InputError(
+                f"{path} has labels of shape {entries.shape} but {files[0]} has {rows} rows"
+            )
+    else:
+        found = read_label_file(label, str(files[0]), rows)
+        entries, text = found.entries, found.text is not None
+    data = schema.append(pa.field(label, pa.string())).empty_table()
+    return Table(data, files, "npz"), entries, text

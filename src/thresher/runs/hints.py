@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
+
+import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import option
 from thresher.inputs.coded import Coded
 from thresher.inputs.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
 from thresher.neighbors.kernel import BOX
-from thresher.runs.ruling import RULING, distance_shares, rules
 from thresher.runs.settings import AUTO, Settings
 from thresher.tables.column_profile import Profile, profile, why_ids
 from thresher.tables.columns import Columns
@@ -21,6 +23,8 @@ APART = 100.0  # the most by which deviations of columns may differ without a wo
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 FELT = 0.6  # of a kernel's radius: a Gaussian weighs points beyond by less than a fifth
 LOOKED = 1 << 16  # rows that ids are looked for in
+PAIRS = 1 << 11  # of rows whose distances are looked at
+RULING = 0.5  # of the way from an even share of the distances to all
 
 AnyEncoder = Encoder | TreeEncoder
 
@@ -133,10 +137,9 @@ def _ruling_hints(
     X: Floats, encoder: Encoder, settings: Settings, *, known: Iterable[int]
 ) -> list[str]:
     """The column that rules the distances, if one does and is not `known`, with the way out."""
-    widths = [feature.width for feature in encoder.features]
-    place = 0
-    for feature, share in zip(encoder.features, distance_shares(X, widths), strict=True):
-        if place not in known and rules(share, len(widths) + (encoder.text is not None)):
+    count = len(encoder.features) + (encoder.text is not None)
+    for place, feature, share in _shares(X, encoder):
+        if place not in known and rules(share, count):
             more = option("scaling", "ranks" if settings.scaling == "robust" else "robust")
             way_out = more if settings.standardize else option("standardize", value=True)
             said = "" if settings.scaling == "ranks" else f"use {way_out}, or "
@@ -144,34 +147,30 @@ def _ruling_hints(
                 f"column {feature.name!r} makes up {100 * share:.0f} % of the distances, so the "
                 f"others hardly count: {said}leave it out with {option('ignore', [feature.name])}"
             ]
-        place += feature.width
     return []
 
 
 def id_hints(X: Floats, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
     """The features that look like ids, by column, with the way out."""
-    X = X[:LOOKED]
-    widths = [feature.width for feature in encoder.features]
-    no_distances = isinstance(encoder, TreeEncoder)
-    shares = [0.0] * len(widths) if no_distances else distance_shares(X, widths)
-    found, place = {}, 0
-    features: Sequence[Any] = encoder.features
-    for feature, share in zip(features, shares, strict=True):
-        if feature.kind == "number" and (
-            why := why_ids(feature.name, feature.unscaled(X[:, place]))
-        ):
-            found[place] = _id_hint(feature.name, why, share, settings)
-        place += feature.width
+    X, found = X[:LOOKED], {}
+    for place, feature, share in _shares(X, encoder):
+        name = feature.name
+        if feature.kind == "number" and (why := why_ids(name, feature.unscaled(X[:, place]))):
+            most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
+            named_so = "" if settings.id else f"name it with {option('id', name)}, or "
+            found[place] = (
+                f"column {name!r} looks like an id ({why}), but it is used as a feature{most}: "
+                f"{named_so}leave it out with {option('ignore', [name])}"
+            )
     return found
 
 
-def _id_hint(name: str, why: str, share: float, settings: Settings) -> str:
-    most = f" and makes up {100 * share:.0f} % of the distances" if share > RULING else ""
-    named_so = "" if settings.id else f"name it with {option('id', name)}, or "
-    return (
-        f"column {name!r} looks like an id ({why}), but it is used as a feature{most}: "
-        f"{named_so}leave it out with {option('ignore', [name])}"
-    )
+def _shares(X: Floats, encoder: AnyEncoder) -> Iterable[tuple[int, Any, float]]:
+    """Each feature with its first column, and its share of the distances; a forest has none."""
+    widths = [feature.width for feature in encoder.features]
+    no_distances = isinstance(encoder, TreeEncoder)
+    shares = [0.0] * len(widths) if no_distances else distance_shares(X, widths)
+    return zip(accumulate(widths, initial=0), encoder.features, shares, strict=False)
 
 
 def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> list[str]:
@@ -246,3 +245,39 @@ def _unlike_columns(X: Floats, places: list[int]) -> tuple[int, int] | None:
         return None
     low, high = min(varied, key=spread.__getitem__), max(varied, key=spread.__getitem__)
     return (low, high) if spread[high] > APART * spread[low] else None
+
+
+def distance_shares(X: Floats, widths: Sequence[int]) -> list[float]:
+    """The share that each feature has of the squared distance of two rows, in the mean over pairs.
+
+    Each pair counts once, however far apart it is, so a few wild rows change little. `widths` says
+    how many columns each feature has; further columns are no feature, and have their share.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(500, 4)) * [3, 1, 1, 1]
+    >>> [round(share, 2) for share in distance_shares(X, [1, 1, 2])]
+    [0.55, 0.13, 0.31]
+    """
+    rows = np.random.default_rng(0).permutation(len(X))[: 2 * PAIRS]
+    half = len(rows) // 2
+    apart = np.abs(X[rows[:half]] - X[rows[half : 2 * half]])
+    largest = apart.max(axis=1, initial=0.0)
+    squares = (apart[largest > 0] / largest[largest > 0, None]) ** 2  # which cannot overflow
+    if not len(squares):
+        return [0.0] * len(widths)
+    shares = (squares / squares.sum(axis=1, keepdims=True)).mean(axis=0)
+    starts = np.cumsum([0, *widths])
+    return [float(shares[lo:hi].sum()) for lo, hi in pairwise(starts.tolist())]
+
+
+def rules(share: float, features: int) -> bool:
+    """Whether a feature with this share of the distances rules those of so many features.
+
+    Examples
+    --------
+    >>> rules(0.7, 2), rules(0.7, 10), rules(1.0, 1)
+    (False, True, False)
+    """
+    even = 1 / max(1, features)
+    return share > even + RULING * (1 - even)

@@ -58,6 +58,11 @@ class Inspection:
             return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
         return f"once the rest is settled: {self.command}"
 
+    def guessed(self) -> str:
+        """What columns were taken for, in one line; empty where nothing was guessed."""
+        said = [f"{role} {each.column} ({each.why})" for role, each in self.guesses.items()]
+        return f"guessed: {', '.join(said)}" if said else ""
+
     def summary(self) -> str:
         """The columns in one line.
 
@@ -142,7 +147,4 @@ def _notes(refused: InputError, found: Inspection) -> list[str]:
     notes = [f"also: {each}" for each in others]
     notes += [f"hint: {each}" for each in found.hints]
     notes.append(f"columns: {found.summary()}")
-    if found.guesses:
-        said = [f"{role} {each.column} ({each.why})" for role, each in found.guesses.items()]
-        notes.append(f"guessed: {', '.join(said)}")
-    return [*notes, found.advice()]
+    return [*notes, *filter(None, [found.guessed()]), found.advice()]

@@ -52,7 +52,7 @@ def next_steps(
     change = next(word for word in CHANGING if word in suggestions)
     changes = {"drop": "drop", change: change}
     act = clean_command(settings, record, {"values": str(out)}, changes)
-    found = []
+    found, what = [], "target" if settings.numbers else "label"
     if out is None and report is None:
         again = dataclasses.replace(settings, guess=()).command()
         files = " ".join(f"--{name} {file}" for name, file in FILES.items())
@@ -64,11 +64,9 @@ def next_steps(
     if suggestions["inspect"]:
         where = f"in {report}" if report is not None else f"in {out}" if out is not None else ""
         are = "row is" if suggestions["inspect"] == 1 else "rows are"
-        what = "target" if settings.numbers else "label"
         look = f"{suggestions['inspect']} {are} worth a look {where}"
         told = f"no {what} is clearly wrong, but {look}"
         return [told.rstrip(), *found]
-    what = "target" if settings.numbers else "label"
     return [f"no {what} stands out as wrong: nothing needs to be changed"]
 
 

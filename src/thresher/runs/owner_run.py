@@ -13,26 +13,21 @@ import numpy as np
 
 from thresher.errors import LabelWarning
 from thresher.games.semivalues import check_semivalue
-from thresher.growth import grow_forest
 from thresher.owner_valuation import OwnerValuation
 from thresher.owners import owner_shapley
 from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.in_parts import Run
 from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
-from thresher.radius import suggest_radius
 from thresher.runs.choice import as_asked
-from thresher.runs.chosen_method import Data
+from thresher.runs.chosen_method import Data, grown, radius_of, target_data
 from thresher.runs.file_run import FileRun
 from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
-from thresher.runs.point_files import open_points
-from thresher.runs.radii import radius_of
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.settings import REGRESSION, Settings
 from thresher.runs.sources import read_sources
 from thresher.runs.table_folder import cluster, file_partitions
-from thresher.runs.target_methods import target_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +58,9 @@ def value_owners(
     """Value the owners of the points of files: in memory, in parts, or on a cluster."""
     if settings.memory is None and settings.engine == "local":
         return _in_memory(settings, progress=progress)
-    run = FileRun.of(open_points(settings))
+    run = FileRun.of(settings)
     if settings.engine == "dask":
-        run = run.fit(Checkpoint(None, {}), None)
+        run = run.fit()
         with cluster(scheduler):
             parts = file_partitions(run.source)
             owners = [part.beside["owner"] for part in parts]
@@ -74,11 +69,11 @@ def value_owners(
     else:
         memory = check_memory(settings.memory)
         with Checkpoint(checkpoint, {**run.identity(), "players": "owners"}) as kept:
-            run = run.fit(kept, None)
+            run = run.fit(kept)
             reading = Run(run.problem, run.source, kept, memory, held=OWNER)
             found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}
-    record = run.record(found.params["points"], told_roles(run.points.guesses), how)
+    record = run.record(found.params["points"], told_roles(run.guesses), how)
     return OwnersValued(found, record)
 
 
@@ -96,22 +91,14 @@ def _in_memory(settings: Settings, *, progress: bool) -> OwnersValued:
 
 
 def _valued(settings: Settings, data: Data, owners: Any, *, progress: bool) -> OwnerValuation:
-    common: dict[str, Any] = {
+    about: dict[str, Any] = {
         "owners": owners, "semivalue": check_semivalue(settings.semivalue), "mean": settings.mean,
         "progress": progress,
     }  # fmt: skip
-    task: dict[str, Any] = {"task": REGRESSION} if settings.numbers else {}
     if settings.numbers:
-        data, common["empty"] = target_data(settings, data)
-    X, y, X_val, y_val = data
+        data, about["empty"] = target_data(settings, data)
+        about["task"] = REGRESSION
     if settings.method == "forest":
-        growth: dict[str, Any] = {
-            name: getattr(settings, name) for name in ("trees", "folds", "seed")
-        }
-        forest = grow_forest(X, y, **growth, **task)
-        return owner_shapley(X, y, X_val, y_val, forest=forest, **task, **common)
-    kernel: dict[str, Any] = {"kernel": settings.weighing, "rings": settings.rings}
-    near: dict[str, Any] = {"metric": settings.metric, **kernel, **task}
-    judged = 0 if y_val is None else len(y_val)
-    radius = radius_of(settings, judged, lambda: suggest_radius(X_val, y_val, **near))
-    return owner_shapley(X, y, X_val, y_val, radius=radius, **near, **common)
+        return owner_shapley(*data, forest=grown(settings, data, progress=False), **about)
+    about |= {"metric": settings.metric, "kernel": settings.weighing, "rings": settings.rings}
+    return owner_shapley(*data, radius=radius_of(settings, *data[2:]), **about)

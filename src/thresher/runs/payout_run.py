@@ -27,15 +27,8 @@ def pay_file(
 ) -> Payout:  # fmt: skip
     """The payout by the values of a .parquet file; its record says which rule they are by.
 
-    Parameters
-    ----------
-    path
-        What `thresher value` wrote, or `save` of a valuation.
-    pot, floor, minimum, cap, flooring
-        As in `payout`.
-    within
-        The distance up to which rows of several owners count as close; then the points, which the
-        record names, are read again. 0 finds exact twins alone.
+    With `within`, rows of several owners that are this close are told, too: the points, which the
+    record names, are read again. The other arguments are those of `payout`.
     """
     about = _record(path)
     owners = about.get("format") == OwnerValuation.file_format

@@ -26,9 +26,8 @@ from thresher.runs.guessed import (
     with_first_rows,
 )
 from thresher.runs.hints import category_hint
-from thresher.runs.mismatch import role_of
 from thresher.runs.settings import Settings
-from thresher.runs.sources import like_points, point_columns, validation_table
+from thresher.runs.sources import like_points, point_columns, role_of, validation_table
 from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
 from thresher.tables.columns import Columns, check_ids, entries_of

@@ -1,11 +1,14 @@
-"""Ranks and percentiles of values on disk, in bounded memory.
+"""Ranks of values on disk, and entries that occur more than once, in bounded memory.
 
 Values are sorted part by part. The rank of a value follows from its places in all sorted parts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +16,15 @@ from thresher.array_types import Floats, Integers
 
 CHUNK = 1 << 18  # values sorted together, at least
 ROW = 64  # bytes that sorting takes for each value
+MOST = 1000  # entries that occur again and are looked at closely
+Blocks = Callable[[], Iterator[list[Any]]]
 
 
 def rank_values(values: Floats, folder: Path, *, room: int = 1 << 28) -> tuple[Integers, Integers]:
     """The rank of each value (1 is the lowest, equal ones by position), and how many are lower.
 
-    Parameters
-    ----------
-    values
-        The values; any array or memmap.
-    folder
-        Where arrays as long as the values may lie, those that are returned among them.
-    room
-        The bytes that may be used.
+    Arrays as long as the values lie in `folder`, those that are returned among them; `room` are the
+    bytes of memory that may be used.
 
     Examples
     --------
@@ -54,3 +53,49 @@ def rank_values(values: Floats, folder: Path, *, room: int = 1 << 28) -> tuple[I
                 earlier += np.searchsorted(ordered[other], ordered[part], side="right") - left
         below[order], rank[order] = low, low + earlier
     return rank, below
+
+
+def find_repeats(
+    blocks: Blocks, rows: int, folder: Path, *, room: int = 1 << 28
+) -> dict[Hashable, list[int]]:
+    """Some of the entries that occur more than once, and their rows; empty only if there are none.
+
+    Entries become numbers of 53 bits, equal numbers are found by ranking, and what they stand for
+    is compared. `blocks` gives all entries from the beginning; `rows` is how many there are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> find_repeats(lambda: iter([["a", "b"], ["c", "a"]]), 4, Path(tempfile.mkdtemp()))
+    {'a': [0, 3]}
+    """
+    prints = np.memmap(folder / "ids.f64", "<f8", "w+", shape=(rows,))
+    row = 0
+    for entries in blocks():
+        prints[row : row + len(entries)] = [_print(entry) for entry in entries]
+        row += len(entries)
+    rank, below = rank_values(prints, folder, room=room)
+    places = _shared(rank, below)
+    found: dict[Hashable, list[int]] = {}
+    row = 0
+    for entries in blocks() if len(places) else ():
+        for inside in np.flatnonzero(np.isin(below[row : row + len(entries)], places)).tolist():
+            found.setdefault(entries[inside], []).append(row + inside)
+        row += len(entries)
+    return {entry: where for entry, where in found.items() if len(where) > 1}
+
+
+def _print(entry: object) -> int:
+    text = f"{type(entry).__name__}:{entry!r}".encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") >> 11
+
+
+def _shared(rank: Integers, below: Integers) -> Integers:
+    """Places in the order that several numbers share, some of them."""
+    found = np.empty(0, np.int64)
+    for lo in range(0, len(rank), CHUNK):
+        some = slice(lo, lo + CHUNK)
+        found = np.union1d(found, below[some][rank[some] - below[some] > 1])
+        if len(found) > MOST:
+            break
+    return found[:MOST]

@@ -7,12 +7,28 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import csv, ipc, parquet
 
 from thresher.errors import InputError, option, printing
-from thresher.files import KEY, arrow_table, check_apart, check_free, portable_column, write_whole
+from thresher.files import (
+    KEY,
+    arrow_table,
+    check_apart,
+    check_free,
+    portable,
+    portable_column,
+    write_text,
+    write_whole,
+)
+from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.label_findings import Judged
+from thresher.inputs.checks import rows_text
 from thresher.inputs.coded import Coded
+from thresher.inputs.labels import is_missing
+from thresher.passes.parts import Part
 from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
@@ -109,7 +125,40 @@ def write_tables(
     if not text:
         return [path]
     beside, record = record_path(path), json.dumps(about, indent=1) + "\n"
-    write_whole(
-        beside, lambda temporary: temporary.write_text(record, encoding="utf-8"), replace=force
-    )
+    write_text(beside, record, replace=force)
     return [path, beside]
+
+
+def result_table(part: Part, columns: Mapping[str, Any]) -> pa.Table:
+    """What is known of a part, but for ranks."""
+    roles = [role for role in ("id", "owner") if role in part.beside]
+    return pa.table({**{role: _present(part, role) for role in roles}, **columns})
+
+
+def judged_columns(codes: NDArray[Any], judged: Judged, classes: list[Any]) -> dict[str, Any]:
+    """What is known of points with classes."""
+    names = pa.array(classes)
+    return {
+        "label": names.take(pa.array(codes)),
+        "value": judged.value,
+        "near": judged.near,
+        "agree": judged.agree,
+        "best_label": names.take(pa.array(judged.best)),
+        "best_value": judged.best_value,
+        "suggestion": pa.array(SUGGESTIONS).take(pa.array(judged.suggestion)),
+    }
+
+
+def target_columns(targets: Any, values: NDArray[np.float64]) -> dict[str, Any]:
+    """What is known of points with numbers: what others expect takes all rows together."""
+    return {"label": pa.array(np.asarray(targets, np.float64)), "value": values}
+
+
+def _present(part: Part, role: str) -> pa.Array:
+    entries = part.beside[role]
+    empty = [part.inside + row for row, entry in enumerate(entries) if is_missing(entry)]
+    if empty:
+        raise InputError(
+            f"{part.name} has missing {role}s in {rows_text(empty)}: drop or fill those rows"
+        )
+    return pa.array(portable(role, entries))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -29,17 +30,22 @@ from thresher.version import __version__
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
 AUTO = "auto"
 METHODS = (AUTO, "forest", "tknn", "knn", "zero-budget", *RETRAINING)
-UTILITIES = ("soft-label", "jia2019")
 HELD_OUT = 0.1
-ENGINES = ("local", "dask")
-PLAYERS = ("points", "owners")
 REGRESSION = "regression"
-TASKS = ("classification", REGRESSION)
 NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
 SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
 CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error")
-UNLABELED = ("skip",)
 MAX_TARGET = 1e150
+CHOICES = {  # of options that take one of a few words
+    "players": ("points", "owners"),
+    "method": METHODS,
+    "utility": ("soft-label", "jia2019"),
+    "task": ("classification", REGRESSION),
+    "unlabeled": ("skip",),
+    "scaling": SCALINGS,
+    "kernel": (AUTO, BOX, *SHAPES),
+    "engine": ("local", "dask"),
+}
 
 
 @dataclass(frozen=True)
@@ -136,47 +142,47 @@ class Settings:
     guess: tuple[str, ...] = field(default=(), metadata={"kept": False})  # roles to be guessed
 
     def __post_init__(self) -> None:
-        self._check_players()
-        check_choice(option("method"), self.method, METHODS)
-        check_choice(option("utility"), self.utility, UTILITIES)
-        self.cells()  # raises where marks do not fit
-        self._check_task()
-        check_choice(option("scaling"), self.scaling, SCALINGS)
-        if "scaling" in self.given() and not self.standardize:
-            raise InputError(f"{option('scaling')} needs {option('standardize', value=True)}")
-        if check_metric(self.metric) == "precomputed":
-            raise InputError(
-                f"{option('metric')} must be cosine or euclidean: a table has features"
-            )
-        self._check_semivalue()
-        check_number(option("error"), self.error, least=0, most=1)
-        self._check_forest()
-        self._check_kernel()
-        if self.radius != AUTO:
-            object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
-        if self.holdout is not None:
-            if self.validation is not None:
-                both = f"{option('holdout')} cannot be used with {option('validation')}"
-                raise InputError(f"{both}: choose one of the two")
-            if not 0 < check_number(option("holdout"), self.holdout, least=0, most=1) < 1:
-                raise InputError(
-                    f"{option('holdout')} must be between 0 and 1, got {self.holdout:g}"
-                )
-        self._check_fitting()
-        self._check_engine()
-
-    def _check_players(self) -> None:
-        check_choice(option("players"), self.players, PLAYERS)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) != getattr(Settings, name):
+                check_choice(option(name), getattr(self, name), choices)
         if self.players == "owners" and not self.owner and "owner" not in self.guess:
             raise InputError(
                 f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
             )
+        self.cells()  # raises where marks do not fit
+        if self.numbers:
+            self._check_numbers()
+        elif self.empty is not None:
+            raise InputError(f"{option('empty')} needs {option('task', REGRESSION)}")
+        if "scaling" in self.given() and not self.standardize:
+            raise InputError(f"{option('scaling')} needs {option('standardize', value=True)}")
+        self._check_semivalue()
+        check_number(option("error"), self.error, least=0, most=1)
+        self._check_forest()
+        self._check_near()
+        self._check_holdout()
+        self._check_fitting()
+        self._check_engine()
 
-    def _check_kernel(self) -> None:
-        check_choice(option("kernel"), self.kernel, (AUTO, BOX, *SHAPES))
+    def _check_near(self) -> None:
+        if check_metric(self.metric) == "precomputed":
+            raise InputError(
+                f"{option('metric')} must be cosine or euclidean: a table has features"
+            )
         check_kernel(SUGGESTED, self.rings, 1.0)
         if "rings" in self.given() and self.weighing == BOX:
             raise InputError(f"{option('rings')} needs a {option('kernel')} other than box")
+        if self.radius != AUTO:
+            object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
+
+    def _check_holdout(self) -> None:
+        if self.holdout is None:
+            return
+        if self.validation is not None:
+            both = f"{option('holdout')} cannot be used with {option('validation')}"
+            raise InputError(f"{both}: choose one of the two")
+        if not 0 < check_number(option("holdout"), self.holdout, least=0, most=1) < 1:
+            raise InputError(f"{option('holdout')} must be between 0 and 1, got {self.holdout:g}")
 
     @property
     def weighing(self) -> str:
@@ -190,16 +196,6 @@ class Settings:
         plain = self.radius == AUTO and not self.numbers and self.players == "points"
         plain &= not self.semivalue.startswith("calibrated")
         return SUGGESTED if plain and self.method in {AUTO, "tknn"} else BOX
-
-    def _check_task(self) -> None:
-        if self.task is not None:
-            check_choice(option("task"), self.task, TASKS)
-        if self.unlabeled is not None:
-            check_choice(option("unlabeled"), self.unlabeled, UNLABELED)
-        if self.task == REGRESSION:
-            self._check_numbers()
-        elif self.empty is not None:
-            raise InputError(f"{option('empty')} needs {option('task', REGRESSION)}")
 
     @property
     def numbers(self) -> bool:
@@ -222,7 +218,7 @@ class Settings:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
 
     def _check_engine(self) -> None:
-        if check_choice(option("engine"), self.engine, ENGINES) == "dask":
+        if self.engine == "dask":
             cluster = option("engine", "dask")
             if self.memory is not None:
                 raise InputError(
@@ -277,13 +273,8 @@ class Settings:
                 f"with two positive numbers or 'calibrated(5)', got {self.semivalue!r}"
             ) from None
         object.__setattr__(self, "semivalue", spaced)
-        if calibrated:
-            self._check_calibrated()
-
-    def _check_calibrated(self) -> None:
-        """Refuse what has no calibrated values."""
         near = self.method in {AUTO, "tknn"} and self.kernel in {AUTO, BOX}
-        if not near or self.numbers or self.players != "points":
+        if calibrated and (not near or self.numbers or self.players != "points"):
             raise InputError(
                 f"{option('semivalue')} {self.semivalue} is for points with classes and "
                 f"{option('method', 'tknn')}, without a {option('kernel')} other than box"
@@ -320,6 +311,23 @@ class Settings:
     def cells(self) -> CellFormat:
         """How cells say numbers and dates."""
         return CellFormat(self.decimal, self.thousands, named_formats(self.date))
+
+    @property
+    def growth(self) -> dict[str, Any]:
+        """How a forest is grown."""
+        return {"trees": self.trees, "folds": self.folds, "seed": self.seed}
+
+    def radius_or(self, validation_points: int, suggest: Callable[[], float]) -> float:
+        """The radius that was given, or the one that the validation set suggests."""
+        if self.radius != AUTO:
+            return float(self.radius)
+        if validation_points < 2:
+            more = "hold out more rows, or give" if self.validation is None else "give more, or"
+            raise InputError(
+                f"{option('radius', AUTO)} needs at least two validation points, but there is one: "
+                f"{more} a number"
+            )
+        return float(suggest())
 
     @property
     def in_parts(self) -> bool:

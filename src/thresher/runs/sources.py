@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,19 @@ from numpy.typing import NDArray
 from thresher.errors import InputError, option
 from thresher.inputs.checks import MAX_MAGNITUDE, rows_text
 from thresher.inputs.coded import Coded
+from thresher.inputs.spelling import nearest, told_apart
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.choice import choose_method
 from thresher.runs.guessed import guess_roles, told_guesses
-from thresher.runs.mismatch import check_same_features
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.runs.unlabeled import check_labeled, missing_labels, unlabeled_columns, with_labels
+from thresher.tables.column_profile import is_id_name, profile
 from thresher.tables.columns import Columns, choose_columns, same_labels
+from thresher.tables.guesses import OWNER_NAMES, plain_name
 from thresher.tables.holdout import find_twins, hold_out
 from thresher.tables.reader import Table, input_digest, read_table, record_of, validation_inside
+
+SHOWN = 5  # columns that are named
 
 
 @dataclass(frozen=True)
@@ -42,21 +46,27 @@ def read_sources(settings: Settings) -> Sources:
     settings, guesses = guess_roles(settings, table)
     points = point_columns(settings, table)
     blank = unlabeled_columns(points, settings, table)
-    guessed = told_guesses(settings, guesses, points.labels, _labels_of(settings, table))
+    guessed = told_guesses(
+        settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
+    )
     settings, chosen = choose_method(settings, table, points)
     beside = validation_table(settings, table)
     if beside is None:
-        found = _split(settings, table, points, chosen, guessed)
-        return dataclasses.replace(found, unlabeled=blank)
-    validation = like_points(settings, points, beside)
-    if not settings.numbers:
-        points, validation = same_labels(points, validation)
-        check_shared(points, validation)
-    about = describe_files(beside, settings.validation_label or settings.label)
-    if "held_out" in (made := record_of(beside)):  # by thresher embed
-        about["held_out"] = made["held_out"]
-    files = _about(table, settings.label, chosen, guessed)
-    return Sources(points, validation, files | {"validation": about}, settings, blank)
+        points, validation, public = _split(settings, points)
+    else:
+        validation = like_points(settings, points, beside)
+        if not settings.numbers:
+            points, validation = same_labels(points, validation)
+            check_shared(points.labels, validation.labels, points.source, validation.source)
+        public = describe_files(beside, settings.validation_label or settings.label)
+        if "held_out" in (made := record_of(beside)):  # by thresher embed
+            public["held_out"] = made["held_out"]
+    files = describe_files(table, settings.label)
+    about = {
+        "input_digest": files["digest"], "points": files, "chosen": dict(chosen),
+        "guessed": guessed, "validation": public,
+    }  # fmt: skip
+    return Sources(points, validation, about, settings, blank)
 
 
 def point_columns(settings: Settings, table: Table) -> Columns:
@@ -70,10 +80,6 @@ def point_columns(settings: Settings, table: Table) -> Columns:
         ignore=settings.ignore, cells=settings.cells(), task=settings.task,
     )  # fmt: skip
     return dataclasses.replace(found, rows=np.flatnonzero(~blank)) if blank.any() else found
-
-
-def _labels_of(settings: Settings, table: Table) -> str:
-    return f"{table.name} column {settings.label!r}"
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
@@ -94,13 +100,15 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
         )
 
 
-def check_shared(points: Columns, validation: Columns) -> None:
+def check_shared(
+    points: Iterable[Hashable], validation: Iterable[Hashable], source: str, source_val: str
+) -> None:
     """Refuse labels that no point shares with any validation point."""
-    ours, theirs = (Coded.of(each.labels).distinct for each in (points, validation))
+    ours, theirs = (Coded.of(each).distinct for each in (points, validation))
     if not set(ours) & set(theirs):
         shown = [", ".join(map(repr, each[:5])) for each in (ours, theirs)]
         raise InputError(
-            f"{points.source} and {validation.source} have no label in common: {shown[0]} and "
+            f"{source} and {source_val} have no label in common: {shown[0]} and "
             f"{shown[1]}; write them alike, or name another {option('label')}"
         )
 
@@ -122,13 +130,10 @@ def validation_table(settings: Settings, table: Table) -> Table | None:
     return None if settings.holdout is not None else validation_inside(table, settings.label)
 
 
-def _split(
-    settings: Settings, table: Table, points: Columns, chosen: Mapping[str, Any],
-    guessed: Mapping[str, Any],
-) -> Sources:  # fmt: skip
-    about = _about(table, settings.label, chosen, guessed)
+def _split(settings: Settings, points: Columns) -> tuple[Columns, Columns, dict[str, Any]]:
+    """Rows to value and rows held out, or none where points judge each other; and the record."""
     if settings.method == "forest" and settings.holdout is None:
-        return Sources(points, points.take([]), about | {"validation": {"rows": 0}}, settings)
+        return points, points.take([]), {"rows": 0}
     share = HELD_OUT if settings.holdout is None else settings.holdout
     twins = find_twins(points)
     classes = [0] * len(points) if settings.numbers else points.labels
@@ -137,15 +142,7 @@ def _split(
         "held_out": share, "seed": settings.seed, "rows": int(out.sum()),
         "rows_with_copies": int(np.count_nonzero(twins)),
     }  # fmt: skip
-    return Sources(points.take(~out), points.take(out), about | {"validation": held}, settings)
-
-
-def _about(
-    table: Table, label: str, chosen: Mapping[str, Any], guessed: Mapping[str, Any]
-) -> dict[str, Any]:
-    points = describe_files(table, label)
-    found = {"input_digest": points["digest"], "points": points, "chosen": dict(chosen)}
-    return found | {"guessed": dict(guessed)}
+    return points.take(~out), points.take(out), held
 
 
 def read_validation(settings: Settings, points: Columns) -> tuple[Columns, dict[str, Any]]:
@@ -170,10 +167,66 @@ def like_points(settings: Settings, points: Columns, table: Table) -> Columns:
     )  # fmt: skip
 
 
-def describe_files(table: Table, label: str) -> dict[str, Any]:
-    """The files of a table and their digests, for the record."""
-    names = [str(path) for path in table.files]
-    found = {"files": names, "digest": input_digest(table.files), "rows": len(table)}
+def describe_files(table: Table, label: str, rows: int | None = None) -> dict[str, Any]:
+    """The files of a table and their digests, for the record; `rows` where the table has none."""
+    names, rows = [str(path) for path in table.files], len(table) if rows is None else rows
+    found = {"files": names, "digest": input_digest(table.files), "rows": rows}
     if table.kind == "npy":  # labels have a file of their own
         found |= {"label_file": label, "label_digest": input_digest([Path(label)])}
     return found
+
+
+def check_same_features(points: Columns, names: list[str], table: Table) -> None:
+    """Refuse a validation table that lacks features of the points; the way out is named."""
+    lacking = [name for name in names if name not in table.data.column_names]
+    if not lacking:
+        return
+    renamed = {name: _like(name, table, names) for name in lacking}
+    first = lacking[0]
+    if len(lacking) == 1:
+        near = renamed[first]
+        like = f" (it has {told_apart(near, first)})" if near else ""
+        raise InputError(
+            f"{table.name} has no column {first!r}{like}, which is a feature of {points.source}: "
+            f"{_way_out(points, first, near)}"
+        )
+    shown = ", ".join(map(repr, lacking[:SHOWN]))
+    more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
+    pairs = [f"{name!r} may be {told_apart(near, name)}" for name, near in renamed.items() if near]
+    alike = f"; there, {', '.join(pairs[:SHOWN])}" if pairs else ""
+    raise InputError(
+        f"{table.name} lacks {len(lacking)} of the {len(names)} features of {points.source}: "
+        f"{shown}{more}{alike}: name the columns alike, or leave them out with "
+        f"{option('ignore', lacking)}"
+    )
+
+
+def role_of(points: Columns, name: str) -> str | None:
+    """What a column that only the points have may be, if no feature: an owner, or an id."""
+    if points.owners is None and plain_name(name) in OWNER_NAMES:
+        return "owner"
+    seen = profile(name, points.features.column(name), points.cells)
+    if points.ids is None and seen.kind == "id" and seen.distinct == seen.rows:
+        return "id"
+    return "id" if points.ids is None and is_id_name(name) else None
+
+
+def _like(name: str, table: Table, features: list[str]) -> str:
+    """The column of the validation table that may be it under another name."""
+    near = nearest(name, [each for each in table.data.column_names if each not in features])
+    return near[0] if near else ""
+
+
+def _way_out(points: Columns, name: str, near: str) -> str:
+    role = role_of(points, name)
+    if role is not None:
+        return (
+            f"it seems to hold {role}s, so name it with {option(role, name)}, or leave it out with "
+            f"{option('ignore', [name])}"
+        )
+    if near:
+        return f"name both alike, or leave it out with {option('ignore', [name])}"
+    return (
+        f"leave it out with {option('ignore', [name])}, or name it with {option('id', name)} or "
+        f"{option('owner', name)}"
+    )

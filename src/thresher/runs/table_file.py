@@ -29,11 +29,15 @@ from thresher.passes.memory import check_memory, in_use
 from thresher.passes.parts import Part
 from thresher.passes.problem import Priced
 from thresher.progress import progress_bar
-from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
-from thresher.runs.point_files import check_kept, open_points
-from thresher.runs.ranks import rank_values
-from thresher.runs.repeats import find_repeats
-from thresher.runs.results import about_cells, write_tables
+from thresher.runs.file_run import FileRun
+from thresher.runs.ranks import find_repeats, rank_values
+from thresher.runs.results import (
+    about_cells,
+    judged_columns,
+    result_table,
+    target_columns,
+    write_tables,
+)
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.reader import record_path
@@ -54,18 +58,7 @@ def value_to_file(
 ) -> Summary:  # fmt: skip
     """Value the points of files that may exceed memory, and write the table of results.
 
-    Parameters
-    ----------
-    settings
-        Files, columns and method, and the memory.
-    out
-        Where the table goes.
-    checkpoint
-        A file that a broken run goes on from; without it, pieces are in a folder beside `out`.
-    force
-        Replace a file that is there.
-    progress
-        Show a progress bar on standard error.
+    A broken run goes on from its `checkpoint`; without one, pieces are in a folder beside `out`.
     """
     targets = [resolved(out), resolved(record_path(out))]
     if checkpoint is not None and resolved(Path(checkpoint)) in targets:
@@ -73,15 +66,12 @@ def value_to_file(
             f"{option('out', str(out))} would write to {option('checkpoint', checkpoint)}, which "
             "is removed at the end: choose another name"
         )
-    points = open_points(settings)
-    settings = points.settings
-    check_kept(points.table, settings.label, "label", f", or leave out {option('memory')}")
-    run = FileRun.of(points)
+    run = FileRun.of(settings, stored=("id", "owner", "label"))
     memory = None if settings.memory is None else check_memory(settings.memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(draft_folder(resolved(out).parent))
         kept = stack.enter_context(Checkpoint(checkpoint or folder / "pieces", run.identity()))
-        passes = 2 + int(run.points.fits)
+        passes = 2 + int(run.fits)
         bar = progress_bar("value", passes * (run.source.count or 0), show=progress, unit="rows")
         advance = stack.enter_context(bar)
         run = run.fit(kept, advance)
@@ -100,7 +90,7 @@ def value_to_file(
         room = max(0, (memory or 4 << 30) - in_use()) // 2
         table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
         wrote = table.write(out, priced.valuation(), record, force=force)
-        hints = _id_hints(settings.id, table.repeats)
+        hints = _id_hints(run.settings.id, table.repeats)
         found = run.summary(priced, table.told, record, wrote, hints)
         kept.finish()
     return found
@@ -140,16 +130,8 @@ def _id_hints(name: str | None, repeats: Mapping[Any, list[int]]) -> list[str]:
 class TableFile:
     """Pieces with what was found, in the order of their rows, as one file with ranks.
 
-    Parameters
-    ----------
-    folder
-        Where files may be kept for a while.
-    pieces
-        The chunks of each piece, which are tables as Arrow writes them to a stream.
-    rows
-        How many rows they have together.
-    room
-        Bytes that ranking may use.
+    A chunk of a piece is a table as Arrow writes it to a stream. Ranking may use `room` bytes, and
+    keeps its files in `folder`.
     """
 
     def __init__(

@@ -24,15 +24,14 @@ from thresher.files import resolved, write_table, write_text
 from thresher.findings.label_findings import Worth, classes_present, judge_worth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.labels import Classes, check_labels
-from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.dask_valuation import FORMAT, check_parts, free_parts
 from thresher.passes.on_dask import DaskRun, add_values
 from thresher.passes.partitions import Partition, outcomes
 from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Meaning, Priced, named
 from thresher.price_list import PriceList
-from thresher.runs.file_run import FileRun, judged_columns, result_table, target_columns
-from thresher.runs.point_files import open_points
+from thresher.runs.file_run import FileRun
+from thresher.runs.results import judged_columns, result_table, target_columns
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.file_parts import FileParts
@@ -48,31 +47,20 @@ def value_to_folder(
 ) -> Summary:  # fmt: skip
     """Value the points of files on a cluster, and let the workers write a folder of results.
 
-    Parameters
-    ----------
-    settings
-        Files, columns and method.
-    out
-        The folder that gets a Parquet file for each file of points that is not empty.
-    scheduler
-        The address of a scheduler of Dask; without it, a cluster of this machine is made.
-    force
-        Replace files that are there.
-    progress
-        Show progress bars on standard error.
+    The folder gets a Parquet file for each file of points that is not empty.
     """
-    run = FileRun.of(open_points(settings))
+    run = FileRun.of(settings)
     if out.suffix:
         raise InputError(
             f"{option('out')} must be a folder with {option('engine', 'dask')}, such as values, "
             f"got {out}"
         )
     beside = () if settings.validation is None else find_files(settings.validation)
-    for path in (*run.points.table.files, *beside):
+    for path in (*run.table.files, *beside):
         if resolved(path).parent == resolved(out):
             raise InputError(f"{option('out', str(out))} is the folder of {path}: name another one")
     check_parts(out, force=force)
-    run = run.fit(Checkpoint(None, {}), None)
+    run = run.fit()
     problem = run.problem
     with cluster(scheduler):
         parts = DaskRun(problem, file_partitions(run.source), run.source, progress)
