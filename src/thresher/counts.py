@@ -26,11 +26,11 @@ from thresher.price_list import PriceList
 from thresher.regression import CLASSES, REGRESSION, check_no_classes, check_task
 from thresher.sides.ball_side import BallSide, only_ball
 from thresher.sides.forest_side import check_leaves_alone, forest_side
+from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import Mover, PublicSide, SidePoints
 from thresher.sides.stored import stored_kind, stored_side
 from thresher.sides.target_forest_side import target_forest_side
 from thresher.sides.target_side import target_side
-from thresher.sides.tasks import NumberSide
 
 FORMATS = {
     "ball": "thresher.counts/1",

@@ -23,8 +23,8 @@ from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
 from thresher.sides.ball_side import BALL, CARRIES, GAIN, LACKS, LOSS, NEWCOMER, BallSide, only_ball
+from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import PublicSide, SidePoints, Who
-from thresher.sides.tasks import NumberSide
 
 __all__ = ["CARRIES", "GAIN", "LACKS", "LOSS", "NEWCOMER", "NOISE", "UNSCALED", "PriceList"]
 

@@ -29,8 +29,8 @@ from thresher.neighbors.single_rows import NOBODY
 from thresher.owner_valuation import OwnerValuation
 from thresher.price_list import PriceList
 from thresher.regression import CLASSES
+from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import SidePoints
-from thresher.sides.tasks import NumberSide
 from thresher.valuation import Valuation
 
 WAITING = 10_000  # changes that wait in memory before they are written

@@ -31,9 +31,9 @@ from thresher.passes.result import side_valuation
 from thresher.passes.tally import Tally, add_prints
 from thresher.price_list import PriceList
 from thresher.sides.ball_side import BallSide
+from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import PublicSide, SidePoints
 from thresher.sides.target_side import target_side
-from thresher.sides.tasks import NumberSide
 from thresher.valuation import Valuation
 
 FIRST, AGAIN = "counts", "counts-again"  # names of the first pass, and of another one after it

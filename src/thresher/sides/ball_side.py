@@ -32,8 +32,8 @@ from thresher.neighbors.ball import Ball, Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.neighbors.rings import BYTES as RING_BYTES
 from thresher.neighbors.single_rows import Panels, plain_row
+from thresher.sides.label_kinds import ClassSide, check_table
 from thresher.sides.protocol import Footprint, Who
-from thresher.sides.tasks import ClassSide, check_table
 from thresher.threads import cut
 
 CARRIES, LACKS, NEWCOMER = 0, 1, 2  # who is priced: a member with v's label, without it, a newcomer

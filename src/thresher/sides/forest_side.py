@@ -34,8 +34,8 @@ from thresher.neighbors.leaves import Leaves
 from thresher.neighbors.single_rows import LeafMover, plain_row
 from thresher.neighbors.tree_columns import Features, as_floats
 from thresher.neighbors.trees import ForestRows, row_prints
+from thresher.sides.label_kinds import ClassSide
 from thresher.sides.protocol import Footprint, Who
-from thresher.sides.tasks import ClassSide
 from thresher.threads import thread_count
 
 BLOCK_BYTES = 16 << 20  # of nodes and counts that go to workers at a time

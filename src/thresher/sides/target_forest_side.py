@@ -23,9 +23,9 @@ from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors
 from thresher.regression import Targets, check_empty
 from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
+from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import Footprint
 from thresher.sides.target_side import TARGETS, TargetClasses, holding_bounds, public_bounds
-from thresher.sides.tasks import NumberSide
 
 OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 

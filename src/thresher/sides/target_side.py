@@ -23,7 +23,7 @@ from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
 from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
 from thresher.sides.ball_side import BallSide
-from thresher.sides.tasks import NumberSide
+from thresher.sides.label_kinds import NumberSide
 
 TARGETS, RING_TARGETS = "targets", "ring-targets"  # what files call sides
 UNIT = Grid(0.0, 1.0)
