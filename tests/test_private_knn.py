@@ -70,6 +70,12 @@ def test_private_knn_values_are_exact_ones_with_noise():
     spread = found.record["sigma"]
     assert abs((found.values - truth).std() / spread - 1) < 0.2
     assert found.price_list is None
+    assert found.table is None
+    assert (found.is_noise, found.why_untold) == (True, "")
+    clear = th.dp_knn_shapley(X[:1], Y[:1], X_VAL, Y_VAL, **options | {"k": 1})
+    assert not clear.is_noise
+    with pytest.raises(th.InputError, match="the release has no owners"):
+        found.values_of("anna")
     assert "no protection against collusion" in found.record["caveat"]
     assert json.loads(found.to_json()).keys() == {"format", "record"}
 

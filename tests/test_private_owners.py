@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from thresher.privacy.contributions import Contributions, Units, clipped_weights
 from thresher.privacy.design import OWNER_SCALE, Setting
 from thresher.privacy.noise import Seeded
 from thresher.privacy.private_points import read_points
+from thresher.privacy.reopened import reopen
 from thresher.sides.ball_side import BallSide
 
 # Validation points on a line, in clusters that one point each is near: of 1, 3 and 12 points.
@@ -195,3 +197,17 @@ def test_noise_that_could_wrap_is_refused_before_anything_is_charged(tmp_path):
     with pytest.raises(InputError, match="the noise would have sigma=.* a smaller bound"):
         release(mechanism=Table(bound=10**30), ledger=ledger, seed=None)
     assert len(ledger) == 0
+
+
+def test_a_reopened_release_values_no_point_without_an_owner():
+    rng = np.random.default_rng(3)
+    X, X_val = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    y, y_val = X[:, 0] > 0, X_val[:, 0] > 0
+    owners = [None if i % 7 == 0 else i % 5 for i in range(60)]
+    released = th.dp_tknn_shapley(
+        X, y, X_val, y_val, epsilon=2, delta=1e-4, seed=0, owners=owners, points_per_owner=10
+    )
+    again = reopen(json.loads(released.to_json()), X, y, X_val, y_val, owners=owners)
+    np.testing.assert_array_equal(again.values, released.values)
+    assert not again.values[::7].any()
+    assert again.unusable == released.unusable

@@ -289,7 +289,7 @@ def test_statements_are_written_whole_or_not_at_all(release, tmp_path, monkeypat
 def test_the_command_writes_statements_and_refuses_before_it_charges(release, tmp_path, capsys):
     pytest.importorskip("jinja2")
     asked = PrivatePay(tmp_path / "pay", POT, "lower", "gains", "points", 0.0)
-    asked.check("clinic", "table")
+    asked.check("clinic", "table", plain=True)
     asked.write(release)
     words = capsys.readouterr().err
     assert f"ceiling {POT} of a pot of {POT}" in words
@@ -298,15 +298,21 @@ def test_the_command_writes_statements_and_refuses_before_it_charges(release, tm
     ]  # fmt: skip
     assert len(list((tmp_path / "pay" / "owners").iterdir())) == 20
     with pytest.raises(th.InputError, match="choose a new folder.*nothing was charged"):
-        asked.check("clinic", "table")
+        asked.check("clinic", "table", plain=True)
     for wrong, message in (
         ({"statements": None}, "--statements and --pot-cents go together"),
         ({"pot": -5}, "at least 0, got -5"),
     ):
         with pytest.raises(th.InputError, match=message):
-            replace(asked, **{"statements": tmp_path / "new"} | wrong).check("clinic", "table")
+            replace(asked, **{"statements": tmp_path / "new"} | wrong).check(
+                "clinic", "table", plain=True
+            )
     with pytest.raises(th.InputError, match="needs --owner and --mechanism table"):
-        replace(asked, statements=tmp_path / "new").check(None, "table")
+        replace(asked, statements=tmp_path / "new").check(None, "table", plain=True)
+    game = replace(asked, statements=tmp_path / "new", players="owners")
+    game.check("clinic", "table", plain=True)
+    with pytest.raises(th.InputError, match="--players owners cannot be used with --kernel"):
+        game.check("clinic", "table", plain=False)
     with pytest.raises(th.InputError, match="the release was written, but no statements"):
         asked.write(released(epsilon=0.01))
     PrivatePay(None, None, "estimate", "gains", "points", None).write(None)
@@ -330,6 +336,17 @@ def test_what_cannot_be_paid_by_is_refused(release):
         th.private_payout(alone, pot=POT)
     with pytest.raises(th.InputError, match="release must be a Release, got dict"):
         th.private_payout({}, pot=POT)
+    targets = X[:, 0] + 0.1 * X[:, 1], X_VAL[:, 0] + 0.1 * X_VAL[:, 1]
+    common = {"epsilon": 8, "delta": 1e-4, "seed": 0, "owners": OWNERS, "points_per_owner": 40}
+    numbers = th.dp_tknn_shapley(
+        X, targets[0], X_VAL, targets[1], task="regression", bounds=(-4, 4), **common
+    )
+    for other in (numbers, released(kernel="triangular"), released(semivalue="banzhaf")):
+        with pytest.raises(th.InputError, match="players='owners' needs a release of classes"):
+            th.private_payout(other, pot=POT, players="owners")
+    baseline = th.dp_knn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, seed=0)
+    with pytest.raises(th.InputError, match="the release has no owners"):
+        th.private_payout(baseline, pot=POT)
     with pytest.raises(th.InputError, match="pay must be"):
         th.private_payout(release, pot=POT, pay="upper")
     with pytest.raises(th.InputError, match="basis must be"):

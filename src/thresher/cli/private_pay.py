@@ -21,8 +21,11 @@ class PrivatePay:
     players: str
     within: float | None
 
-    def check(self, owner: str | None, mechanism: str) -> None:
-        """Refuse what cannot be paid, before anything is charged."""
+    def check(self, owner: str | None, mechanism: str, *, plain: bool) -> None:
+        """Refuse what cannot be paid, before anything is charged.
+
+        A `plain` release counts classes within a radius, all near points alike.
+        """
         if (self.statements is None) != (self.pot is None):
             raise InputError("--statements and --pot-cents go together; nothing was charged")
         if self.statements is None:
@@ -30,6 +33,11 @@ class PrivatePay:
         if owner is None or mechanism != "table":
             raise InputError(
                 "--statements needs --owner and --mechanism table; nothing was charged"
+            )
+        if self.players == "owners" and not plain:
+            raise InputError(
+                "--players owners cannot be used with --kernel, --trees or --task regression: use "
+                "--players points; nothing was charged"
             )
         if self.pot is not None and self.pot < 0:
             raise InputError(

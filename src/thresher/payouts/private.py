@@ -184,7 +184,8 @@ def private_payout(
         do not pay in. All pay may come to `ceiling`, so have that much available.
     players
         "points" pays the sum of an owner's points. "owners" pays by the game among owners, and
-        assumes that all other owners are alike. It is an approximation; see docs/payouts.md.
+        assumes that all other owners are alike. It is an approximation; see docs/payouts.md. It
+        needs classes within a radius, without a kernel, and `points_per_owner`.
 
     Returns
     -------
@@ -332,9 +333,13 @@ def paid_values(
 def _game_values(release: Any, design: TableDesign, rows: Mapping[Hashable, list[int]]) -> Floats:
     """The values of owners in the game among them, by the release and by each draw."""
     setting, contributions = design.setting, release._contributions
-    if design.public is None or setting.points_per_owner is None or setting.semivalue != "shapley":
+    plain = type(setting.side) is BallSide and setting.side.kernel is None
+    known = design.public is not None and setting.points_per_owner is not None
+    if not (plain and known and setting.semivalue == "shapley"):
         raise InputError(
-            "players='owners' needs a release with points_per_owner, a prior and Shapley values"
+            "players='owners' needs a release of classes within a radius (no kernel, forest or "
+            "regression), with points_per_owner, a prior and Shapley values; players='points' pays "
+            "by any release of owners"
         )
     codes = np.empty(len(contributions.points), np.int32)
     for code, some in enumerate(rows.values()):

@@ -56,7 +56,10 @@ class _NoisyValues:
 
     record: Mapping[str, Any]
     price_list: Any = None
+    table: Any = None
     values: Floats
+    _design: Any = None
+    _owners: Any = None
 
     def __init__(
         self, private: PrivatePoints, sums: Integers, step: float, record: dict[str, Any]
@@ -79,6 +82,17 @@ class _NoisyValues:
         variance = self.record["sigma"] ** 2
         return math.sqrt(variance / max(signal - variance, 1e-3 * variance, 1e-300))
 
+    @property
+    def is_noise(self) -> bool:
+        """Whether the released values are no larger than noise alone would be; see `is_noise`."""
+        over = float((self.values**2).mean()) if len(self.values) else 0.0
+        return over < self.record["sigma"] ** 2 * (1 + 3 * math.sqrt(2 / max(len(self.values), 1)))
+
+    @property
+    def why_untold(self) -> str:
+        """Why there is no expected error; "" if there is one."""
+        return self.error.why
+
     @cached_property
     def error(self) -> Error:
         """The expected relative error, and an interval for every value."""
@@ -93,7 +107,7 @@ class _NoisyValues:
 
 
 class KNNRelease(_NoisyValues, Release):
-    """Private KNN-Shapley values; `price_list` is None, because there are no prices.
+    """Private KNN-Shapley values; `price_list` and `table` are None: there are no prices.
 
     Examples
     --------

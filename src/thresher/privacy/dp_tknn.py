@@ -24,15 +24,20 @@ from thresher.inputs.checks import MAX_INTEGER, check_choice, check_count, check
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.accountants import Budget, Cost, check_adjacency
-from thresher.privacy.contributions import Units
 from thresher.privacy.design import Design, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
-from thresher.privacy.names import number_owners, read_owners
+from thresher.privacy.names import read_owners
 from thresher.privacy.noise import noise_source
 from thresher.privacy.plan import check_more_than_noise
-from thresher.privacy.private_points import read_points
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.release_setting import RINGS, Game, Mechanism, design_release, release_setting
+from thresher.privacy.release_setting import (
+    RINGS,
+    Game,
+    Mechanism,
+    design_release,
+    read_contributions,
+    release_setting,
+)
 from thresher.regression import CLASSES
 from thresher.version import __version__
 
@@ -156,11 +161,7 @@ def dp_tknn_shapley(
     validation, design = setting.validation, design_release(mechanism, setting)
     _check_foretold(design, anyway=anyway)
     known_owners = read_owners(owners)
-    owned = None if known_owners is None else np.array([o is not None for o in known_owners], bool)
-    private = read_points(X, y, validation, owned)
-    numbers = None if known_owners is None else number_owners(known_owners)[private.where]
-    units = Units.of(numbers, len(private))
-    contributions = setting.contributions(private.points, units)
+    private, contributions = read_contributions(setting, X, y, known_owners)
     record = release_record(design, version, seeded=seed is not None)
     portable("label", validation.classes.labels)  # before anything is charged
     if not setting.knows_size:

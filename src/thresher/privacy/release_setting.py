@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from thresher.errors import InputError, option
 from thresher.games.semivalues import Semivalue, check_semivalue
@@ -12,9 +15,12 @@ from thresher.inputs.checks import check_choice
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget, Unit
 from thresher.privacy.cells_mechanism import Cells
+from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.design import Design, Setting
 from thresher.privacy.leaf_setting import LeafSetting
+from thresher.privacy.names import number_owners
 from thresher.privacy.paper_mechanism import Paper
+from thresher.privacy.private_points import PrivatePoints, read_points
 from thresher.privacy.ring_setting import RingSetting
 from thresher.privacy.table_mechanism import Table
 from thresher.privacy.target_setting import TargetSetting
@@ -114,3 +120,14 @@ def design_release(mechanism: object, setting: Setting) -> Design:
             f"{option('mechanism', 'table')}, got {type(mechanism).__name__}"
         )
     return mechanism.design(setting)
+
+
+def read_contributions(
+    setting: Setting, X: Any, y: Any, owners: tuple[Hashable, ...] | None
+) -> tuple[PrivatePoints, Contributions]:
+    """The usable points, which have an owner where there are owners, and what each unit adds."""
+    owned = None if owners is None else np.array([owner is not None for owner in owners], bool)
+    private = read_points(X, y, setting.validation, owned)
+    numbers = None if owners is None else number_owners(owners)[private.where]
+    units = Units.of(numbers, len(private))
+    return private, setting.contributions(private.points, units)

@@ -13,11 +13,9 @@ from thresher.inputs.checked_inputs import check_validation, kept
 from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Budget, check_adjacency
-from thresher.privacy.contributions import Units
-from thresher.privacy.names import number_owners, read_owners
-from thresher.privacy.private_points import read_points
+from thresher.privacy.names import read_owners
 from thresher.privacy.release import Release, SeededRelease
-from thresher.privacy.release_setting import design_release, side_setting
+from thresher.privacy.release_setting import design_release, read_contributions, side_setting
 from thresher.sides.ball_side import BallSide
 from thresher.sides.forest_side import ForestSide, forest_side
 from thresher.sides.protocol import PublicSide
@@ -65,10 +63,7 @@ def reopen(
             "the mechanism had options that the record does not state"
         )
     known = read_owners(owners)
-    private = read_points(X, y, validation)
-    numbers = None if known is None else number_owners(known)[private.where]
-    units = Units.of(numbers, len(private))
-    contributions = setting.contributions(private.points, units)
+    private, contributions = read_contributions(setting, X, y, known)
     kind = SeededRelease if record["seeded"] else Release
     table = np.array(published["table"], np.int64)
     return kind(design, table, record, private, contributions, known, stored=True)
