@@ -120,13 +120,14 @@ class MemoryRun:
         """Write the page that shows it."""
         from thresher.report import Details, Pictures, gather, write_report
 
-        images = None
+        images, texts = None, None
         if self.points.images is not None:
             images = Pictures(Path(self.record["points"]["files"][0]).parent, self.points.images)
         features = self.points.features
         names = [name for name in features.column_names if name != self.points.text][:SHOWN]
         if self.points.text is not None:
             names = [self.points.text, *names][:SHOWN]
+            texts = features.column(self.points.text).to_pylist()
         evidence = gather(
             self.valuation, *(self.data if self.checked is None else ()), checked=self.checked,
             ids=self.points.ids, rows=self.points.rows,
@@ -136,8 +137,8 @@ class MemoryRun:
             cautions=self.cautions(), progress=progress,
             details=Details(
                 self._feature_columns(), self.validation.rows, self.validation.ids,
-                "held_out" in self.record["validation"], self._texts(),
-                images, clean_command(self.settings, self.record, DECIDED),
+                "held_out" in self.record["validation"], texts, images,
+                clean_command(self.settings, self.record, DECIDED),
             ),
         )  # fmt: skip
         write_report(path, evidence, force=force)
@@ -154,10 +155,6 @@ class MemoryRun:
             column = self.points.features.column(name)
             found[name] = column.to_pylist() if values is None else values
         return found
-
-    def _texts(self) -> list[Any] | None:
-        text = self.points.text
-        return None if text is None else self.points.features.column(text).to_pylist()
 
 
 def value_files(

@@ -154,9 +154,9 @@ class TableFile:
         self, out: Path, valuation: Valuation, record: Mapping[str, Any], *, force: bool
     ) -> list[Path]:
         """Write all of it, and note on the way what is to be told."""
+        values = (self.values[lo : lo + ROWS].tobytes() for lo in range(0, self.rows, ROWS))
         about = sealed_stream(
-            valuation.about({**record, **about_cells(out)}),
-            chain(self._value_bytes(), self._owner_bytes()),
+            valuation.about({**record, **about_cells(out)}), chain(values, self._owner_bytes())
         )
         schema = next(self._blocks()).schema
         return write_tables(out, schema, self._noted(), about, force=force)
@@ -193,19 +193,13 @@ class TableFile:
         names = [name for name in ORDER if name in columns]
         return pa.table({name: columns[name] for name in names})
 
-    def _tables(self, wanted: list[str] | None = None) -> Iterator[pa.Table]:
-        for chunk in chain.from_iterable(self.pieces):
-            table = _read(chunk)
-            yield table if wanted is None else table.select(wanted)
+    def _tables(self) -> Iterator[pa.Table]:
+        return map(_read, chain.from_iterable(self.pieces))
 
     def _ids(self) -> Iterator[list[Any]]:
-        for table in self._tables(["id"]):
+        for table in self._tables():
             for lo in range(0, len(table), self.group):
                 yield table.column("id").slice(lo, self.group).to_pylist()
-
-    def _value_bytes(self) -> Iterator[bytes]:
-        for lo in range(0, self.rows, ROWS):
-            yield self.values[lo : lo + ROWS].tobytes()
 
     def _owner_bytes(self) -> Iterator[bytes]:
         """The owners as `repr` of a tuple writes them."""
@@ -214,7 +208,7 @@ class TableFile:
             yield b"None"
             return
         before = b"("
-        for table in self._tables(["owner"]):
+        for table in self._tables():
             owners = portable("owner", table.column("owner").to_pylist())
             yield before + ", ".join(map(repr, owners)).encode()
             before = b", "
