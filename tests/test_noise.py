@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import thresher as th
 from thresher.errors import ExtraError, InputError
 from thresher.privacy.noise import Seeded, System, noise_source
 
@@ -82,3 +83,25 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ExtraError, match=r"thresher\[private\]"):
         System().gaussian(1.0, 1)
+
+
+def test_without_the_extra_nothing_is_charged_and_what_was_released_is_given(monkeypatch, tmp_path):
+    import sys
+
+    pytest.importorskip("opendp")
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    y = X[:, 0] > 0
+    ledger = th.Ledger.create(tmp_path / "ledger.db", epsilon=10, delta=1e-5)
+
+    def release(version):
+        return th.dp_tknn_shapley(
+            X[50:], y[50:], X[:50], y[:50], epsilon=1, delta=1e-6, ledger=ledger, version=version
+        ).table.tolist()
+
+    first = release("one")
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    assert release("one") == first
+    for _ in range(2):
+        with pytest.raises(ExtraError, match="opendp"):
+            release("two")
+    assert len(ledger) == 1

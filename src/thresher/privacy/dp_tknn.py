@@ -27,7 +27,7 @@ from thresher.privacy.accountants import Budget, Cost, check_adjacency
 from thresher.privacy.design import Design, check_points_per_owner, stated_epsilons
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.names import read_owners
-from thresher.privacy.noise import noise_source
+from thresher.privacy.noise import noise_source, opendp
 from thresher.privacy.plan import check_more_than_noise
 from thresher.privacy.release import Release, SeededRelease
 from thresher.privacy.release_setting import (
@@ -233,6 +233,8 @@ def _through(
     cost = ledger_cost(book, design)
     # a name for the question; nothing private is in it: it becomes part of published hashes
     request = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    if book.stored(request) is None:
+        opendp()  # before the charge: if it is missing, or a kill comes meanwhile, nothing is spent
     return book.release(request, cost, record, draw)
 
 

@@ -45,7 +45,7 @@ class System:
         return self._added("make_laplace", "l1_distance", scale, size)
 
     def _added(self, make: str, distance: str, scale: float, size: int) -> Integers:
-        dp: Any = require("opendp.prelude", purpose="a private release", extra="private")
+        dp = opendp()
         dp.enable_features("contrib")
         domain = dp.vector_domain(dp.atom_domain(T=dp.i64))
         space = domain, getattr(dp, distance)(T=float if distance == "l2_distance" else dp.i64)
@@ -114,6 +114,11 @@ class Relay:
 def noise_source(seed: int | None) -> Noise:
     """The operating system's entropy, or what a seed repeats."""
     return System() if seed is None else Seeded(check_count("seed", seed, least=0))
+
+
+def opendp() -> Any:
+    """OpenDP, which takes seconds to import."""
+    return require("opendp.prelude", purpose="a private release", extra="private")
 
 
 def _coins(uniform: Words, rate: float) -> Flags:
