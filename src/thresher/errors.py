@@ -132,9 +132,10 @@ def _switch(name: str, value: str | None) -> str:
     return f"{switch} {shlex.quote(','.join(given) if isinstance(given, list) else str(given))}"
 
 
-def message_of(told: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an error or a warning of ours says, with its options, to be said within another."""
-    return str(told.args[0]) if isinstance(told, _OneLine) and len(told.args) == 1 else str(told)
+    one_line = isinstance(error, _OneLine) and len(error.args) == 1
+    return str(error.args[0]) if one_line else str(error)
 
 
 class _OneLine(Exception):  # noqa: N818
@@ -229,9 +230,9 @@ class FitWarning(ThresherWarning):
     >>> import thresher as th
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = [[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     _ = th.leave_one_out(X, y, [[0.5], [8.5]], [0, 1], model=LogisticRegression(max_iter=1))
-    >>> {each.category.__name__ for each in told}
+    >>> {each.category.__name__ for each in caught}
     {'FitWarning'}
     """
 
@@ -243,9 +244,9 @@ class LabelWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     _ = th.knn_shapley([[0.0], [1.0]], ["a", "b"], [[3.0]], ["c"], metric="euclidean")
-    >>> [each.category.__name__ for each in told]
+    >>> [each.category.__name__ for each in caught]
     ['LabelWarning']
     """
 
@@ -257,9 +258,9 @@ class ReachWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     _ = th.tknn_shapley([[0.0], [1.0]], [0, 1], [[9.0]], [0], radius=1, metric="euclidean")
-    >>> [each.category.__name__ for each in told]
+    >>> [each.category.__name__ for each in caught]
     ['ReachWarning']
     """
 
@@ -282,9 +283,9 @@ class TwinWarning(ThresherWarning):
     --------
     >>> import warnings
     >>> import thresher as th
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     _ = th.knn_shapley([[0.0], [1.0]], [0, 1], [[0.0], [2.0]], [0, 1], metric="euclidean")
-    >>> [each.category.__name__ for each in told]
+    >>> [each.category.__name__ for each in caught]
     ['TwinWarning']
     """
 

@@ -187,7 +187,7 @@ def _paper_scores(
     def values(rows: Integers, *, twin: bool = False) -> Floats:
         return oracle.values(rows, candidates, twin=twin).sum(axis=1)
 
-    told, seen, inside, size = values(held), [], [], len(held)  # `told` is what the server says
+    score, seen, inside, size = values(held), [], [], len(held)  # what the server says
     for turn in range(sets if oracle.exact else SHARED * sets):
         if oracle.exact:  # the paper's protocol: IN and OUT values beside every shadow set
             drawn = np.sort(rng.choice(pool, size, replace=False))
@@ -200,10 +200,10 @@ def _paper_scores(
             inside.append(np.isin(np.arange(len(candidates)), some))
         if advance is not None and (oracle.exact or turn % SHARED == 0):
             advance(1)
-    return normal_ratios(told, np.array(seen), np.array(inside))
+    return normal_ratios(score, np.array(seen), np.array(inside))
 
 
-def normal_ratios(told: Floats, seen: Floats, inside: Flags) -> Floats:
+def normal_ratios(score: Floats, seen: Floats, inside: Flags) -> Floats:
     """The logarithm of N(told; IN) / N(told; OUT) for each candidate, from samples of either.
 
     `seen` has a row for each turn and a column for each candidate, which was `inside` or not.
@@ -213,5 +213,5 @@ def normal_ratios(told: Floats, seen: Floats, inside: Flags) -> Floats:
     mean = total / np.maximum(count, 1)
     spread = np.maximum(squares - count * mean**2, 0.0) / np.maximum(count - 1, 1)
     spread += FLOOR * max(float(spread.mean()), float((mean**2).mean()), 1e-150)
-    density = -0.5 * (np.log(spread) + (told - mean) ** 2 / spread)
+    density = -0.5 * (np.log(spread) + (score - mean) ** 2 / spread)
     return density[1] - density[0]

@@ -173,19 +173,19 @@ class NoisyOracle:
         return list_scores(vectors, self.release(held).ravel(), len(held), variance)
 
 
-def list_scores(vectors: Floats, told: Array, held: int, variance: Floats | float) -> Floats:
-    """How likely each point of a list is among the `held` ones whose vectors add up to `told`.
+def list_scores(vectors: Floats, noisy: Array, held: int, variance: Floats | float) -> Floats:
+    """How likely each point of a list is among the `held` ones whose vectors add up to `noisy`.
 
-    told = sum_c w_c u_c + noise, with w_c = 1 for members and 0 for others of the list, of which
-    they are a known share s: the mean of w given `told` under the normal law of the same mean and
-    variance, s + V U (U' V U + S)^-1 (told - s sum_c u_c), V = s (1 - s), S of the noise.
+    noisy = sum_c w_c u_c + noise, with w_c = 1 for members and 0 for others of the list, of which
+    they are a known share s: the mean of w given `noisy` under the normal law of the same mean and
+    variance, s + V U (U' V U + S)^-1 (noisy - s sum_c u_c), V = s (1 - s), S of the noise.
     """
     share = held / len(vectors)
     spread = share * (1 - share)
     inner = spread * vectors.T @ vectors
     ridge = 1e-9 * max(float(np.trace(inner)) / len(inner), 1e-12)  # columns may repeat
     inner += np.diag(np.broadcast_to(variance, len(inner)) + ridge)
-    solved = np.linalg.solve(inner, told - share * vectors.sum(axis=0))
+    solved = np.linalg.solve(inner, noisy - share * vectors.sum(axis=0))
     return share + spread * vectors @ solved
 
 

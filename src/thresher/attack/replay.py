@@ -93,10 +93,10 @@ class Replay:
             table = self.design.measure(self.worlds[0], Seeded(start)) + noise
             table.flags.writeable = False
             for run in range(min(BLOCK, runs - start)):
-                told = dict(self._leaving(run % 2, table, whole=run < 2 * WHOLE))
+                outputs = dict(self._leaving(run % 2, table, whole=run < 2 * WHOLE))
                 if run == 0:
-                    first = told
-                found |= {name: None for name, each in told.items() if first[name] != each}
+                    first = outputs
+                found |= {name: None for name, each in outputs.items() if first[name] != each}
             if advance is not None:
                 advance(min(BLOCK, runs - start))
         return tuple(f"{name} depend on more than the released table" for name in found)

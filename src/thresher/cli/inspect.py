@@ -37,7 +37,7 @@ def inspect(
     wanted |= {"delimiter": delimiter, "encoding": encoding, "guess": guess}
     found = inspect_files(Settings(spooled(file), **wanted))
     if json:
-        show_json(as_typed(found.told()))
+        show_json(as_typed(found.document()))
         return
     with printing() as out:
         for line in _lines(found):

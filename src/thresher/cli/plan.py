@@ -98,12 +98,12 @@ def _budgets(text: str) -> list[float]:
 
 def _row(epsilon: float, plan: Any) -> dict[str, Any]:
     """What is told of one mechanism and budget; None where nothing can be told."""
-    told = {
+    figures = {
         "relative_error": plan.relative_error,
         "rank_agreement": plan.rank_agreement,
         "zero_budget": plan.zero_budget,
     }
-    known = {name: None if number != number else number for name, number in told.items()}  # noqa: PLR0124
+    known = {name: None if number != number else number for name, number in figures.items()}  # noqa: PLR0124
     price = {name: plan.record[f"epsilon_{name}"] for name in ("add_remove", "replace_one")}
     return {
         "epsilon": epsilon, "mechanism": plan.mechanism, **known, "is_noise": plan.is_noise,

@@ -248,10 +248,10 @@ def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
 
 def _error(found: Any) -> str:
     """What to say about the error."""
-    told = found.relative_error
-    if told is None:
+    stated = found.relative_error
+    if stated is None:
         return f"; its error is unknown: {found.error.why}"
-    return f"; expected relative error {told:.3g}"
+    return f"; expected relative error {stated:.3g}"
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

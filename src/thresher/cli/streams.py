@@ -104,13 +104,13 @@ def put_out(path: Path) -> None:
         shutil.copyfileobj(file, out.buffer)
 
 
-def as_typed(told: Any) -> Any:
+def as_typed(value: Any) -> Any:
     """A record in which streams have the names that were typed."""
-    if isinstance(told, str):
-        return _renamed(told, _typed)
-    if isinstance(told, dict):
-        return {key: as_typed(entry) for key, entry in told.items()}
-    return [as_typed(entry) for entry in told] if isinstance(told, list | tuple) else told
+    if isinstance(value, str):
+        return _renamed(value, _typed)
+    if isinstance(value, dict):
+        return {key: as_typed(entry) for key, entry in value.items()}
+    return [as_typed(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def as_given(line: str) -> str:

@@ -114,8 +114,8 @@ class Findings:
         return len(self.values)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
-        return f"{type(self).__name__}({len(self)} points: {told})"
+        times = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
+        return f"{type(self).__name__}({len(self)} points: {times})"
 
     def counts(self) -> dict[str, int]:
         """How many points got each suggestion."""

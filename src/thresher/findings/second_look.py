@@ -38,8 +38,8 @@ def look_again(features: Any, codes: Codes, *, forest: bool, seed: int = 0) -> S
     X, y = np.asarray(features)[rows], codes[rows]
     if forest:
         _, found = forest_findings(X, y, trees=TREES, seed=seed)
-        told = found.counts()
-        return SecondLook("a random forest", told["relabel"] + told["drop"], len(rows))
+        times = found.counts()
+        return SecondLook("a random forest", times["relabel"] + times["drop"], len(rows))
     wrong = contradicted(rank_space(X), y)
     return SecondLook(f"the {NEAREST} nearest rows", int(wrong.sum()), len(rows))
 

@@ -60,7 +60,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
     app.state.market = market
     for part in (api, health, web_entry, web_members, web_new, web_task):
         app.include_router(part.router)
-    app.add_middleware(Guards, limits=limits or Limits(), told=_by_reader)
+    app.add_middleware(Guards, limits=limits or Limits(), respond=_by_reader)
     app.add_exception_handler(Refusal, _refused)
     for kind, in_words in IN_WORDS.items():
         app.add_exception_handler(kind, _handler(in_words))
@@ -103,8 +103,10 @@ def _handler(in_words: Callable[[Any], Refusal]) -> Callable[[Request, Any], Awa
 
 def _invalid(error: RequestValidationError) -> Refusal:
     """What pydantic refused, without what came: it may be private."""
-    told = (f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5])
-    return unusable("; ".join(told))
+    reasons = (
+        f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
+    )
+    return unusable("; ".join(reasons))
 
 
 def _away(error: Exception) -> Refusal:

@@ -58,12 +58,12 @@ def answer(refused: Refusal) -> JSONResponse:
 
 
 class Guards:
-    """Refuse what is too much, as `told` tells it, and put headers on every answer."""
+    """Refuse what is too much, as `respond` tells it, and put headers on every answer."""
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, told: Callable[[Request, Refusal], Response]
+        self, app: ASGIApp, limits: Limits, respond: Callable[[Request, Refusal], Response]
     ) -> None:
-        self.app, self.limits, self.told = app, limits, told
+        self.app, self.limits, self.respond = app, limits, respond
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self.members: OrderedDict[int, str] = OrderedDict()  # by what they show to be known
 
@@ -86,7 +86,7 @@ class Guards:
 
         refused = self._refusal(scope)
         if refused is not None:
-            await self.told(Request(scope), refused)(scope, receive, headed)
+            await self.respond(Request(scope), refused)(scope, receive, headed)
             return
         await self.app(scope, Counted(receive, self.limits), headed)
 

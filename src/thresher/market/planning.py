@@ -34,7 +34,7 @@ def plan(question: Question) -> dict[str, Any]:
     """
     found, points = _plan(question), _points(question)
     return _known(found) | {
-        "free_rank_correlation": _told(found.zero_budget),
+        "free_rank_correlation": _or_none(found.zero_budget),
         "reserve_cents": None if points > MOST_POINTS else _reserve(question),
         "is_noise": bool(found.is_noise),
         "others": [] if points * len(question.X_val) > MOST_PAIRS else _others(question),
@@ -66,12 +66,12 @@ def _points(question: Question) -> int:
 
 def _known(plan: Plan) -> dict[str, Any]:
     return {
-        "relative_error": _told(plan.relative_error),
-        "rank_correlation": _told(plan.rank_agreement),
+        "relative_error": _or_none(plan.relative_error),
+        "rank_correlation": _or_none(plan.rank_agreement),
     }
 
 
-def _told(number: float) -> float | None:
+def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 

@@ -85,8 +85,8 @@ class Question:
                 found.validation  # noqa: B018 - refuses what is wrong
                 _, _, said = found._as_rows(path)
             except InputError as wrong:
-                told = str(wrong).replace(str(path), "its file")
-                raise unusable(f"the validation set cannot be used: {told}") from None
+                message = str(wrong).replace(str(path), "its file")
+                raise unusable(f"the validation set cannot be used: {message}") from None
         if said:
             raise unusable(
                 f"an owner could not submit rows like those of the validation set: {said}"

@@ -172,9 +172,9 @@ def lines_of(release: Any, paid: PrivatePayout) -> dict[str, dict[str, Any]]:
         mine = rows[line.owner]
         value = math.fsum(release.values[mine].tolist())
         low, high = _value_ends(value, line, draws)
-        told = line_of(line) | {
+        statement = line_of(line) | {
             "value": value, "value_low": low, "value_high": high,
             "rows": len(mine), "personal_epsilon": float(release.personal_epsilon[mine[0]]),
         }  # fmt: skip
-        found[str(told.pop("owner"))] = told
+        found[str(statement.pop("owner"))] = statement
     return found

@@ -170,8 +170,8 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
         and (terms.unit, about.get("unit")) == ("point", "owner"),
         f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
     }
-    told = [reason for reason, holds in reasons.items() if holds]
-    return "; ".join([f"epsilon={epsilon:g} was asked for", *told]) if told else ""
+    why = [reason for reason, holds in reasons.items() if holds]
+    return "; ".join([f"epsilon={epsilon:g} was asked for", *why]) if why else ""
 
 
 def _exact(number: float) -> Fraction:

@@ -97,9 +97,11 @@ class _NoisyValues:
     def error(self) -> Error:
         """The expected relative error, and an interval for every value."""
         deviation = np.full(len(self.values), self.record["sigma"])
-        told = self.relative_error
-        why = "values measured next to a sample differ from the exact ones" if told is None else ""
-        return Error(told, deviation, *interval(self.values, deviation), why)
+        stated = self.relative_error
+        why = (
+            "values measured next to a sample differ from the exact ones" if stated is None else ""
+        )
+        return Error(stated, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:
         """The record; values are for their owners and not part of it."""

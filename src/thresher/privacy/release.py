@@ -108,11 +108,11 @@ class _Outcome:
         values = self.values[self._private.where]
         drawn = self._contributions.values(self._drawn)
         deviation = self._frozen(np.sqrt(((drawn - values) ** 2).mean(axis=0)))
-        told = self.relative_error
-        if told is None:
+        stated = self.relative_error
+        if stated is None:
             deviation = np.full(len(deviation), np.nan)
         ends = interval(self.values, deviation)
-        return Error(told, deviation, *ends, self.why_untold)
+        return Error(stated, deviation, *ends, self.why_untold)
 
     @cached_property
     def why_untold(self) -> str:

@@ -90,7 +90,7 @@ def run(
     """
     from joblib import Parallel, delayed
 
-    told, memory, total = Outcome(), Memory(utility.points), plan.total()
+    overall, memory, total = Outcome(), Memory(utility.points), plan.total()
     few = 2**utility.points if utility.points <= FEW_POINTS else 0  # coalitions in all, if few
     if 0 < min(total or few, few or total) * pace < LITTLE:  # done before other processes are ready
         workers = 1
@@ -118,14 +118,14 @@ def run(
                 outcome = outcomes.get(block.key) or journal.known[block.key]
                 utilities = np.array(outcome.utilities)[: len(block)]
                 if not plan.done:
-                    told.warned += outcome.warned
-                    told.complaint = told.complaint or outcome.complaint
+                    overall.warned += outcome.warned
+                    overall.complaint = overall.complaint or outcome.complaint
                     plan.take(block, utilities, np.array(outcome.failed, np.bool_)[: len(block)])
                 if processes:
                     memory.keep(block, outcome)
                 if advance is not None:
                     advance(len(utilities), total=plan.total())
-    return told
+    return overall
 
 
 def _is_known(block: Block, plan: Plan, journal: Journal) -> bool:

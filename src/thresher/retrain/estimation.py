@@ -69,11 +69,11 @@ def estimate(
         journal = Journal(kept)
         plan = make_plan(Start(len(game.X), game.none, full, journal.size, seed))
         with progress_bar(method, plan.total(), show=progress, unit="fits") as advance:
-            told = run(
+            overall = run(
                 utility, plan, journal, workers=threads, processes=not accelerate, pace=seconds,
                 advance=advance,
             )  # fmt: skip
-    _warn(told, plan, "mean target" if problem.numbers else "most frequent class")
+    _warn(overall, plan, "mean target" if problem.numbers else "most frequent class")
     values, errors = plan.result()
     params = {
         **about, "model": repr(model), "accelerate": accelerate, "evaluations": plan.spent,
@@ -189,16 +189,16 @@ def _versions() -> list[str]:
     return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]
 
 
-def _warn(told: Outcome, plan: Plan, instead: str) -> None:
+def _warn(overall: Outcome, plan: Plan, instead: str) -> None:
     words = [
         f"{count} of {plan.spent} fits {what}"
         for count, what in (
             (plan.failed, f"failed, and count as the {instead} of their points"),
-            (told.warned, "warned"),
+            (overall.warned, "warned"),
         )
         if count
     ]
     if words:
         warnings.warn(
-            f"{'; '.join(words)}; the first said {told.complaint}", FitWarning, stacklevel=4
+            f"{'; '.join(words)}; the first said {overall.complaint}", FitWarning, stacklevel=4
         )

@@ -163,13 +163,13 @@ def _check_scales(source: str, X: Array, listed: PriceList, *, anyway: bool) -> 
     mismatch = scale_mismatch(X, judges)
     if not mismatch:
         return
-    told = f"{source} is on another scale than the price list: {mismatch}"
+    message = f"{source} is on another scale than the price list: {mismatch}"
     if anyway:
-        warnings.warn(told, ScaleWarning, stacklevel=3)
+        warnings.warn(message, ScaleWarning, stacklevel=3)
         return
     harmless = " or differ by a common factor" if judges.metric == "cosine" else ""
     raise InputError(
-        f"{told}; scale its columns by the same public numbers as the validation set, or pass "
+        f"{message}; scale its columns by the same public numbers as the validation set, or pass "
         f"{option('anyway', value=True)} if the rows are right{harmless}"
     )
 

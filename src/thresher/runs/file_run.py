@@ -223,13 +223,14 @@ class FileRun:
         }
 
     def summary(
-        self, priced: Priced, told: Highlights, record: Mapping[str, Any], wrote: list[Path],
+        self, priced: Priced, highlights: Highlights, record: Mapping[str, Any], wrote: list[Path],
         hints: list[str],
     ) -> Summary:  # fmt: skip
         """What the run says in the end, with some more hints."""
         return Summary(
             self.settings, priced.valuation(), priced.rows, len(self.validation),
-            None if self.settings.numbers else told.counts(), told.worst, told.by_owner,
+            None if self.settings.numbers else highlights.counts(),
+            highlights.worst, highlights.by_owner,
             [*self._hints(priced, record), *hints], record, wrote,
         )  # fmt: skip
 

@@ -112,8 +112,8 @@ def missing_labels(labels: Iterable[Hashable]) -> str:
     """
     distinct = Coded.of(labels).distinct
     words = [label for label in distinct if isinstance(label, str) and spelled(label) in NO_LABEL]
-    told = f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
-    return f"{told}where they mean that the label is missing" if words else ""
+    advice = f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
+    return f"{advice}where they mean that the label is missing" if words else ""
 
 
 def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:

@@ -37,7 +37,7 @@ class Inspection:
     # too
     hints: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """All of it for programs."""
         return {
             "file": self.source,

@@ -65,8 +65,8 @@ def next_steps(
         where = f"in {report}" if report is not None else f"in {out}" if out is not None else ""
         are = "row is" if suggestions["inspect"] == 1 else "rows are"
         look = f"{suggestions['inspect']} {are} worth a look {where}"
-        told = f"no {what} is clearly wrong, but {look}"
-        return [told.rstrip(), *found]
+        advice = f"no {what} is clearly wrong, but {look}"
+        return [advice.rstrip(), *found]
     return [f"no {what} stands out as wrong: nothing needs to be changed"]
 
 

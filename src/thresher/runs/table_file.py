@@ -91,7 +91,7 @@ def value_to_file(
         table = TableFile(folder, _kept_pieces(kept), priced.rows, room)
         wrote = table.write(out, priced.valuation(), record, force=force)
         hints = _id_hints(run.settings.id, table.repeats)
-        found = run.summary(priced, table.told, record, wrote, hints)
+        found = run.summary(priced, table.highlights, record, wrote, hints)
         kept.finish()
     return found
 
@@ -138,7 +138,7 @@ class TableFile:
         self, folder: Path, pieces: Iterable[Iterable[Chunk]], rows: int, room: int
     ) -> None:
         self.pieces, self.rows = list(pieces), rows
-        self.told = Highlights()
+        self.highlights = Highlights()
         self.values = np.memmap(folder / "values.f64", "<f8", "w+", shape=(rows,))
         row = size = 0
         for chunk in chain.from_iterable(self.pieces):
@@ -153,7 +153,7 @@ class TableFile:
     def write(
         self, out: Path, valuation: Valuation, record: Mapping[str, Any], *, force: bool
     ) -> list[Path]:
-        """Write all of it, and note on the way what is to be told."""
+        """Write all of it, and note on the way what is worth saying."""
         values = (self.values[lo : lo + ROWS].tobytes() for lo in range(0, self.rows, ROWS))
         about = sealed_stream(
             valuation.about({**record, **about_cells(out)}), chain(values, self._owner_bytes())
@@ -163,7 +163,7 @@ class TableFile:
 
     def _noted(self) -> Iterator[pa.Table]:
         for block in self._blocks():
-            self.told.add(block)
+            self.highlights.add(block)
             yield block
 
     def _blocks(self) -> Iterator[pa.Table]:

@@ -68,12 +68,12 @@ def value_to_folder(
         run.check(priced)
         record = run.record(priced.rows, run.guessed(priced), {"engine": "dask"})
         names = free_parts(out, len(parts.parts))
-        told = _write_all(parts, priced, names, record)
+        highlights = _write_all(parts, priced, names, record)
     text = json.dumps(record, indent=1, default=str) + "\n"
     write_text(out / RECORD, text)
     lengths = zip(names, parts.lengths(priced), strict=True)
     wrote = [Path(name) for name, rows in lengths if rows]
-    return run.summary(priced, told, record, wrote, [])
+    return run.summary(priced, highlights, record, wrote, [])
 
 
 @contextlib.contextmanager
@@ -137,10 +137,10 @@ def _write_all(
             run.parts, run.value(priced, add), starts[:-1], names, strict=True
         )
     ]
-    told = Highlights()
+    highlights = Highlights()
     for each in outcomes(tasks, tasks, title="value", progress=run.progress):
-        told.merge(each)
-    return told
+        highlights.merge(each)
+    return highlights
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,9 @@ def write_partition(
     `worth` is what they are worth to all blocks, or their values where labels are numbers.
     `where` is the name of the file, the number of its first row, and the name of what is written.
     """
-    told = Highlights()
+    highlights = Highlights()
     if worth is None:
-        return told
+        return highlights
     source, first, name = where
     part = named(Part(first, X, y, Place(first + len(X)), source, 0, beside), terms.meaning)
     if terms.classes is None or terms.known is None:
@@ -185,5 +185,5 @@ def write_partition(
     rows = pa.array(np.arange(first, first + len(X)))
     columns = {"row": rows} | {each: table.column(each) for each in table.column_names}
     write_table(name, columns, terms.about)
-    told.add(pa.table(columns))
-    return told
+    highlights.add(pa.table(columns))
+    return highlights

@@ -192,7 +192,7 @@ class FileParts:
         """Names, sizes and times of the files, and their columns."""
         stats = [(path, path.stat()) for path in self.table.files]
         files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-        return {"files": files, "columns": self.columns, **self.table.told()}
+        return {"files": files, "columns": self.columns, **self.table.format()}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""

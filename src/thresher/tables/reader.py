@@ -50,7 +50,7 @@ class Table:
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
         return f"{self.files[0]}{more}"
 
-    def told(self) -> dict[str, Any]:
+    def format(self) -> dict[str, Any]:
         """How its files are read, for what tells one run from another."""
         return {"delimiter": self.delimiter, "encoding": self.encoding, "na": list(self.na)}
 
