@@ -13,10 +13,11 @@ from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, m
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short, whole_percent
+from thresher.report.phrases import count_of, escape, none_of, of_all, short, whole_percent
 from thresher.report.removal import Removal
 from thresher.report.subject import Subject, sample
-from thresher.report.verdict import Verdict, about_coverage
+from thresher.report.suggestions import Counted
+from thresher.report.verdict import Verdict, steps_for
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6
@@ -36,6 +37,11 @@ MEANINGS = {
     "keep": "does not hurt, or is about where it is expected",
     "outlier": "nobody is near, so nothing can be said",
 }
+FOUND = {  # of one row, and of several
+    "correct": ("is far from what the others expect", "are far from what the others expect"),
+    "drop": ("fits no number", "fit no number"),
+    "inspect": ("is worth a look", "are worth a look"),
+}
 STEPS = {
     "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
     "write another one, or drop the row.",
@@ -46,29 +52,17 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class TargetCharts:
+class TargetCharts(Counted):
     """What is suggested for numbers, by how far they are from what the others expect."""
 
-    total: dict[str, int]
     bands: tuple[tuple[str, dict[str, int]], ...]  # what is suggested in each band of targets
     spots: tuple[tuple[float, float, str, str], ...]  # expected, target, suggestion and story
     residuals: tuple[tuple[float, ...], tuple[int, ...]]  # edges of bars, and rows in each
     typical: float  # size of a residual
-    points: int
     name: ClassVar[str] = "targets"
     title: ClassVar[str] = "Targets and suggestions"
     words: ClassVar[tuple[str, ...]] = TARGET_SUGGESTIONS
     meanings: ClassVar[dict[str, str]] = MEANINGS
-
-    @property
-    def flagged(self) -> int:
-        """How many rows are clearly wrong."""
-        return self.total["correct"] + self.total["drop"]
-
-    def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
-        shown = ("correct", "drop", "inspect", "outlier")
-        return [(x, short(self.total[x]), percent(self.total[x] / self.points)) for x in shown]
 
     def legend(self) -> list[tuple[str, str]]:
         """A sample and a name for each kind of mark."""
@@ -123,9 +117,7 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
         for code, name in enumerate(subject.classes)
     )
     typical = float(np.median(np.abs(residuals)))
-    return TargetCharts(
-        findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical, len(findings)
-    )
+    return TargetCharts(findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical)
 
 
 def _story(subject: Subject, findings: TargetFindings, row: int) -> str:
@@ -153,35 +145,16 @@ def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
     return Headline(sentence, state, numbers)
 
 
-def judge_targets(
-    charts: TargetCharts, removal: Removal | None, subject: Subject
-) -> tuple[Verdict, tuple[str, ...]]:
-    """What it comes to, and what speaks against relying on it."""
-    total, points = charts.total, charts.points
+def judge_targets(charts: TargetCharts, removal: Removal | None) -> Verdict:
+    """What it comes to."""
     parts = [
-        f"{of_all(total[word], points, one, many)} (suggestion: {word})"
-        for word, one, many in (
-            (
-                "correct",
-                "is far from what the others expect",
-                "are far from what the others expect",
-            ),
-            ("drop", "fits no number", "fit no number"),
-            ("inspect", "is worth a look", "are worth a look"),
-        )
-        if total[word]
+        f"{of_all(charts.total[word], charts.points, one, many)} (suggestion: {word})"
+        for word, (one, many) in FOUND.items()
+        if charts.total[word]
     ]
-    said = "; ".join(parts) or f"Nothing stands out: {none_of(points, 'suggested for a look')}"
+    nothing = f"Nothing stands out: {none_of(charts.points, 'suggested for a look')}"
     gain = "" if removal is None else _gain(removal)
-    steps = [
-        text.format(rows=count_of(total[word], "row"))
-        for word, text in STEPS.items()
-        if total[word]
-    ]
-    if steps:
-        steps.append("Change the data, then value again: values depend on the other rows.")
-    verdict = Verdict(f"{said}{gain}.", tuple(steps) or ("Nothing needs to be done.",))
-    return verdict, tuple(about_coverage(subject))
+    return Verdict(f"{'; '.join(parts) or nothing}{gain}.", steps_for(charts.total, STEPS))
 
 
 def _gain(removal: Removal) -> str:
