@@ -12,8 +12,9 @@ from typing import Any
 
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_text
+from thresher.report.charts import swatch
 from thresher.report.evidence import Evidence
-from thresher.report.phrases import fixed, percent, short, visible
+from thresher.report.phrases import count_of, fixed, percent, short, visible
 from thresher.version import __version__
 
 TERMS = {
@@ -77,7 +78,7 @@ def environment() -> Any:
         loader=FunctionLoader(asset),
     )  # fmt: skip
     found.filters |= {"short": short, "percent": percent, "fixed": fixed, "term_id": term_id}
-    found.globals["terms"] = TERMS
+    found.globals |= {"terms": TERMS, "swatch": swatch, "count_of": count_of}
     return found
 
 

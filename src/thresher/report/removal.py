@@ -18,7 +18,7 @@ from thresher.errors import InputError, ThresherWarning
 from thresher.inputs.labels import Codes
 from thresher.knn import knn_shapley
 from thresher.progress import Advance
-from thresher.report.charts import Line, across, lines, swatch, upward
+from thresher.report.charts import Line, Mark, across, lines, upward
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.phrases import fixed
 from thresher.report.retraining import (
@@ -80,6 +80,8 @@ class Removal:
     measure: str = "accuracy"  # or R^2, of numbers
     name: ClassVar[str] = "removal"
     title: ClassVar[str] = "Removing rows"
+    most_features: ClassVar[int] = MOST_FEATURES
+    marks: ClassVar[list[Mark]] = [(order, shape, text) for order, (text, shape) in ORDERS.items()]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -96,37 +98,11 @@ class Removal:
             for order, (name, shape) in ORDERS.items()
         ]
         ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
-        label = f"{self.measured} of the {model} as up to half of the rows are removed. {ends}"
+        measured = self.measure.capitalize()
+        label = f"{measured} of the {model} as up to half of the rows are removed. {ends}"
         every = [number for line in drawn for number in line.y]
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
         return lines(drawn, label, x, upward(min(every), max(every), self.measure))
-
-    @property
-    def measured(self) -> str:
-        """What is measured, at the beginning of a sentence."""
-        return self.measure.capitalize()
-
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each line of a chart."""
-        return [(swatch(order, shape), name) for order, (name, shape) in ORDERS.items()]
-
-    def text(self) -> str:
-        """What the models are."""
-        text = (
-            f"The {self.models[-1]} has standardized columns; of more than "
-            f"{MOST_FEATURES} columns, as many leading components. "
-        )
-        if THRESHOLD in self.models:
-            text = (
-                "The threshold classifier has the radius of the valuation, and guesses evenly "
-                f"where labels lead together or nobody is near. {text}"
-            )
-        if self.logistic_points < self.points:
-            text += (
-                f"To save time it was trained on {self.logistic_points:,} of {self.points:,} "
-                "rows, chosen at random. "
-            )
-        return f"{text}Random removal is the mean of five draws."
 
     def cautions(self, subject: Subject) -> list[str]:
         """Whether the threshold classifier hardly beats guessing."""

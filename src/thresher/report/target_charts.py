@@ -9,11 +9,23 @@ import numpy as np
 
 from thresher.findings.target_advice import TARGET_SUGGESTIONS
 from thresher.findings.target_findings import TargetFindings
-from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
+from thresher.report.charts import (
+    LEFT,
+    RIGHT,
+    TALL,
+    TOP,
+    WIDTH,
+    Mark,
+    bars,
+    frame,
+    roomy,
+    spot,
+    svg,
+)
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, escape, none_of, of_all, short, whole_percent
+from thresher.report.phrases import count_of, none_of, of_all, short, whole_percent
 from thresher.report.removal import Removal
 from thresher.report.subject import Subject, sample
 from thresher.report.suggestions import Counted
@@ -21,7 +33,6 @@ from thresher.report.verdict import Verdict, steps_for
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6
-HEIGHT = 330.0
 MARKS = {  # how rows with each suggestion are drawn
     "keep": ("z", "ring"),
     "outlier": ("val", "cross"),
@@ -63,30 +74,21 @@ class TargetCharts(Counted):
     title: ClassVar[str] = "Targets and suggestions"
     words: ClassVar[tuple[str, ...]] = TARGET_SUGGESTIONS
     meanings: ClassVar[dict[str, str]] = MEANINGS
-
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each kind of mark."""
-        return [(swatch(style, shape, line=False), name) for name, (style, shape) in MARKS.items()]
+    marks: ClassVar[list[Mark]] = [(style, shape, word) for word, (style, shape) in MARKS.items()]
 
     def scatter(self) -> str:
         """Targets upward, expected ones across; on the line both are the same."""
-        across, up = [spot[0] for spot in self.spots], [spot[1] for spot in self.spots]
-        low, high = min(across, default=0.0), max(across, default=1.0)
-        room = 0.03 * (high - low) or 0.5
-        x = Axis(low - room, high + room, LEFT, WIDTH - RIGHT, "what the others expect")
-        low, high = min(up, default=0.0), max(up, default=1.0)
-        room = 0.03 * (high - low) or 0.5
-        y = Axis(low - room, high + room, HEIGHT - 40, TOP, "target")
-        ends = max(x.low, y.low), min(x.high, y.high)
-        same = f"M{x(ends[0]):.1f} {y(ends[0]):.1f}L{x(ends[1]):.1f} {y(ends[1]):.1f}"
+        x = roomy((at for at, _, _, _ in self.spots), LEFT, WIDTH - RIGHT, "what the others expect")
+        y = roomy((at for _, at, _, _ in self.spots), TALL - 40, TOP, "target")
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        same = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
         drawn = [
-            f'<path class="spot {MARKS[word][0]}" d="{mark(MARKS[word][1], x(a), y(b), 2.2)}">'
-            f"<title>{escape(story)}</title></path>"
+            spot(f"spot {MARKS[word][0]}", MARKS[word][1], x(a), y(b), 2.2, story)
             for a, b, word, story in self.spots
         ]
         label = f"Targets of {len(self.spots):,} rows against those that others expect"
-        line = f'<path class="zero" d="{same}"/>' if ends[0] < ends[1] else ""
-        return svg(frame(x, y, height=HEIGHT) + line + "".join(drawn), label, height=HEIGHT)
+        line = f'<path class="zero" d="{same}"/>' if low < high else ""
+        return svg(frame(x, y, height=TALL) + line + "".join(drawn), label, height=TALL)
 
     def histogram(self) -> str:
         """How far targets are from the expected ones."""
@@ -102,12 +104,13 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
     plain = known[said[known] == "keep"]
     drawn = plain[sample(len(plain), MOST_POINTS, subject.random(PURPOSE))]
     drawn = np.concatenate([drawn, known[said[known] != "keep"]])
+    expected = findings.expected
     spots = tuple(
-        (float(findings.expected[row]), float(findings.targets[row]), str(said[row]), _story(
-            subject, findings, row))
+        (float(expected[row]), float(findings.targets[row]), str(said[row]), subject.story(
+            row, f"expected {short(float(expected[row]))}", said[row]))
         for row in drawn.tolist()
     )  # fmt: skip
-    residuals = (findings.targets - findings.expected)[known]
+    residuals = (findings.targets - expected)[known]
     residuals = residuals if len(residuals) else np.zeros(1)
     edges = bar_edges(residuals)
     counts = tuple(bar_counts(residuals, edges).tolist())
@@ -118,13 +121,6 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
     )
     typical = float(np.median(np.abs(residuals)))
     return TargetCharts(findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical)
-
-
-def _story(subject: Subject, findings: TargetFindings, row: int) -> str:
-    expected = short(float(findings.expected[row]))
-    parts = [f"row {subject.number(row)}", subject.name(row) and f"id {subject.name(row)}"]
-    parts += [f"target {subject.label(row)}", f"expected {expected}", findings.suggestion[row]]
-    return " · ".join(part for part in parts if part)
 
 
 def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
