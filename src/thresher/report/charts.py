@@ -156,16 +156,23 @@ def upward(low: float, high: float, title: str, *, percent: bool = False) -> Axi
     return Axis(low - room, high + room, HEIGHT - BOTTOM, TOP, title, percent)
 
 
-def roomy(numbers: Iterable[float], start: float, stop: float, title: str, *, cut: int = 0) -> Axis:
-    """An axis with room at both ends; one in `cut` numbers is left out at each, if it is given.
+def tall_axes(
+    across: Iterable[float], up: Iterable[float], titles: tuple[str, str], *, left: float = LEFT,
+    below: float = 40.0, cut: int = 0,
+) -> tuple[Axis, Axis]:  # fmt: skip
+    """Both axes of a tall chart, with room at both ends for these numbers.
 
-    So a few that are far out do not press all others together.
+    One in `cut` numbers is left out at each end, if that is given: a few that are far out do not
+    press all others together.
     """
-    ordered = sorted(numbers) or [0.0, 1.0]
-    tail = len(ordered) // cut if cut else 0
-    low, high = ordered[tail], ordered[-1 - tail]
-    room = 0.03 * (high - low) or 0.5
-    return Axis(low - room, high + room, start, stop, title)
+    found, stretches = [], ((left, WIDTH - RIGHT), (TALL - below, TOP))
+    for numbers, stretch, title in zip((across, up), stretches, titles, strict=True):
+        ordered = sorted(numbers) or [0.0, 1.0]
+        tail = len(ordered) // cut if cut else 0
+        low, high = ordered[tail], ordered[-1 - tail]
+        room = 0.03 * (high - low) or 0.5
+        found.append(Axis(low - room, high + room, *stretch, title))
+    return found[0], found[1]
 
 
 def spot(

@@ -22,7 +22,7 @@ from thresher.report.about import About, about_release, about_subject, plain_rec
 from thresher.report.copied_rows import CopiedRows, describe_copies
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
-from thresher.report.headline import Headline, describe_headline
+from thresher.report.headline import Headline, describe_headline, target_headline
 from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import Halves, NearPairs, walk_near_pairs
@@ -40,16 +40,12 @@ from thresher.report.removal import (
 from thresher.report.review import Review, describe_review
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
-from thresher.report.target_charts import (
-    TargetCharts,
-    chart_targets,
-    judge_targets,
-    target_headline,
-)
+from thresher.report.target_charts import TargetCharts, chart_targets
 from thresher.report.verdict import (
     Verdict,
     find_cautions,
     judge,
+    judge_targets,
     nothing_stands_out,
     reasons_for_care,
 )

@@ -14,18 +14,7 @@ from thresher.errors import InputError
 from thresher.findings.label_findings import Findings
 from thresher.inputs.labels import Codes
 from thresher.metrics import Rows
-from thresher.report.charts import (
-    LEFT,
-    RIGHT,
-    TALL,
-    TOP,
-    WIDTH,
-    Mark,
-    frame,
-    roomy,
-    spot,
-    svg,
-)
+from thresher.report.charts import TALL, Mark, frame, spot, svg, tall_axes
 from thresher.report.density import Density, measure_density
 from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
@@ -106,8 +95,7 @@ class Map:
         cells = () if self.density is None else self.density.cells
         across = [*self.x, *self.x_val, *(cell.x for cell in cells)]
         up = [*self.y, *self.y_val, *(cell.y for cell in cells)]
-        x = roomy(across, LEFT - 22, WIDTH - RIGHT, self.axes[0], cut=500)
-        y = roomy(up, TALL - 20, TOP, self.axes[1], cut=500)
+        x, y = tall_axes(across, up, self.axes, left=24.0, below=20.0, cut=500)
         sizes = sorted(abs(value) for value in self.values)
         scale = sizes[math.floor(ROUND * (len(sizes) - 1))] if sizes else 1.0
         drawn = [

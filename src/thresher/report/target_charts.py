@@ -1,4 +1,4 @@
-"""Targets against what the others expect: two charts, what is suggested, and what it comes to."""
+"""Targets against what the others expect: two charts, and what is suggested."""
 
 from __future__ import annotations
 
@@ -9,27 +9,11 @@ import numpy as np
 
 from thresher.findings.target_advice import TARGET_SUGGESTIONS
 from thresher.findings.target_findings import TargetFindings
-from thresher.report.charts import (
-    LEFT,
-    RIGHT,
-    TALL,
-    TOP,
-    WIDTH,
-    Mark,
-    bars,
-    frame,
-    roomy,
-    spot,
-    svg,
-)
+from thresher.report.charts import TALL, Mark, bars, frame, spot, svg, tall_axes
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
-from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, none_of, of_all, short, whole_percent
-from thresher.report.removal import Removal
+from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
 from thresher.report.suggestions import Counted
-from thresher.report.verdict import Verdict, steps_for
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6
@@ -47,18 +31,6 @@ MEANINGS = {
     "inspect": "hurts, and is more than two and a half usual deviations off",
     "keep": "does not hurt, or is about where it is expected",
     "outlier": "nobody is near, so nothing can be said",
-}
-FOUND = {  # of one row, and of several
-    "correct": ("is far from what the others expect", "are far from what the others expect"),
-    "drop": ("fits no number", "fit no number"),
-    "inspect": ("is worth a look", "are worth a look"),
-}
-STEPS = {
-    "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
-    "write another one, or drop the row.",
-    "drop": "Look at the {rows} marked drop.",
-    "inspect": "If there is time, look at the {rows} marked inspect.",
-    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
 }
 
 
@@ -78,8 +50,8 @@ class TargetCharts(Counted):
 
     def scatter(self) -> str:
         """Targets upward, expected ones across; on the line both are the same."""
-        x = roomy((at for at, _, _, _ in self.spots), LEFT, WIDTH - RIGHT, "what the others expect")
-        y = roomy((at for _, at, _, _ in self.spots), TALL - 40, TOP, "target")
+        across, up = [each[0] for each in self.spots], [each[1] for each in self.spots]
+        x, y = tall_axes(across, up, ("what the others expect", "target"))
         low, high = max(x.low, y.low), min(x.high, y.high)
         same = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
         drawn = [
@@ -121,42 +93,3 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
     )
     typical = float(np.median(np.abs(residuals)))
     return TargetCharts(findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical)
-
-
-def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
-    """The headline on numbers."""
-    rows, wrong = charts.points, charts.flagged
-    numbers = (
-        ("targets", short(rows), ""),
-        ("look wrong", short(wrong), f"{whole_percent(wrong / rows)} of all" if wrong else ""),
-        review_number(lowest.marked or 0, charts.total),
-    )
-    if not wrong:
-        doubtful = rows_to_look_at(lowest, wrong=False)
-        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong.{doubtful}"
-        return Headline(sentence, calm_state(lowest.marked or 0), numbers)
-    look = "looks" if wrong == 1 else "look"
-    state = "many numbers" if wrong >= MANY * rows else "numbers"
-    sentence = f"{wrong:,} of {rows:,} targets {look} wrong.{rows_to_look_at(lowest, wrong=True)}"
-    return Headline(sentence, state, numbers)
-
-
-def judge_targets(charts: TargetCharts, removal: Removal | None) -> Verdict:
-    """What it comes to."""
-    parts = [
-        f"{of_all(charts.total[word], charts.points, one, many)} (suggestion: {word})"
-        for word, (one, many) in FOUND.items()
-        if charts.total[word]
-    ]
-    nothing = f"Nothing stands out: {none_of(charts.points, 'suggested for a look')}"
-    gain = "" if removal is None else _gain(removal)
-    return Verdict(f"{'; '.join(parts) or nothing}{gain}.", steps_for(charts.total, STEPS))
-
-
-def _gain(removal: Removal) -> str:
-    curve = removal.curves[removal.models[0], "lowest"]
-    place = removal.fractions.index(0.1)
-    return (
-        f"; without the lowest tenth, R^2 of a {removal.models[0]} goes from {curve[0]:.3f} to "
-        f"{curve[place]:.3f} on the validation set, which also chose them"
-    )

@@ -16,6 +16,7 @@ from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
 from thresher.report.suggestions import FalseAlarms, Suggestions
+from thresher.report.target_charts import TargetCharts
 
 FEW_VALIDATION = 50
 BY_VOTES = {  # what to do about rows that are marked so, by validation points near
@@ -31,6 +32,18 @@ BY_SHARES = {  # and by the rows that share their leaves
     "drop": "Look at the {rows} marked drop: nothing speaks for their label, or for another one.",
     "inspect": "If there is time, look at the {rows} marked inspect: they come next in the list.",
     "outlier": "Do not judge the {rows} marked outlier by this: hardly any row is like them.",
+}
+TARGETS_FOUND = {  # of one row, and of several
+    "correct": ("is far from what the others expect", "are far from what the others expect"),
+    "drop": ("fits no number", "fit no number"),
+    "inspect": ("is worth a look", "are worth a look"),
+}
+BY_TARGETS = {  # and of numbers
+    "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
+    "write another one, or drop the row.",
+    "drop": "Look at the {rows} marked drop.",
+    "inspect": "If there is time, look at the {rows} marked inspect.",
+    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
 }
 NAMES = 5  # labels that are named
 
@@ -199,6 +212,27 @@ def _about_right(suggestions: Suggestions) -> str:
     if right > 0.8 * suggestions.total["relabel"]:
         return " Most of them are probably right as they are: change none without looking."
     return f" About {right:,} of them may be right as they are, so look before you change them."
+
+
+def judge_targets(charts: TargetCharts, removal: Removal | None) -> Verdict:
+    """What it comes to."""
+    parts = [
+        f"{of_all(charts.total[word], charts.points, one, many)} (suggestion: {word})"
+        for word, (one, many) in TARGETS_FOUND.items()
+        if charts.total[word]
+    ]
+    nothing = f"Nothing stands out: {none_of(charts.points, 'suggested for a look')}"
+    gain = "" if removal is None else _target_gain(removal)
+    return Verdict(f"{'; '.join(parts) or nothing}{gain}.", steps_for(charts.total, BY_TARGETS))
+
+
+def _target_gain(removal: Removal) -> str:
+    curve = removal.curves[removal.models[0], "lowest"]
+    place = removal.fractions.index(0.1)
+    return (
+        f"; without the lowest tenth, R^2 of a {removal.models[0]} goes from {curve[0]:.3f} to "
+        f"{curve[place]:.3f} on the validation set, which also chose them"
+    )
 
 
 def find_cautions(
