@@ -6,16 +6,17 @@ A chart is drawn in units of about one pixel of a phone, 360 wide, and scaled by
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from thresher.report.phrases import escape
 
-WIDTH, HEIGHT, BAR_HEIGHT = 360.0, 230.0, 130.0
+WIDTH, HEIGHT, TALL, BAR_HEIGHT = 360.0, 230.0, 330.0, 130.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 10.0, 36.0
 FAR = 20.0
 
 Numbers = Sequence[float]
+Mark = tuple[str, str, str]  # a class of the page's CSS, a shape, and what it stands for
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,35 @@ def upward(low: float, high: float, title: str, *, percent: bool = False) -> Axi
     return Axis(low - room, high + room, HEIGHT - BOTTOM, TOP, title, percent)
 
 
+def tall_axes(
+    across: Iterable[float], up: Iterable[float], titles: tuple[str, str], *, left: float = LEFT,
+    below: float = 40.0, cut: int = 0,
+) -> tuple[Axis, Axis]:  # fmt: skip
+    """Both axes of a tall chart, with room at both ends for these numbers.
+
+    One in `cut` numbers is left out at each end, if that is given: a few that are far out do not
+    press all others together.
+    """
+    found, stretches = [], ((left, WIDTH - RIGHT), (TALL - below, TOP))
+    for numbers, stretch, title in zip((across, up), stretches, titles, strict=True):
+        ordered = sorted(numbers) or [0.0, 1.0]
+        tail = len(ordered) // cut if cut else 0
+        low, high = ordered[tail], ordered[-1 - tail]
+        room = 0.03 * (high - low) or 0.5
+        found.append(Axis(low - room, high + room, *stretch, title))
+    return found[0], found[1]
+
+
+def spot(
+    style: str, shape: str, x: float, y: float, size: float, story: str, more: str = ""
+) -> str:
+    """A mark that says what it is; `more` are attributes of it."""
+    return (
+        f'<path class="{style}"{more} d="{mark(shape, x, y, size)}">'
+        f"<title>{escape(story)}</title></path>"
+    )
+
+
 def _upright(x: Axis, y: Axis, used: float) -> str:
     place = x(used)
     side, shift = ("end", -4) if place > (x.start + x.stop) / 2 else ("start", 4)
@@ -168,8 +198,7 @@ def _line(line: Line, x: Axis, y: Axis) -> str:
     spots = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
     marks = [
-        f'<path class="mark {line.style}" d="{mark(line.mark, a, b, 3.2)}">'
-        f"<title>{escape(line.name)}, {x.text(u)}: {v:.4g}</title></path>"
+        spot(f"mark {line.style}", line.mark, a, b, 3.2, f"{line.name}, {x.text(u)}: {v:.4g}")
         for (a, b), u, v in zip(spots, line.x, line.y, strict=True)
         if line.mark and y.holds(v)
     ]

@@ -23,12 +23,6 @@ class CopiedRows:
     name: ClassVar[str] = "copies"
     title: ClassVar[str] = "Copies"
 
-    def text(self) -> str:
-        """How many there are."""
-        exact = count_of(self.exact, "row has", "rows have")
-        near = count_of(self.near, "row has", "rows have")
-        return f"{exact} exact copies, and {near} near ones only."
-
     def cautions(self) -> list[str]:
         """Whether copies have different labels."""
         if not self.exact_groups:

@@ -12,7 +12,7 @@ from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Classes
 from thresher.radius import RadiusSuggestion, judge_radius
-from thresher.report.charts import Line, across, lines, swatch, upward
+from thresher.report.charts import Line, Mark, across, lines, upward
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import percent
 from thresher.report.subject import Subject, shortlist
@@ -35,6 +35,10 @@ class RadiusCurve:
     accuracy_used: float
     coverage_used: float
     validation_points: int  # from which the curves were computed
+    marks: ClassVar[list[Mark]] = [
+        ("highest", "none", "accuracy"), ("random", "none", "coverage"),
+        ("used", "none", "the radius used"),
+    ]  # fmt: skip
 
     @property
     def suggested(self) -> float:
@@ -60,11 +64,6 @@ class RadiusCurve:
         far = WIDE * max(self.suggested, self.used if math.isfinite(self.used) else 0.0)
         x = across(0.0, min(radii[-1], far) or 1.0, "radius")
         return lines(drawn, label, x, upward(0.0, 1.0, "share", percent=True), self.used)
-
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each line of the chart."""
-        names = {"highest": "accuracy", "random": "coverage", "used": "the radius used"}
-        return [(swatch(style, "none"), name) for style, name in names.items()]
 
     def cautions(self) -> list[str]:
         """Whether another radius would do better."""

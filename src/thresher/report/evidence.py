@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from thresher.array_types import Integers
 from thresher.errors import InputError
 from thresher.findings.label_findings import Findings
 from thresher.findings.second_look import SecondLook, look_again
+from thresher.findings.target_findings import TargetFindings
 from thresher.forest import FOREST
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.checks import check_count
@@ -20,41 +22,34 @@ from thresher.report.about import About, about_release, about_subject, plain_rec
 from thresher.report.copied_rows import CopiedRows, describe_copies
 from thresher.report.coverage import Coverage, measure_coverage, radius_curve
 from thresher.report.distribution import Distribution, measure_distribution
-from thresher.report.headline import Headline, describe_headline
+from thresher.report.headline import Headline, describe_headline, target_headline
 from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
-from thresher.report.near_pairs import walk_near_pairs
+from thresher.report.near_pairs import Halves, NearPairs, walk_near_pairs
 from thresher.report.owner_shares import Owners, share_payout
 from thresher.report.private_release import PrivateRelease, describe_release
 from thresher.report.removal import (
     STEPS,
     Removal,
-    can_remove,
     count_models,
     halve_validation,
     removal_curves,
     removal_orders,
     step_of_each,
 )
-from thresher.report.review import Review, describe_review, describe_target_review
+from thresher.report.review import Review, describe_review
 from thresher.report.subject import Section, Subject, check_subject
 from thresher.report.suggestions import Suggestions, count_suggestions, explain_subject
-from thresher.report.target_charts import (
-    TargetCharts,
-    chart_targets,
-    judge_targets,
-    target_headline,
-)
-from thresher.report.target_removal import target_removal
+from thresher.report.target_charts import TargetCharts, chart_targets
 from thresher.report.verdict import (
     Verdict,
     find_cautions,
     judge,
+    judge_targets,
     nothing_stands_out,
     reasons_for_care,
 )
-from thresher.report.why import Details, explain_rows, explain_targets
-from thresher.retrain.running_means import agreement
+from thresher.report.why import Details, explain_rows
 from thresher.tables.copies import Copies
 from thresher.valuation import Valuation
 
@@ -213,85 +208,71 @@ def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
     return Evidence(about, private.verdict(), private.cautions(), missing, private=private)
 
 
-def _of_subject(
-    subject: Subject, record: Mapping[str, Any], details: Details, advance: Advance | None
-) -> Evidence:
-    missing: dict[str, str] = {}
+class Attempts:
+    """Measures what can be measured, and knows why the rest is missing."""
 
-    def make(name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
+    def __init__(self, advance: Advance | None) -> None:
+        self.missing: dict[str, str] = {}
+        self.advance = advance or (lambda _: None)
+
+    def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
         """What `measure` finds, or None where it refuses."""
         try:
             return measure(*arguments)
         except InputError as refused:
-            missing[name] = str(refused)
+            self.missing[name] = str(refused)
             return None
         finally:
-            if advance is not None:
-                advance(1)
+            self.advance(1)
 
-    if subject.targets is not None:
-        return _of_numbers(subject, record, details, make, missing, advance)
-    removing = can_remove(subject)
-    findings = make("suggestions", explain_subject, subject)
-    suggestions = None if findings is None else count_suggestions(subject, findings)
-    orders = removal_orders(subject) if removing else []
-    halves = halve_validation(subject) if removing else None
-    steps = [step_of_each(order) for order in orders]
-    pairs = radius = None
-    if subject.valuation.method != FOREST:
-        pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
-        radius = make("radius", radius_curve, subject)
-    coverage = None if pairs is None else measure_coverage(subject, pairs, radius)
-    if suggestions is not None and pairs is not None and halves is not None:
-        suggestions = dataclasses.replace(suggestions, judges=agreement(*pairs.half_values))
+
+def _of_subject(
+    subject: Subject, record: Mapping[str, Any], details: Details, advance: Advance | None
+) -> Evidence:
+    attempts = Attempts(advance)
+    make, missing = attempts.make, attempts.missing
+    about, findings = about_subject(subject, record), make("suggestions", explain_subject, subject)
+    orders, halves = removal_orders(subject), halve_validation(subject)
+    pairs, coverage = _near(subject, orders, halves, make)
     removal = make("removal", removal_curves, subject, orders, pairs, halves, advance)
     points_map = make("map", draw_map, subject, findings)
     owners = make("owners", share_payout, subject.valuation)
     distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
-    listed = np.array(lowest.places, np.int64)
-    why = make("why", explain_rows, subject, findings, listed, pairs, details, advance)
-    checked = None if removal is None else removal.cross_check
-    care = reasons_for_care(subject, coverage)
-    verdict = judge(
-        distribution, suggestions, coverage, checked, care, _second(subject, suggestions)
-    )
-    copies = describe_copies(subject)
-    cautions = find_cautions(subject, suggestions, coverage, removal)
-    cautions = (*([] if copies is None else copies.cautions()), *cautions)
-    return Evidence(
-        about_subject(subject, record), verdict, cautions, missing, lowest, points_map, suggestions,
-        distribution, removal, coverage, owners, copies=copies,
-        review=describe_review(subject, findings, lowest, record, details.command, why or []),
-        headline=describe_headline(distribution, suggestions, coverage, lowest),
-    )  # fmt: skip
-
-
-def _of_numbers(
-    subject: Subject, record: Mapping[str, Any], details: Details, make: Callable[..., Any],
-    missing: Mapping[str, str], advance: Advance | None,
-) -> Evidence:  # fmt: skip
-    """The same where labels are numbers."""
-    findings = make("suggestions", explain_subject, subject)
-    removal = make("removal", target_removal, subject, advance)
-    points_map = make("map", draw_map, subject, findings)
-    owners = make("owners", share_payout, subject.valuation)
-    distribution, lowest = measure_distribution(subject), lowest_rows(subject, findings)
-    about, copies = about_subject(subject, record), describe_copies(subject)
-    if findings is None:
+    if subject.targets is not None and findings is None:
         verdict = judge(distribution, None, None, None)
         return Evidence(about, verdict, (), missing, lowest, points_map, removal=removal)
-    charts = chart_targets(subject, findings)
-    verdict, cautions = judge_targets(charts, removal, subject)
     listed = np.array(lowest.places, np.int64)
-    why = make("why", explain_targets, subject, findings, listed, details, advance)
-    headline = target_headline(charts, lowest)
+    why = make("why", explain_rows, subject, findings, listed, pairs, details, advance)
+    suggestions = charts = None
+    if isinstance(findings, TargetFindings):
+        charts = chart_targets(subject, findings)
+        verdict, headline = judge_targets(charts, removal), target_headline(charts, lowest)
+    else:
+        suggestions = count_suggestions(subject, findings, halves and pairs)
+        checked = None if removal is None else removal.cross_check
+        care, second = reasons_for_care(subject, coverage), _second(subject, suggestions)
+        verdict = judge(distribution, suggestions, coverage, checked, care, second)
+        headline = describe_headline(distribution, suggestions, coverage, lowest)
+    copies = describe_copies(subject)
+    cautions = find_cautions(subject, suggestions, coverage, removal, None if charts else copies)
     return Evidence(
-        about, verdict, cautions, missing, lowest, points_map, None, distribution, removal,
-        owners=owners, copies=copies, targets=charts, headline=headline,
-        review=describe_target_review(
-            subject, findings, lowest, record, details.command, why or []
-        ),
+        about, verdict, cautions, missing, lowest, points_map, suggestions, distribution, removal,
+        coverage, owners, copies=copies,
+        review=describe_review(subject, findings, lowest, record, details.command, why or []),
+        headline=headline, targets=charts,
     )  # fmt: skip
+
+
+def _near(
+    subject: Subject, orders: list[Integers], halves: Halves | None, make: Callable[..., Any]
+) -> tuple[NearPairs | None, Coverage | None]:
+    """Pairs within the radius, and coverage, where the method has a radius and labels classes."""
+    if subject.valuation.method == FOREST or subject.targets is not None:
+        return None, None
+    steps = [step_of_each(order) for order in orders]
+    pairs = make("coverage", walk_near_pairs, subject, steps, STEPS, halves)
+    radius = make("radius", radius_curve, subject)
+    return pairs, None if pairs is None else measure_coverage(subject, pairs, radius)
 
 
 def _second(subject: Subject, suggestions: Suggestions | None) -> SecondLook | None:

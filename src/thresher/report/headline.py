@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thresher.report.coverage import Coverage
 from thresher.report.distribution import Distribution
 from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, percent, rough, short, whole_percent
-from thresher.report.suggestions import Suggestions
+from thresher.report.phrases import count_of, rough, short, whole_percent
+from thresher.report.suggestions import Counted, Suggestions
+from thresher.report.target_charts import TargetCharts
 from thresher.report.verdict import nothing_stands_out
 
 MANY = 0.05  # share of wrong labels from which on they are many
-STATES = {  # a mark and words, so that the color is not all there is
-    "good": ("●", "Looks good"),
-    "doubtful": ("◆", "Nothing is clearly wrong"),
-    "look": ("▲", "Some labels are wrong"),
-    "bad": ("■", "Many labels are wrong"),
-    "numbers": ("▲", "Some targets look wrong"),
-    "many numbers": ("■", "Many targets look wrong"),
-    "unsure": ("◆", "Cannot be told for sure"),
+STATES = {  # a color, and a mark and words, so that the color is not all there is
+    "good": ("good", "●", "Looks good"),
+    "doubtful": ("unsure", "◆", "Nothing is clearly wrong"),
+    "look": ("look", "▲", "Some labels are wrong"),
+    "bad": ("bad", "■", "Many labels are wrong"),
+    "numbers": ("look", "▲", "Some targets look wrong"),
+    "many numbers": ("bad", "■", "Many targets look wrong"),
+    "unsure": ("unsure", "◆", "Cannot be told for sure"),
 }
+
+Number = tuple[str, str, str]  # its name, the number, and what else there is to say
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One or two sentences, a state, and the numbers that matter: name, number, what else."""
+    """One or two sentences, a state, and the numbers that matter."""
 
     sentence: str
     state: str
-    numbers: tuple[tuple[str, str, str], ...]
+    numbers: tuple[Number, ...]
 
     @property
     def color(self) -> str:
         """The class of the page's style."""
-        colors = {"numbers": "look", "many numbers": "bad", "doubtful": "unsure"}
-        return colors.get(self.state, self.state)
+        return STATES[self.state][0]
 
     @property
     def mark(self) -> str:
         """The state as a shape."""
-        return STATES[self.state][0]
+        return STATES[self.state][1]
 
     @property
     def words(self) -> str:
         """The state in words."""
-        return STATES[self.state][1]
+        return STATES[self.state][2]
 
 
 def describe_headline(
@@ -54,34 +55,57 @@ def describe_headline(
     lowest: LowestRows,
 ) -> Headline:  # fmt: skip
     """The headline on exact values."""
-    rows, listed = distribution.whole.points, lowest.marked or 0
-    review = review_number(listed, {} if suggestions is None else suggestions.total)
+    rows = distribution.whole.points
+    labels = ("labels", short(rows), "")
     if coverage is not None and coverage.share == 0:
         sentence = "Nothing can be said yet: the radius is too small for these rows."
         return Headline(sentence, "unsure", (("rows", short(rows), ""),))
     if suggestions is None:
         return _by_values(distribution)
     if nothing_stands_out(suggestions):
-        doubtful = rows_to_look_at(lowest, wrong=False)
-        sentence = f"Nothing stands out among {count_of(rows, 'label')}.{doubtful}"
-        return Headline(sentence, calm_state(listed), (("labels", short(rows), ""), review))
+        sentence = f"Nothing stands out among {count_of(rows, 'label')}."
+        return _headline(sentence, "", (labels,), suggestions, lowest)
     wrong, sure = _wrong(suggestions)
-    number = ("probably wrong" if sure else "look wrong", _about(wrong), _share(wrong, rows))
-    numbers = (("labels", short(rows), ""), number, review)
-    if not wrong:
-        sentence = f"No label is clearly wrong.{rows_to_look_at(lowest, wrong=False)}"
-        return Headline(sentence, calm_state(listed), numbers)
-    are = "is" if wrong == 1 else "are"
-    if sure:
-        sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {are} wrong."
+    about = f"about {rough(wrong)}" if wrong else "0"
+    numbers = labels, ("probably wrong" if sure else "look wrong", about, _share(wrong, rows))
+    sentence, state = "No label is clearly wrong.", ""
+    if wrong and sure:
+        are = "is" if wrong == 1 else "are"
+        sentence = f"{about.capitalize()} of {rows:,} labels {are} wrong."
         state = "bad" if wrong >= MANY * rows else "look"
-        return Headline(f"{sentence}{rows_to_look_at(lowest, wrong=True)}", state, numbers)
-    why = "nobody checked the rows that judge them"
-    if suggestions.forecast is not None:
-        why = "the classes overlap, so many of them are right"
-    look = "looks" if wrong == 1 else "look"
-    sentence = f"{_about(wrong).capitalize()} of {rows:,} labels {look} wrong, but {why}."
-    return Headline(f"{sentence}{rows_to_look_at(lowest, wrong=True)}", "unsure", numbers)
+    elif wrong:
+        why = "nobody checked the rows that judge them"
+        if suggestions.forecast is not None:
+            why = "the classes overlap, so many of them are right"
+        look, state = "looks" if wrong == 1 else "look", "unsure"
+        sentence = f"{about.capitalize()} of {rows:,} labels {look} wrong, but {why}."
+    return _headline(sentence, state, numbers, suggestions, lowest)
+
+
+def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
+    """The headline on numbers."""
+    rows, wrong = charts.points, charts.flagged
+    sentence, state = f"No target of {count_of(rows, 'row')} is clearly wrong.", ""
+    if wrong:
+        look = "looks" if wrong == 1 else "look"
+        sentence = f"{wrong:,} of {rows:,} targets {look} wrong."
+        state = "many numbers" if wrong >= MANY * rows else "numbers"
+    numbers = ("targets", short(rows), ""), ("look wrong", short(wrong), _share(wrong, rows))
+    return _headline(sentence, state, numbers, charts, lowest)
+
+
+def _headline(
+    sentence: str, state: str, numbers: tuple[Number, ...], counted: Counted, lowest: LowestRows
+) -> Headline:
+    """With how many rows to look at. The state is empty where nothing is clearly wrong."""
+    listed = lowest.marked or 0
+    parts = {word: counted.total.get(word, 0) for word in ("relabel", "correct", "drop", "inspect")}
+    parts["copies"] = listed - sum(parts.values())
+    said = ", ".join(f"{short(number)} {name}" for name, number in parts.items() if number > 0)
+    look = _rows_to_look_at(listed, len(lowest.rows), wrong=bool(state))
+    calm = "doubtful" if listed else "good"
+    review = ("rows to review", short(listed), said)
+    return Headline(f"{sentence}{look}", state or calm, (*numbers, review))
 
 
 def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
@@ -92,30 +116,12 @@ def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
     return suggestions.flagged - suggestions.count_right(), alarms is not None and alarms.trusted
 
 
-def _about(number: int) -> str:
-    return f"about {rough(number)}" if number else "0"
-
-
 def _share(wrong: int, rows: int) -> str:
     return f"{whole_percent(wrong / rows)} of all" if wrong else ""
 
 
-def calm_state(listed: int) -> str:
-    """The state where nothing is clearly wrong: good only if there is nothing to look at either."""
-    return "doubtful" if listed else "good"
-
-
-def review_number(listed: int, total: Mapping[str, int]) -> tuple[str, str, str]:
-    """How many rows are listed, and what they add up from."""
-    parts = {name: total.get(name, 0) for name in ("relabel", "correct", "drop", "inspect")}
-    parts["copies"] = listed - sum(parts.values())
-    said = ", ".join(f"{short(number)} {name}" for name, number in parts.items() if number > 0)
-    return ("rows to review", short(listed), said)
-
-
-def rows_to_look_at(lowest: LowestRows, *, wrong: bool) -> str:
+def _rows_to_look_at(marked: int, shown: int, *, wrong: bool) -> str:
     """How many rows are worth a look, or doubtful where none is clearly wrong."""
-    marked, shown = lowest.marked or 0, len(lowest.rows)
     if not marked:
         return ""
     if marked > shown:
@@ -131,8 +137,4 @@ def _by_values(distribution: Distribution) -> Headline:
     sentence = f"{negative} the model worse. Look at the lowest values first."
     if not whole.negative:
         sentence = f"None of {count_of(whole.points, 'row')} makes the model worse."
-    numbers = (
-        ("rows", short(whole.points), ""),
-        ("negative values", short(whole.negative), percent(whole.negative / whole.points)),
-    )
-    return Headline(sentence, "unsure" if whole.negative else "good", numbers)
+    return Headline(sentence, "unsure" if whole.negative else "good", tuple(distribution.tiles()))

@@ -19,6 +19,10 @@ from thresher.report.subject import Subject
 
 MOST_ROWS = 1000
 LEAST_ROWS = 20  # that are shown where none is marked
+COLUMNS = (  # in the order of the table, as far as they are known
+    "row", "id", "target", "label", "suggestion", "best label", "expected", "score", "value",
+    "standard error", "best value", "near", "agree", "best share", "usual", "percentile", "owner",
+)  # fmt: skip
 TEXTS = ("id", "label", "suggestion", "best label", "owner")
 HINTS = {
     "score": "agree / (agree + best share): the lower, the more probably the label is wrong",
@@ -160,73 +164,60 @@ def lowest_rows(subject: Subject, findings: Findings | None) -> LowestRows:
     rows, marked = subject.order[:MOST_ROWS], None
     if findings is not None:
         rows, marked = _reviewed(subject, findings)
-    values = subject.values
-    below = np.searchsorted(values[subject.order], values[rows], side="left")
-    columns: dict[str, list[Any]] = {"row": [subject.number(row) for row in rows.tolist()]}
-    if subject.ids is not None:
-        columns["id"] = [subject.name(row) for row in rows.tolist()]
-    if subject.targets is not None:
-        columns["target"] = subject.targets[rows].tolist()
-    elif subject.codes is not None:
-        columns["label"] = [subject.label(row) for row in rows.tolist()]
-    before, after = ({}, {}) if findings is None else _found(subject, findings, rows)
-    columns |= before | {"value": values[rows].tolist()}
-    errors = subject.valuation.standard_errors
-    if errors is not None:
-        columns["standard error"] = errors[rows].tolist()
-    columns |= after
-    columns["percentile"] = (100.0 * below / len(values)).tolist()
-    if subject.valuation.owners is not None:
-        columns["owner"] = [brief(subject.valuation.owners[row]) for row in rows]
+    told = _about_values(subject, rows)
+    if findings is not None:
+        told |= _about_findings(subject, findings, rows)
+    columns = {name: told[name] for name in COLUMNS if told.get(name) is not None}
     named = {name: _cells(entries, rows) for name, entries in subject.shown.items()}
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     cells = tuple(zip(*columns.values(), *named.values(), strict=True))
     kind = KINDS.get(subject.valuation.method, 2)
     scored = findings is not None and findings.score is not None
     return LowestRows(
-        (*columns, *taken), len(named), cells, len(values), kind, marked, tuple(rows.tolist()),
+        (*columns, *taken), len(named), cells, len(subject), kind, marked, tuple(rows.tolist()),
         scored,
     )  # fmt: skip
 
 
-def _found(
+def _about_values(subject: Subject, rows: Integers) -> dict[str, list[Cell] | None]:
+    """The columns of any valuation; None where they are not known."""
+    values, owners, listed = subject.values, subject.valuation.owners, rows.tolist()
+    below = np.searchsorted(values[subject.order], values[rows], side="left")
+    labeled = subject.codes is not None and subject.targets is None
+    return {
+        "row": [subject.number(row) for row in listed],
+        "id": None if subject.ids is None else [subject.name(row) for row in listed],
+        "target": _some(subject.targets, rows),
+        "label": [subject.label(row) for row in listed] if labeled else None,
+        "value": _some(values, rows),
+        "standard error": _some(subject.valuation.standard_errors, rows),
+        "percentile": (100.0 * below / len(values)).tolist(),
+        "owner": None if owners is None else [brief(owners[row]) for row in listed],
+    }
+
+
+def _about_findings(
     subject: Subject, findings: Findings, rows: Integers
-) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """What is found about rows: columns before the value, and after it."""
-
-    def some(column: Any) -> list[Any]:
-        return column[rows].tolist()
-
-    if isinstance(findings, TargetFindings):
-        return _found_targets(findings, rows)
-    before = {
+) -> dict[str, list[Cell] | None]:
+    """The columns of findings; None where they are not known."""
+    found = {
         "suggestion": [findings.suggestion[row] for row in rows],
+        "score": _some(findings.score, rows),
+        "best value": _some(findings.best_value, rows),
+        "near": _some(findings.near, rows),
+    }
+    if isinstance(findings, TargetFindings):
+        more = {"expected": _some(findings.expected, rows), "usual": _some(findings.usual, rows)}
+        return found | more
+    return found | {
         "best label": [_best_label(subject, findings, row) for row in rows.tolist()],
-        "score": None if findings.score is None else some(findings.score),
+        "agree": _some(findings.agree, rows),
+        "best share": _some(findings.best_share, rows),
     }
-    after = {
-        "best value": None if findings.best_value is None else some(findings.best_value),
-        "near": some(findings.near),
-        "agree": [None if np.isnan(x) else float(x) for x in findings.agree[rows]],
-        "best share": None if findings.best_share is None else some(findings.best_share),
-    }
-    there = [{k: v for k, v in each.items() if v is not None} for each in (before, after)]
-    return there[0], there[1]
 
 
-def _found_targets(
-    findings: TargetFindings, rows: Integers
-) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """The same about numbers."""
-    known = [None if np.isnan(x) else float(x) for x in findings.expected[rows]]
-    before = {"suggestion": [findings.suggestion[row] for row in rows], "expected": known}
-    if findings.score is not None:
-        before["score"] = findings.score[rows].tolist()
-    after = {"near": findings.near[rows].tolist(), "usual": findings.usual[rows].tolist()}
-    if findings.best_value is not None:
-        worth = findings.best_value[rows]
-        after = {"best value": [None if np.isnan(x) else float(x) for x in worth], **after}
-    return before, after
+def _some(column: Any, rows: Integers) -> list[Cell] | None:
+    return None if column is None else _cells(column, rows)
 
 
 def _reviewed(subject: Subject, findings: Findings) -> tuple[Integers, int]:

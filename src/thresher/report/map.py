@@ -14,9 +14,9 @@ from thresher.errors import InputError
 from thresher.findings.label_findings import Findings
 from thresher.inputs.labels import Codes
 from thresher.metrics import Rows
-from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, frame, mark, svg, swatch
+from thresher.report.charts import TALL, Mark, frame, spot, svg, tall_axes
 from thresher.report.density import Density, measure_density
-from thresher.report.phrases import escape, percent, short
+from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
 from thresher.threads import cut
 
@@ -30,7 +30,6 @@ CHUNK = 1 << 24  # numbers read at a time
 COLORS = 8  # of labels
 PURPOSE = 1
 AXES, NARROW_AXES = ("first component", "second component"), ("the only feature", "value")
-HEIGHT = 330.0
 STRONG = 0.3  # of the largest usual size of a value
 ROUND = 0.98  # quantile that counts as the largest usual size
 LEVELS = {
@@ -80,69 +79,44 @@ class Map:
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "Map"
 
-    def text(self) -> str:
-        """What the map shows."""
-        text = "The only feature across, the value up."
-        if self.variance is not None:
-            scaled = " of the rows scaled to length 1" if self.directions else ""
-            scaled = " of the columns turned into ranks" if self.ranks else scaled
-            text = (
-                "Rows that are alike lie close together, as far as two directions can show: they "
-                f"hold {percent(self.variance)} of the variance{scaled}."
-            )
-        if self.density is not None:
-            text += (
-                " The squares show where rows lie, the stronger their color the more, by "
-                f"{self.density.sampled:,} of them drawn at random. The marks are the "
-                f"{len(self.rows):,} of lowest value."
-            )
-        return f"{text} Point at a mark, or tap it, to see its row."
+    @property
+    def marks(self) -> list[Mark]:
+        """Each kind of mark, and what it means."""
+        found = [(style, shape, text) for style, (text, shape) in LEVELS.items()]
+        return found + ([("val", "cross", "validation point")] if self.validation_points else [])
 
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each kind of mark."""
-        kinds = [*LEVELS.items()]
-        kinds += [("val", ("validation point", "cross"))] if self.validation_points else []
-        return [(swatch(name, shape, line=False), text) for name, (text, shape) in kinds]
-
-    def label_legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each color of a label."""
-        return [
-            (swatch(f"k{kind}", "dot", line=False), name) for kind, name in enumerate(self.names)
-        ]
+    @property
+    def colors(self) -> list[Mark]:
+        """The color of each label."""
+        return [(f"k{kind}", "dot", name) for kind, name in enumerate(self.names)]
 
     def chart(self) -> str:
         """The points and validation points as marks, each with its story."""
         cells = () if self.density is None else self.density.cells
         across = [*self.x, *self.x_val, *(cell.x for cell in cells)]
         up = [*self.y, *self.y_val, *(cell.y for cell in cells)]
-        x = _axis(across, LEFT - 22, WIDTH - RIGHT, self.axes[0])
-        y = _axis(up, HEIGHT - 20, TOP, self.axes[1])
+        x, y = tall_axes(across, up, self.axes, left=24.0, below=20.0, cut=500)
         sizes = sorted(abs(value) for value in self.values)
         scale = sizes[math.floor(ROUND * (len(sizes) - 1))] if sizes else 1.0
-        crosses = [
-            f'<path class="spot val" d="{mark("cross", x(a), y(b), 1.9)}">'
-            f"<title>validation point, label {escape(label)}</title></path>"
+        drawn = [
+            spot("spot val", "cross", x(a), y(b), 1.9, f"validation point, label {label}")
             for a, b, label in zip(self.x_val, self.y_val, self.labels_val, strict=True)
         ]
-        marks = []
         kinds = self.kinds or (0,) * len(self.x)
-        drawn = zip(self.x, self.y, self.values, self.stories, kinds, strict=True)
-        for a, b, value, story, kind in drawn:
+        points = zip(self.x, self.y, self.values, self.stories, kinds, strict=True)
+        for a, b, value, story, kind in points:
             style, left, top = level(value, scale), x(a), y(b)
-            marks.append(
-                f'<path class="spot {style} k{kind}" data-x="{left:.1f}" data-y="{top:.1f}" '
-                f'd="{mark(LEVELS[style][1], left, top, 1.9)}">'
-                f"<title>{escape(story)}</title></path>"
-            )
+            place = f' data-x="{left:.1f}" data-y="{top:.1f}"'
+            shape = LEVELS[style][1]
+            drawn.append(spot(f"spot {style} k{kind}", shape, left, top, 1.9, story, place))
         label = (
             f"Map of {self.points:,} rows"
             + (f" and {len(self.x_val):,} validation points" if self.x_val else "")
             + ", marked by value; the worst rows are listed in the table"
         )
-        titles = frame(x, y, height=HEIGHT, bare=True)
         squares = "" if self.density is None else self.density.chart(x, y)
-        plane = f'<g class="plane">{squares}{"".join(crosses + marks)}</g>'
-        return svg(plane + titles, label, height=HEIGHT, style="map")
+        plane = f'<g class="plane">{squares}{"".join(drawn)}</g>'
+        return svg(plane + frame(x, y, height=TALL, bare=True), label, height=TALL, style="map")
 
 
 def draw_map(subject: Subject, findings: Findings | None) -> Map:
@@ -188,15 +162,8 @@ def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Integers, tuple[str
 
 def _story(subject: Subject, findings: Findings | None, row: int) -> str:
     """What is known of a point, in a line."""
-    name = subject.name(row)
-    parts = [
-        f"row {subject.number(row)}",
-        name and f"id {name}",
-        f"{'label' if subject.targets is None else 'target'} {subject.label(row)}",
-    ]
-    parts += [f"value {short(float(subject.values[row]))}"]
-    parts += [] if findings is None else [findings.suggestion[row]]
-    return " · ".join(part for part in parts if part)
+    value = f"value {short(float(subject.values[row]))}"
+    return subject.story(row, value, "" if findings is None else findings.suggestion[row])
 
 
 def place_points(
@@ -271,12 +238,3 @@ def level(value: float, scale: float) -> str:
         return "z"
     strong = 2 if abs(value) >= STRONG * scale else 1
     return f"{'n' if value < 0 else 'p'}{strong}"
-
-
-def _axis(numbers: list[float], start: float, stop: float, title: str) -> Axis:
-    """An axis on which a few far out do not press all others together."""
-    ordered = sorted(numbers)
-    tail = len(ordered) // 500
-    low, high = ordered[tail], ordered[-1 - tail]
-    room = 0.03 * (high - low) or 0.5
-    return Axis(low - room, high + room, start, stop, title)

@@ -10,9 +10,8 @@ from typing import Any
 
 from thresher.files import write_text
 from thresher.owner_valuation import OwnerValuation
-from thresher.report.page import asset, asset_digest, check_target, environment
+from thresher.report.page import check_target, render_page
 from thresher.report.phrases import brief, count_of, short
-from thresher.version import __version__
 
 MOST_ROWS = 1000
 NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?%?)?")
@@ -58,11 +57,7 @@ class StatementPage:
 
     def render(self) -> str:
         """One HTML document that needs nothing else."""
-        css = asset("page.css")
-        template = environment().get_template("statement.html.jinja")
-        return template.render(
-            page=self, version=__version__, css=css, css_digest=asset_digest(css)
-        )
+        return render_page("statement.html.jinja", page=self)
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write it to a file, whole or not at all."""

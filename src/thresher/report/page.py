@@ -12,8 +12,9 @@ from typing import Any
 
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_text
+from thresher.report.charts import swatch
 from thresher.report.evidence import Evidence
-from thresher.report.phrases import fixed, percent, short, visible
+from thresher.report.phrases import count_of, fixed, percent, short, visible
 from thresher.version import __version__
 
 TERMS = {
@@ -35,8 +36,6 @@ TERMS = {
 }
 
 FORMAT = "thresher.report/1"
-STYLES = ("page.css", "review.css", "map.css")
-SCRIPTS = ("tools.js", "why.js", "rows.js", "review.js", "map.js")  # one script, in this order
 SETTINGS = (  # that the document inside the page repeats
     "method", "params", "points", "validation_points", "total", "utility_all", "utility_none",
     "record",
@@ -60,15 +59,11 @@ def render(evidence: Evidence) -> str:
     >>> "1 of 2 rows has a negative value" in page
     True
     """
-    css, js = ("".join(map(asset, names)) for names in (STYLES, SCRIPTS))
-    return environment().get_template("page.html.jinja").render(
-        e=evidence, version=__version__, css=css, js=js, css_digest=asset_digest(css),
-        js_digest=asset_digest(js), document=_document(evidence),
-    )  # fmt: skip
+    return render_page("page.html.jinja", e=evidence, document=_document(evidence))
 
 
-def environment() -> Any:
-    """What renders the templates of this package."""
+def render_page(template: str, **content: Any) -> str:
+    """One HTML document that needs nothing else, by a template of this package."""
     require("jinja2", purpose="the HTML report", extra="report")
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -76,9 +71,14 @@ def environment() -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_finalize,
         loader=FunctionLoader(asset),
     )  # fmt: skip
-    found.filters |= {"short": short, "percent": percent, "fixed": fixed, "term_id": term_id}
-    found.globals["terms"] = TERMS
-    return found
+    found.filters |= {
+        "short": short, "percent": percent, "fixed": fixed, "term_id": _term_id, "digest": _digest,
+    }  # fmt: skip
+    found.globals |= {
+        "terms": TERMS, "swatch": swatch, "count_of": count_of, "version": __version__,
+        "assets": lambda *names: "".join(map(asset, names)),
+    }  # fmt: skip
+    return found.get_template(template).render(content)
 
 
 def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -> None:
@@ -142,11 +142,11 @@ def asset(name: str) -> str:
     return resources.files("thresher.report").joinpath(name).read_text("utf-8")
 
 
-def asset_digest(text: str) -> str:
+def _digest(text: str) -> str:
     """The digest by which a page allows this style or script, and no other."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def term_id(name: str) -> str:
+def _term_id(name: str) -> str:
     """The id of an explanation on the page."""
     return f"term-{name.replace(' ', '-')}"

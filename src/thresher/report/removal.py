@@ -1,4 +1,4 @@
-"""Accuracy as points are removed: the lowest values first, the highest first, or at random.
+"""Accuracy, or R^2, as points are removed: lowest values first, highest first, or at random.
 
 The validation set that values the points also judges what their removal brings, which flatters. So
 in the cross-check it is parted: one half values, the other one judges, then the other way around.
@@ -18,10 +18,17 @@ from thresher.errors import InputError, ThresherWarning
 from thresher.inputs.labels import Codes
 from thresher.knn import knn_shapley
 from thresher.progress import Advance
-from thresher.report.charts import Line, across, lines, swatch, upward
+from thresher.report.charts import Line, Mark, across, lines, upward
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.phrases import fixed
-from thresher.report.retraining import MOST_FEATURES, Tables, predict, standardize, training_points
+from thresher.report.retraining import (
+    MOST_FEATURES,
+    Tables,
+    explained,
+    predict,
+    standardize,
+    training_points,
+)
 from thresher.report.subject import Subject
 from thresher.retrain.newton import Solution
 from thresher.threads import run
@@ -36,7 +43,7 @@ LEAST_VALIDATION = 40  # validation points that can be parted
 MOST_PAIRS = 2_000_000_000  # points times validation points that are valued once more
 PURPOSE, HALVES = 2, 4
 
-THRESHOLD, LOGISTIC = "threshold classifier", "logistic regression"
+THRESHOLD, LOGISTIC, LINEAR = "threshold classifier", "logistic regression", "linear regression"
 ORDERS = {  # how each is called and drawn
     "lowest": ("lowest values first", "down"),
     "highest": ("highest values first", "square"),
@@ -73,6 +80,8 @@ class Removal:
     measure: str = "accuracy"  # or R^2, of numbers
     name: ClassVar[str] = "removal"
     title: ClassVar[str] = "Removing rows"
+    most_features: ClassVar[int] = MOST_FEATURES
+    marks: ClassVar[list[Mark]] = [(order, shape, text) for order, (text, shape) in ORDERS.items()]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -89,37 +98,11 @@ class Removal:
             for order, (name, shape) in ORDERS.items()
         ]
         ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
-        label = f"{self.measured} of the {model} as up to half of the rows are removed. {ends}"
+        measured = self.measure.capitalize()
+        label = f"{measured} of the {model} as up to half of the rows are removed. {ends}"
         every = [number for line in drawn for number in line.y]
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
         return lines(drawn, label, x, upward(min(every), max(every), self.measure))
-
-    @property
-    def measured(self) -> str:
-        """What is measured, at the beginning of a sentence."""
-        return self.measure.capitalize()
-
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each line of a chart."""
-        return [(swatch(order, shape), name) for order, (name, shape) in ORDERS.items()]
-
-    def text(self) -> str:
-        """What the models are."""
-        text = (
-            f"The {self.models[-1]} has standardized columns; of more than "
-            f"{MOST_FEATURES} columns, as many leading components. "
-        )
-        if THRESHOLD in self.models:
-            text = (
-                "The threshold classifier has the radius of the valuation, and guesses evenly "
-                f"where labels lead together or nobody is near. {text}"
-            )
-        if self.logistic_points < self.points:
-            text += (
-                f"To save time it was trained on {self.logistic_points:,} of {self.points:,} "
-                "rows, chosen at random. "
-            )
-        return f"{text}Random removal is the mean of five draws."
 
     def cautions(self, subject: Subject) -> list[str]:
         """Whether the threshold classifier hardly beats guessing."""
@@ -149,7 +132,9 @@ def removed_counts(points: int) -> list[int]:
 
 
 def removal_orders(subject: Subject) -> list[Integers]:
-    """Who goes first: the lowest, the highest, and at random a few times."""
+    """Who goes first: the lowest, the highest, and at random a few times; none if none can go."""
+    if not can_remove(subject):
+        return []
     order, random = subject.order, subject.random(PURPOSE)
     return [order, order[::-1], *(random.permutation(len(order)) for _ in range(DRAWS))]
 
@@ -177,7 +162,7 @@ def removal_curves(
     subject: Subject, orders: list[Integers], pairs: NearPairs | None,
     halves: Halves | None, advance: Advance | None = None,
 ) -> Removal:  # fmt: skip
-    """The curves of both models; without a radius, and so no `pairs`, of logistic regression only.
+    """The curves of all models; without a radius, and so no `pairs`, of a regression only.
 
     `advance` is told of every regression that was trained, `count_models` in all.
     """
@@ -191,28 +176,45 @@ def removal_curves(
     curves: Curves = {}
     if pairs is not None:
         right = [np.array([row.sum() for row in rows]) for rows in pairs.right]
-        curves |= curves_of(THRESHOLD, [each / len(data.codes_val) for each in right])
+        curves |= _curves_of(THRESHOLD, [each / len(data.codes_val) for each in right])
     chosen = training_points(subject)
-    tables = standardize(data, chosen)
+    tables, kept = standardize(data, chosen), _among(orders, chosen)
+    sizes = len(chosen), len(subject)
+    if subject.targets is not None and subject.targets_val is not None:
+        targets = subject.targets[chosen], subject.targets_val
+        curves |= _curves_of(LINEAR, _linear(tables, *targets, kept, advance))
+        return Removal(FRACTIONS, curves, *sizes, None, measure="R^2")
     every, last = predict(tables, np.arange(len(chosen)), Solution.empty())
-    found = _logistic(tables, among(orders, chosen), every, last, advance)
-    curves |= curves_of(LOGISTIC, list(found))
+    curves |= _curves_of(LOGISTIC, list(_logistic(tables, kept, every, last, advance)))
     checked = halves and cross_check(subject, tables, chosen, every, last, halves, pairs)
-    return Removal(FRACTIONS, curves, len(chosen), len(subject), checked)
+    return Removal(FRACTIONS, curves, *sizes, checked)
 
 
-def among(orders: list[Integers], chosen: Integers) -> list[Integers]:
+def _among(orders: list[Integers], chosen: Integers) -> list[Integers]:
     """The orders of the chosen points alone, as places among them."""
     kept = np.zeros(len(orders[0]), np.bool_)
     kept[chosen] = True
     return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
 
 
-def curves_of(model: str, found: list[Floats]) -> Curves:
+def _curves_of(model: str, found: list[Floats]) -> Curves:
     """The curves of a model by order, of random ones the mean."""
     lowest, highest, *draws = found
     together = zip(ORDERS, (lowest, highest, np.mean(draws, axis=0)), strict=True)
     return {(model, order): tuple(curve.tolist()) for order, curve in together}
+
+
+def _linear(
+    tables: Tables, y: Floats, y_val: Floats, orders: list[Integers], advance: Advance | None
+) -> list[Floats]:
+    """R^2 for each order and step."""
+    found = []
+    for order in orders:
+        steps = [explained(tables, y, y_val, order[gone:]) for gone in removed_counts(len(order))]
+        found.append(np.array(steps))
+        if advance is not None:
+            advance(STEPS - 1)
+    return found
 
 
 def _logistic(
@@ -239,9 +241,11 @@ def halve_validation(subject: Subject) -> Halves | None:
 
     None where they could not value the points again, or are too small to judge.
     """
+    again = subject.valuation.method in {"tknn-shapley", "knn-shapley"} and subject.targets is None
+    if not again or not can_remove(subject):
+        return None
     codes = subject.data.codes_val
-    again = subject.valuation.method in {"tknn-shapley", "knn-shapley"}
-    if not again or len(codes) < LEAST_VALIDATION or len(subject) * len(codes) > MOST_PAIRS:
+    if len(codes) < LEAST_VALIDATION or len(subject) * len(codes) > MOST_PAIRS:
         return None
     shuffled = subject.random(HALVES).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]

@@ -47,14 +47,8 @@ class Review:
 
     def document(self) -> dict[str, Any]:
         """For the script of the page."""
-        return {
-            "digest": self.digest,
-            "key": self.key,
-            "labels": self.labels,
-            "names": self.names,
-            "rows": self.rows,
-            "numbers": self.numbers,
-        }
+        shown = "digest", "key", "labels", "names", "rows", "numbers"
+        return {name: getattr(self, name) for name in shown}
 
 
 def describe_review(
@@ -62,48 +56,32 @@ def describe_review(
     command: str = "", why: Sequence[Mapping[str, Any]] = (),
 ) -> Review | None:  # fmt: skip
     """The review of the listed rows; None where nothing is suggested."""
-    if findings is None or subject.codes is None or len(subject.classes) < 2:
+    numbers = isinstance(findings, TargetFindings)
+    if findings is None or subject.codes is None or (len(subject.classes) < 2 and not numbers):
         return None
-    rows = []
+    labels, names = ([], []) if numbers else (subject.labels, map(visible, subject.classes))
+    labels, names, rows = list(labels), list(names), []
     for listed, place in enumerate(lowest.places):
-        about = _about_row(subject, findings, place) | {"label": int(subject.codes[place])}
-        if findings.near[place]:
-            about["best"] = int(findings.best_codes[place])
+        about: dict[str, Any] = {"row": subject.number(place)}
+        about["suggestion"] = findings.suggestion[place]
+        if subject.ids is not None:
+            about["id"] = str(subject.ids[place])
+            about["name"] = visible(brief(about["id"]))
+        if isinstance(findings, TargetFindings):  # each number is a label of its own
+            both = findings.targets[place], findings.expected[place]
+            known = [float(number) for number in both if not math.isnan(number)]
+            about["label"] = len(labels)
+            if len(known) > 1:
+                about["best"] = len(labels) + 1
+            labels += map(repr, known)
+            names += map(short, known)
+        else:
+            about["label"] = int(subject.codes[place])
+            if findings.near[place]:
+                about["best"] = int(findings.best_codes[place])
         rows.append(about | dict(_visible(why[listed]) if why else {}))
     digest = str(record.get("input_digest", ""))
-    return Review(
-        digest, subject.labels, tuple(map(visible, subject.classes)), tuple(rows), command
-    )
-
-
-def describe_target_review(
-    subject: Subject, findings: TargetFindings, lowest: LowestRows, record: Mapping[str, Any],
-    command: str = "", why: Sequence[Mapping[str, Any]] = (),
-) -> Review:  # fmt: skip
-    """The review of the listed rows, where labels are numbers."""
-    labels: list[str] = []
-    names: list[str] = []
-    rows = []
-    for listed, place in enumerate(lowest.places):
-        about = _about_row(subject, findings, place) | {"label": len(labels)}
-        numbers = [float(findings.targets[place])]
-        if not math.isnan(findings.expected[place]):
-            about["best"] = len(labels) + 1
-            numbers.append(float(findings.expected[place]))
-        labels += map(repr, numbers)
-        names += map(short, numbers)
-        rows.append(about | dict(_visible(why[listed]) if why else {}))
-    digest = str(record.get("input_digest", ""))
-    return Review(digest, tuple(labels), tuple(names), tuple(rows), command, numbers=True)
-
-
-def _about_row(subject: Subject, findings: Findings, place: int) -> dict[str, Any]:
-    """The number, id and suggestion of a row."""
-    about = {"row": subject.number(place), "suggestion": findings.suggestion[place]}
-    if subject.ids is not None:
-        about["id"] = str(subject.ids[place])
-        about["name"] = visible(brief(about["id"]))
-    return about
+    return Review(digest, tuple(labels), tuple(names), tuple(rows), command, numbers)
 
 
 def _visible(entry: Any) -> Any:

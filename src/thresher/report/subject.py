@@ -139,6 +139,12 @@ class Subject:
         """The id of a point as text; empty where there are none."""
         return "" if self.ids is None else brief(self.ids[row])
 
+    def story(self, row: int, *more: str) -> str:
+        """What is known of a point, in a line."""
+        name, kind = self.name(row), "label" if self.targets is None else "target"
+        known = f"row {self.number(row)}", name and f"id {name}", f"{kind} {self.label(row)}"
+        return " · ".join(part for part in (*known, *more) if part)
+
 
 def sample(count: int, most: int, random: np.random.Generator) -> Integers:
     """All of so many, or as many as allowed at random; in order."""

@@ -29,8 +29,10 @@ from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
+from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import count_of, fixed, percent, short
 from thresher.report.subject import Subject, sample, shortlist
+from thresher.retrain.running_means import agreement
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000
@@ -108,10 +110,34 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Suggestions:
-    """All suggestions, counted."""
+class Counted:
+    """How often each suggestion was made."""
 
     total: dict[str, int]
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return sum(self.total.values())
+
+    @property
+    def flagged(self) -> int:
+        """How many points are clearly wrong."""
+        return sum(self.total.get(word, 0) for word in ("relabel", "correct", "drop"))
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The figures on top of the page."""
+        words = ("relabel", "correct", "drop", "inspect", "outlier")
+        counts = {word: self.total[word] for word in words if word in self.total}
+        return [
+            (word, short(count), percent(count / self.points)) for word, count in counts.items()
+        ]
+
+
+@dataclass(frozen=True)
+class Suggestions(Counted):
+    """All suggestions about labels."""
+
     classes: tuple[Tally, ...] = ()  # where there are many, those with the most to look at
     left_out: int = 0  # further labels
     moves: tuple[Move, ...] = ()  # the most frequent first
@@ -124,16 +150,6 @@ class Suggestions:
     judges: float | None = None  # rank correlation to expect of another validation set's values
     name: ClassVar[str] = "suggestions"
     title: ClassVar[str] = "Labels and suggestions"
-
-    @property
-    def points(self) -> int:
-        """How many points there are."""
-        return sum(self.total.values())
-
-    @property
-    def flagged(self) -> int:
-        """How many points are clearly wrong."""
-        return self.total["relabel"] + self.total["drop"]
 
     @property
     def meanings(self) -> dict[str, str]:
@@ -169,12 +185,11 @@ class Suggestions:
 
     def tiles(self) -> list[tuple[str, str, str]]:
         """The figures on top of the page."""
-        total = self.total
-        found = [(name, short(total[name]), percent(total[name] / self.points)) for name in GRAVEST]
         if self.forecast is None:
-            return found
+            return super().tiles()
         told = "a poor forecast" if self.forecast.poor else "as forecast"
-        return [("wrong labels", f"about {short(round(self.forecast.wrong))}", told), *found]
+        wrong = f"about {short(round(self.forecast.wrong))}"
+        return [("wrong labels", wrong, told), *super().tiles()]
 
     def forecast_text(self) -> str:
         """How many labels are expected to be wrong."""
@@ -259,6 +274,7 @@ class Suggestions:
 
 def explain_subject(subject: Subject) -> Findings:
     """The findings that came with the subject, else those of `explain` with codes as labels."""
+    labels: tuple[Any, Any]
     if subject.findings is not None:
         return subject.findings
     data, method = subject.data, subject.valuation.method
@@ -266,25 +282,25 @@ def explain_subject(subject: Subject) -> Findings:
         raise InputError(
             f"suggestions need a valuation by {' or '.join(EXPLAINED)}, got one by {method}"
         )
-    if subject.targets is not None:
-        rows, rows_val = data.rows.array, data.rows_val.array
-        if method == FOREST:
-            rows, rows_val = data.splits
-        judges: Any = () if subject.mutual else (rows_val, subject.targets_val)
-        return explain(subject.valuation, rows, subject.targets, *judges)
-    params = {**subject.valuation.params, "classes": list(range(len(subject.classes)))}
-    coded = dataclasses.replace(subject.valuation, params=params)
-    rows, rows_val = data.rows.array, data.rows_val.array
-    if method == FOREST:
-        rows, rows_val = data.splits
-    public = () if subject.mutual else (rows_val, data.codes_val)
+    features = data.splits if method == FOREST else (data.rows.array, data.rows_val.array)
+    valuation, labels = subject.valuation, (data.codes, data.codes_val)
+    if subject.targets is None:
+        params = {**valuation.params, "classes": list(range(len(subject.classes)))}
+        valuation = dataclasses.replace(valuation, params=params)
+    else:
+        labels = subject.targets, subject.targets_val
+    judges = () if subject.mutual else (features[1], labels[1])
     with warnings.catch_warnings():  # whoever made the valuation was warned
         warnings.simplefilter("ignore", ThresherWarning)
-        return explain(coded, rows, data.codes, *public)
+        return explain(valuation, features[0], labels[0], *judges)
 
 
-def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
-    """The tally of the findings."""
+def count_suggestions(
+    subject: Subject, findings: Findings | None, halves: NearPairs | None = None
+) -> Suggestions | None:
+    """The tally of the findings; `halves` have values by each half of the validation set."""
+    if findings is None:
+        return None
     kinds = np.array([SUGGESTIONS.index(name) for name in findings.suggestion], np.int64)
     table = np.zeros((len(subject.classes), len(SUGGESTIONS)), np.int64)
     np.add.at(table, (codes_of(subject), kinds), 1)
@@ -301,6 +317,7 @@ def count_suggestions(subject: Subject, findings: Findings) -> Suggestions:
         subject.valuation.method in {FOREST, LEAVES},
         findings.stability,
         findings.forecast,
+        None if halves is None else agreement(*halves.half_values),
     )
 
 

@@ -1,4 +1,4 @@
-"""Targets against what the others expect: two charts, what is suggested, and what it comes to."""
+"""Targets against what the others expect: two charts, and what is suggested."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ import numpy as np
 
 from thresher.findings.target_advice import TARGET_SUGGESTIONS
 from thresher.findings.target_findings import TargetFindings
-from thresher.report.charts import LEFT, RIGHT, TOP, WIDTH, Axis, bars, frame, mark, svg, swatch
+from thresher.report.charts import TALL, Mark, bars, frame, spot, svg, tall_axes
 from thresher.report.distribution import bar_counts, bar_edges
-from thresher.report.headline import MANY, Headline, calm_state, review_number, rows_to_look_at
-from thresher.report.lowest_rows import LowestRows
-from thresher.report.phrases import count_of, escape, none_of, of_all, percent, short, whole_percent
-from thresher.report.removal import Removal
+from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
-from thresher.report.verdict import Verdict, about_coverage
+from thresher.report.suggestions import Counted
 
 MOST_POINTS = 3000  # that are drawn, besides those with a suggestion
 PURPOSE = 6
-HEIGHT = 330.0
 MARKS = {  # how rows with each suggestion are drawn
     "keep": ("z", "ring"),
     "outlier": ("val", "cross"),
@@ -36,63 +32,35 @@ MEANINGS = {
     "keep": "does not hurt, or is about where it is expected",
     "outlier": "nobody is near, so nothing can be said",
 }
-STEPS = {
-    "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
-    "write another one, or drop the row.",
-    "drop": "Look at the {rows} marked drop.",
-    "inspect": "If there is time, look at the {rows} marked inspect.",
-    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
-}
 
 
 @dataclass(frozen=True)
-class TargetCharts:
+class TargetCharts(Counted):
     """What is suggested for numbers, by how far they are from what the others expect."""
 
-    total: dict[str, int]
     bands: tuple[tuple[str, dict[str, int]], ...]  # what is suggested in each band of targets
     spots: tuple[tuple[float, float, str, str], ...]  # expected, target, suggestion and story
     residuals: tuple[tuple[float, ...], tuple[int, ...]]  # edges of bars, and rows in each
     typical: float  # size of a residual
-    points: int
     name: ClassVar[str] = "targets"
     title: ClassVar[str] = "Targets and suggestions"
     words: ClassVar[tuple[str, ...]] = TARGET_SUGGESTIONS
     meanings: ClassVar[dict[str, str]] = MEANINGS
-
-    @property
-    def flagged(self) -> int:
-        """How many rows are clearly wrong."""
-        return self.total["correct"] + self.total["drop"]
-
-    def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
-        shown = ("correct", "drop", "inspect", "outlier")
-        return [(x, short(self.total[x]), percent(self.total[x] / self.points)) for x in shown]
-
-    def legend(self) -> list[tuple[str, str]]:
-        """A sample and a name for each kind of mark."""
-        return [(swatch(style, shape, line=False), name) for name, (style, shape) in MARKS.items()]
+    marks: ClassVar[list[Mark]] = [(style, shape, word) for word, (style, shape) in MARKS.items()]
 
     def scatter(self) -> str:
         """Targets upward, expected ones across; on the line both are the same."""
-        across, up = [spot[0] for spot in self.spots], [spot[1] for spot in self.spots]
-        low, high = min(across, default=0.0), max(across, default=1.0)
-        room = 0.03 * (high - low) or 0.5
-        x = Axis(low - room, high + room, LEFT, WIDTH - RIGHT, "what the others expect")
-        low, high = min(up, default=0.0), max(up, default=1.0)
-        room = 0.03 * (high - low) or 0.5
-        y = Axis(low - room, high + room, HEIGHT - 40, TOP, "target")
-        ends = max(x.low, y.low), min(x.high, y.high)
-        same = f"M{x(ends[0]):.1f} {y(ends[0]):.1f}L{x(ends[1]):.1f} {y(ends[1]):.1f}"
+        across, up = [each[0] for each in self.spots], [each[1] for each in self.spots]
+        x, y = tall_axes(across, up, ("what the others expect", "target"))
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        same = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
         drawn = [
-            f'<path class="spot {MARKS[word][0]}" d="{mark(MARKS[word][1], x(a), y(b), 2.2)}">'
-            f"<title>{escape(story)}</title></path>"
+            spot(f"spot {MARKS[word][0]}", MARKS[word][1], x(a), y(b), 2.2, story)
             for a, b, word, story in self.spots
         ]
         label = f"Targets of {len(self.spots):,} rows against those that others expect"
-        line = f'<path class="zero" d="{same}"/>' if ends[0] < ends[1] else ""
-        return svg(frame(x, y, height=HEIGHT) + line + "".join(drawn), label, height=HEIGHT)
+        line = f'<path class="zero" d="{same}"/>' if low < high else ""
+        return svg(frame(x, y, height=TALL) + line + "".join(drawn), label, height=TALL)
 
     def histogram(self) -> str:
         """How far targets are from the expected ones."""
@@ -108,12 +76,13 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
     plain = known[said[known] == "keep"]
     drawn = plain[sample(len(plain), MOST_POINTS, subject.random(PURPOSE))]
     drawn = np.concatenate([drawn, known[said[known] != "keep"]])
+    expected = findings.expected
     spots = tuple(
-        (float(findings.expected[row]), float(findings.targets[row]), str(said[row]), _story(
-            subject, findings, row))
+        (float(expected[row]), float(findings.targets[row]), str(said[row]), subject.story(
+            row, f"expected {short(float(expected[row]))}", said[row]))
         for row in drawn.tolist()
     )  # fmt: skip
-    residuals = (findings.targets - findings.expected)[known]
+    residuals = (findings.targets - expected)[known]
     residuals = residuals if len(residuals) else np.zeros(1)
     edges = bar_edges(residuals)
     counts = tuple(bar_counts(residuals, edges).tolist())
@@ -123,71 +92,4 @@ def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
         for code, name in enumerate(subject.classes)
     )
     typical = float(np.median(np.abs(residuals)))
-    return TargetCharts(
-        findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical, len(findings)
-    )
-
-
-def _story(subject: Subject, findings: TargetFindings, row: int) -> str:
-    expected = short(float(findings.expected[row]))
-    parts = [f"row {subject.number(row)}", subject.name(row) and f"id {subject.name(row)}"]
-    parts += [f"target {subject.label(row)}", f"expected {expected}", findings.suggestion[row]]
-    return " · ".join(part for part in parts if part)
-
-
-def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
-    """The headline on numbers."""
-    rows, wrong = charts.points, charts.flagged
-    numbers = (
-        ("targets", short(rows), ""),
-        ("look wrong", short(wrong), f"{whole_percent(wrong / rows)} of all" if wrong else ""),
-        review_number(lowest.marked or 0, charts.total),
-    )
-    if not wrong:
-        doubtful = rows_to_look_at(lowest, wrong=False)
-        sentence = f"No target of {count_of(rows, 'row')} is clearly wrong.{doubtful}"
-        return Headline(sentence, calm_state(lowest.marked or 0), numbers)
-    look = "looks" if wrong == 1 else "look"
-    state = "many numbers" if wrong >= MANY * rows else "numbers"
-    sentence = f"{wrong:,} of {rows:,} targets {look} wrong.{rows_to_look_at(lowest, wrong=True)}"
-    return Headline(sentence, state, numbers)
-
-
-def judge_targets(
-    charts: TargetCharts, removal: Removal | None, subject: Subject
-) -> tuple[Verdict, tuple[str, ...]]:
-    """What it comes to, and what speaks against relying on it."""
-    total, points = charts.total, charts.points
-    parts = [
-        f"{of_all(total[word], points, one, many)} (suggestion: {word})"
-        for word, one, many in (
-            (
-                "correct",
-                "is far from what the others expect",
-                "are far from what the others expect",
-            ),
-            ("drop", "fits no number", "fit no number"),
-            ("inspect", "is worth a look", "are worth a look"),
-        )
-        if total[word]
-    ]
-    said = "; ".join(parts) or f"Nothing stands out: {none_of(points, 'suggested for a look')}"
-    gain = "" if removal is None else _gain(removal)
-    steps = [
-        text.format(rows=count_of(total[word], "row"))
-        for word, text in STEPS.items()
-        if total[word]
-    ]
-    if steps:
-        steps.append("Change the data, then value again: values depend on the other rows.")
-    verdict = Verdict(f"{said}{gain}.", tuple(steps) or ("Nothing needs to be done.",))
-    return verdict, tuple(about_coverage(subject))
-
-
-def _gain(removal: Removal) -> str:
-    curve = removal.curves[removal.models[0], "lowest"]
-    place = removal.fractions.index(0.1)
-    return (
-        f"; without the lowest tenth, R^2 of a {removal.models[0]} goes from {curve[0]:.3f} to "
-        f"{curve[place]:.3f} on the validation set, which also chose them"
-    )
+    return TargetCharts(findings.counts(), bands, spots, (tuple(edges.tolist()), counts), typical)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from thresher.findings.second_look import SecondLook
 from thresher.inputs.checked_inputs import count_twins
+from thresher.report.copied_rows import CopiedRows
 from thresher.report.coverage import Coverage
 from thresher.report.distribution import Distribution
 from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
 from thresher.report.suggestions import FalseAlarms, Suggestions
+from thresher.report.target_charts import TargetCharts
 
 FEW_VALIDATION = 50
 BY_VOTES = {  # what to do about rows that are marked so, by validation points near
@@ -29,6 +32,18 @@ BY_SHARES = {  # and by the rows that share their leaves
     "drop": "Look at the {rows} marked drop: nothing speaks for their label, or for another one.",
     "inspect": "If there is time, look at the {rows} marked inspect: they come next in the list.",
     "outlier": "Do not judge the {rows} marked outlier by this: hardly any row is like them.",
+}
+TARGETS_FOUND = {  # of one row, and of several
+    "correct": ("is far from what the others expect", "are far from what the others expect"),
+    "drop": ("fits no number", "fit no number"),
+    "inspect": ("is worth a look", "are worth a look"),
+}
+BY_TARGETS = {  # and of numbers
+    "correct": "Look at the {rows} marked correct, and accept the number that the others expect, "
+    "write another one, or drop the row.",
+    "drop": "Look at the {rows} marked drop.",
+    "inspect": "If there is time, look at the {rows} marked inspect.",
+    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
 }
 NAMES = 5  # labels that are named
 
@@ -59,7 +74,9 @@ def judge(
     sentence = f"{_found(suggestions)}{_gain(checked)}.{_second(second)}"
     if care:
         sentence = f"Take this with care ({'; '.join(care)}): {sentence}"
-    return Verdict(sentence, _steps(suggestions))
+    said = BY_SHARES if suggestions.by_shares else BY_VOTES
+    about = {"relabel": said["relabel"] + _about_right(suggestions)}
+    return Verdict(sentence, steps_for(suggestions.total, said | about))
 
 
 def nothing_stands_out(suggestions: Suggestions) -> bool:
@@ -173,18 +190,14 @@ def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdic
     return Verdict(f"{sentence}{_gain(checked)}.", steps)
 
 
-def _steps(suggestions: Suggestions) -> tuple[str, ...]:
-    said = BY_SHARES if suggestions.by_shares else BY_VOTES
-    counts = {name: count_of(suggestions.total[name], "row") for name in said}
-    about = {"relabel": _about_right(suggestions)}
+def steps_for(total: Mapping[str, int], said: Mapping[str, str]) -> tuple[str, ...]:
+    """What to do about the rows that are marked so, by what is said of each mark."""
     steps = [
-        said[name].format(rows=counts[name]) + about.get(name, "")
-        for name in said
-        if suggestions.total[name]
+        text.format(rows=count_of(total[word], "row")) for word, text in said.items() if total[word]
     ]
-    if steps:
-        steps.append("Change the data, then value again: values depend on the other rows.")
-    return tuple(steps) or ("Nothing needs to be done.",)
+    if not steps:
+        return ("Nothing needs to be done.",)
+    return (*steps, "Change the data, then value again: values depend on the other rows.")
 
 
 def _about_right(suggestions: Suggestions) -> str:
@@ -201,14 +214,34 @@ def _about_right(suggestions: Suggestions) -> str:
     return f" About {right:,} of them may be right as they are, so look before you change them."
 
 
+def judge_targets(charts: TargetCharts, removal: Removal | None) -> Verdict:
+    """What it comes to."""
+    parts = [
+        f"{of_all(charts.total[word], charts.points, one, many)} (suggestion: {word})"
+        for word, (one, many) in TARGETS_FOUND.items()
+        if charts.total[word]
+    ]
+    nothing = f"Nothing stands out: {none_of(charts.points, 'suggested for a look')}"
+    gain = "" if removal is None else _target_gain(removal)
+    return Verdict(f"{'; '.join(parts) or nothing}{gain}.", steps_for(charts.total, BY_TARGETS))
+
+
+def _target_gain(removal: Removal) -> str:
+    curve = removal.curves[removal.models[0], "lowest"]
+    place = removal.fractions.index(0.1)
+    return (
+        f"; without the lowest tenth, R^2 of a {removal.models[0]} goes from {curve[0]:.3f} to "
+        f"{curve[place]:.3f} on the validation set, which also chose them"
+    )
+
+
 def find_cautions(
     subject: Subject, suggestions: Suggestions | None, coverage: Coverage | None,
-    removal: Removal | None,
+    removal: Removal | None, copies: CopiedRows | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Everything that calls for caution, the gravest first."""
-    found = [] if coverage is None else coverage.cautions()
-    found += [] if suggestions is None else suggestions.cautions()
-    found += _about_validation(subject)
+    parts = [part for part in (copies, coverage, suggestions) if part is not None]
+    found = [caution for part in parts for caution in part.cautions()] + _about_validation(subject)
     found += [] if coverage is None or coverage.radius is None else coverage.radius.cautions()
     found += [] if removal is None else removal.cautions(subject)
     if subject.given is not None:
@@ -266,12 +299,6 @@ def _about_validation(subject: Subject) -> list[str]:
     return found
 
 
-def about_coverage(subject: Subject) -> list[str]:
-    """What is to be said of the validation set of numbers, and of copies in it."""
-    twins = [] if subject.given is None else _about_twins(subject.given)
-    return _about_validation(subject) + twins
-
-
 def _classes_apart(subject: Subject) -> tuple[list[str], list[str]]:
     """Labels that only points have, and those that only validation points have."""
     if subject.codes is None or subject.codes_val is None:
@@ -297,5 +324,5 @@ def _about_twins(data: Data) -> list[str]:
         return []
     copies = count_of(twins, "validation row is an exact copy", "validation rows are exact copies")
     return [
-        (f"{copies} of rows that are valued: this leak makes the copies look better than they are.")
+        f"{copies} of rows that are valued: this leak makes the copies look better than they are."
     ]

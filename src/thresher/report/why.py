@@ -59,11 +59,15 @@ def explain_rows(
     """What the page's script shows of each listed row."""
     if findings is None or subject.codes is None or not len(listed):
         return []
-    found: list[Entry] = [{} for _ in listed]
     try:
         ranked, bars, kind = _evidence(subject, findings, listed, pairs, advance)
     except InputError:  # there are no features
         ranked, bars, kind = [], None, ""
+    besides = [_beside(subject, details, row) for row in listed.tolist()]
+    if isinstance(findings, TargetFindings):
+        told = _about_targets(subject, findings, listed, ranked, details)
+        return [beside | about for beside, about in zip(besides, told, strict=True)]
+    found: list[Entry] = [{} for _ in listed]
     codes = _both(subject)
     for place, order in enumerate(ranked):
         own = codes[order] == codes[listed[place]]
@@ -76,31 +80,23 @@ def explain_rows(
     best = findings.best_codes[listed].astype(np.int64)
     columns = details.columns or _numeric(subject.shown)
     said = unlike_columns(columns, subject.codes, subject.classes, listed, best)
-    for place, row in enumerate(listed.tolist()):
-        found[place] |= {"unlike": said[place]} if said[place] else {}
-        found[place] |= _beside(subject, details, row)
-    return found
+    unlike = [{"unlike": each} if each else {} for each in said]
+    return [one | two | three for one, two, three in zip(found, unlike, besides, strict=True)]
 
 
-def explain_targets(
-    subject: Subject, findings: TargetFindings, listed: Integers, details: Details,
-    advance: Advance | None = None,
-) -> list[Entry]:  # fmt: skip
-    """What the page's script shows of each listed row, where labels are numbers."""
-    try:
-        ranked, _, _ = _evidence(subject, findings, listed, None, advance)
-    except InputError:  # there are no features
-        ranked = []
-    found = []
+def _about_targets(
+    subject: Subject, findings: TargetFindings, listed: Integers, ranked: Ranked, details: Details
+) -> list[Entry]:
+    """How many others there are, what they expect, how far off targets usually are, and who."""
+    found: list[Entry] = [{} for _ in listed]
     for place, row in enumerate(listed.tolist()):
-        entry = _beside(subject, details, row)
         if not np.isnan(findings.expected[row]):
             told = (findings.expected[row], findings.usual[row])
             near = short(round(float(findings.near[row])))
-            entry["told"] = [near, *(short(round(float(number), 12)) for number in told)]
+            found[place]["told"] = [near, *(short(round(float(each), 12)) for each in told)]
         if ranked:
-            entry["like"] = _named(subject, details, ranked[place][: AGAINST + FOR])
-        found.append(entry)
+            order = ranked[place][: AGAINST + FOR]
+            found[place]["like"] = _named(subject, details, order)
     return found
 
 
@@ -186,13 +182,11 @@ def _both(subject: Subject) -> Integers:
 def _named(subject: Subject, details: Details, rows: Integers) -> list[Any]:
     """Rows of either side by name, each with the number of its label, or its target as text."""
     names = [_name(subject, details, row) for row in rows.tolist()]
-    if subject.targets is None:
-        return [
-            [name, code] for name, code in zip(names, _both(subject)[rows].tolist(), strict=True)
-        ]
-    more = () if subject.targets_val is None else subject.targets_val
-    targets = np.concatenate([subject.targets, more])[rows].tolist()
-    return [[name, short(target)] for name, target in zip(names, targets, strict=True)]
+    told: list[Any] = _both(subject)[rows].tolist()
+    if subject.targets is not None:
+        more = () if subject.targets_val is None else subject.targets_val
+        told = list(map(short, np.concatenate([subject.targets, more])[rows].tolist()))
+    return [[name, each] for name, each in zip(names, told, strict=True)]
 
 
 def _name(subject: Subject, details: Details, row: int) -> str:
@@ -217,12 +211,6 @@ def _beside(subject: Subject, details: Details, row: int) -> Entry:
         if len(others):
             found["copies"] = _named(subject, details, others[:COPIES])
             found["copied"] = len(others)
-    return found | _shown(details, row)
-
-
-def _shown(details: Details, row: int) -> Entry:
-    """The text and the picture of a row."""
-    found: Entry = {}
     if details.text is not None and details.text[row] is not None:
         found["text"] = str(details.text[row])[:LONGEST]
     image = None if details.images is None else details.images.address(row)
