@@ -1,4 +1,4 @@
-"""Charts as inline SVG: bars, lines, dots. Colors, lines and fonts are left to the page's CSS.
+"""Charts as the templates draw them: axes, and what lies where on them.
 
 A chart is drawn in units of about one pixel of a phone, 360 wide, and scaled by the page.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from thresher.report.phrases import escape
+from typing import Any
 
 WIDTH, HEIGHT, TALL, BAR_HEIGHT = 360.0, 230.0, 330.0, 130.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 10.0, 36.0
@@ -29,6 +28,7 @@ class Axis:
     stop: float
     title: str = ""
     percent: bool = False
+    about: int = 5  # ticks
 
     def __call__(self, number: float) -> float:
         """Where a number lies; what is far beyond the axis, not far beyond its end."""
@@ -39,7 +39,7 @@ class Axis:
         """Whether a number is on the axis."""
         return self.low <= number <= self.high
 
-    def ticks(self, about: int = 5) -> list[float]:
+    def ticks(self) -> list[float]:
         """Round numbers on the axis.
 
         Examples
@@ -50,7 +50,7 @@ class Axis:
         span = self.high - self.low
         if not span > 0 or not math.isfinite(span):
             return [self.low] if self.holds(self.low) else []
-        raw = span / about
+        raw = span / self.about
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(unit * times for times in (1, 2, 2.5, 5, 10) if unit * times >= raw * 0.8)
         first = math.ceil(self.low / step - 1e-9)
@@ -73,76 +73,31 @@ class Line:
     """A line of a chart: `style` is a class of the page's CSS, `mark` the shape of its marks."""
 
     name: str
-    x: Numbers
-    y: Numbers
+    spots: Sequence[tuple[float, float]]
     style: str
     mark: str = ""
 
 
-def frame(x: Axis, y: Axis, *, height: float = HEIGHT, ticks_y: int = 5, bare: bool = False) -> str:
-    """Axes with ticks, a light grid and titles; a bare frame has titles only."""
-    bottom, top = y.start, y.stop
-    parts = []
-    for tick in () if bare else x.ticks():
-        at = x(tick)
-        parts.append(f'<path class="grid" d="M{at:.1f} {top:.1f}V{bottom:.1f}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{bottom + 13:.1f}" class="mid">{x.text(tick)}</text>')
-    for tick in () if bare else y.ticks(ticks_y):
-        at = y(tick)
-        parts.append(f'<path class="grid" d="M{x.start:.1f} {at:.1f}H{x.stop:.1f}"/>')
-        parts.append(
-            f'<text x="{x.start - 5:.1f}" y="{at + 3.5:.1f}" class="end">{y.text(tick)}</text>'
-        )
-    parts.append(
-        f'<text x="{(x.start + x.stop) / 2:.1f}" y="{height - 5:.1f}" class="mid title">'
-        f"{escape(x.title)}</text>"
-    )
-    middle = (top + bottom) / 2
-    parts.append(
-        f'<text x="11" y="{middle:.1f}" class="mid title" '
-        f'transform="rotate(-90 11 {middle:.1f})">{escape(y.title)}</text>'
-    )
-    return "".join(parts)
+@dataclass(frozen=True)
+class Chart:
+    """What the templates draw: lines, bars (their ends and a count) or spots over two axes."""
+
+    label: str  # what it shows, in words
+    x: Axis
+    y: Axis
+    drawn: Sequence[Any] = ()
+    height: float = HEIGHT
+    used: float | None = None  # what a vertical line marks
 
 
-def svg(content: str, label: str, *, height: float = HEIGHT, style: str = "") -> str:
-    """A drawing that says in words what it shows."""
-    return (
-        f'<svg class="chart {style}" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
-        f'aria-label="{escape(label)}">{content}</svg>'
-    )
-
-
-def bars(edges: Numbers, counts: Sequence[int], label: str, title: str, unit: str = "rows") -> str:
+def bars(
+    edges: Numbers, counts: Sequence[int], label: str, title: str, unit: str = "rows"
+) -> Chart:
     """A histogram; bars left of zero have another pattern than those to the right."""
     x = across(edges[0], edges[-1], title)
-    y = Axis(0.0, max(*counts, 1), BAR_HEIGHT - BOTTOM, TOP, unit)
-    drawn = []
-    for left, right, count in zip(edges, edges[1:], counts, strict=False):
-        if count:
-            style = "bad" if right <= 0 else "good"
-            top = min(y(count), y.start - 0.8)
-            drawn.append(
-                f'<rect class="{style}" x="{x(left) + 0.4:.1f}" y="{top:.1f}" '
-                f'width="{max(x(right) - x(left) - 0.8, 0.6):.1f}" height="{y.start - top:.1f}">'
-                f"<title>{left:.4g} to {right:.4g}: {count:,}</title></rect>"
-            )
-    zero = f'<path class="zero" d="M{x(0):.1f} {TOP - 4:.1f}V{y.start:.1f}"/>'
-    framed = frame(x, y, height=BAR_HEIGHT, ticks_y=2)
-    return svg(framed + zero + "".join(drawn), label, height=BAR_HEIGHT)
-
-
-def lines(drawn: Sequence[Line], label: str, x: Axis, y: Axis, used: float | None = None) -> str:
-    """Lines with marks; what leaves the axes is cut off. A vertical line marks what is `used`."""
-    left, top, width, height = x.start, y.stop, x.stop - x.start, y.start - y.stop
-    inside = "".join(_line(line, x, y) for line in drawn)
-    cut = (
-        f'<svg class="inside" x="{left - 4:.1f}" y="{top - 4:.1f}" width="{width + 8:.1f}" '
-        f'height="{height + 4:.1f}" viewBox="{left - 4:.1f} {top - 4:.1f} {width + 8:.1f} '
-        f'{height + 4:.1f}">{inside}</svg>'
-    )
-    beside = "" if used is None or not x.holds(used) else _upright(x, y, used)
-    return svg(frame(x, y) + beside + cut, label)
+    y = Axis(0.0, max(*counts, 1), BAR_HEIGHT - BOTTOM, TOP, unit, about=2)
+    drawn = tuple(zip(edges, edges[1:], counts, strict=False))
+    return Chart(label, x, y, drawn, BAR_HEIGHT)
 
 
 def across(low: float, high: float, title: str, *, percent: bool = False) -> Axis:
@@ -175,36 +130,6 @@ def tall_axes(
     return found[0], found[1]
 
 
-def spot(
-    style: str, shape: str, x: float, y: float, size: float, story: str, more: str = ""
-) -> str:
-    """A mark that says what it is; `more` are attributes of it."""
-    return (
-        f'<path class="{style}"{more} d="{mark(shape, x, y, size)}">'
-        f"<title>{escape(story)}</title></path>"
-    )
-
-
-def _upright(x: Axis, y: Axis, used: float) -> str:
-    place = x(used)
-    side, shift = ("end", -4) if place > (x.start + x.stop) / 2 else ("start", 4)
-    return (
-        f'<path class="upright used" d="M{place:.1f} {y.stop:.1f}V{y.start:.1f}"/>'
-        f'<text class="{side}" x="{place + shift:.1f}" y="{y.start - 6:.1f}">used {used:.3g}</text>'
-    )
-
-
-def _line(line: Line, x: Axis, y: Axis) -> str:
-    spots = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
-    path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
-    marks = [
-        spot(f"mark {line.style}", line.mark, a, b, 3.2, f"{line.name}, {x.text(u)}: {v:.4g}")
-        for (a, b), u, v in zip(spots, line.x, line.y, strict=True)
-        if line.mark and y.holds(v)
-    ]
-    return f'<path class="line {line.style}" d="{path}"/>{"".join(marks)}'
-
-
 def mark(shape: str, x: float, y: float, size: float) -> str:
     """The path of a mark: dot, square, down, cross or ring.
 
@@ -223,14 +148,3 @@ def mark(shape: str, x: float, y: float, size: float) -> str:
         return f"M{x - size:.1f} {y:.1f}h{2 * size:.1f}M{x:.1f} {y - size:.1f}v{2 * size:.1f}"
     turn = f"a{size:.1f} {size:.1f} 0 1 1"
     return f"M{x - size:.1f} {y:.1f}{turn} {2 * size:.1f} 0{turn} {-2 * size:.1f} 0"
-
-
-def swatch(style: str, shape: str, *, line: bool = True) -> str:
-    """A small sample of a line or a mark, for legends."""
-    width = 32 if line else 14
-    stroke = f'<path class="line {style}" d="M2 7H30"/>' if line else ""
-    return (
-        f'<svg class="swatch{"" if line else " dot"}" viewBox="0 0 {width} 14" aria-hidden="true">'
-        f'{stroke}<path class="{"mark" if line else "spot"} {style}" '
-        f'd="{mark(shape, width / 2, 7, 3.6)}"/></svg>'
-    )

@@ -12,7 +12,7 @@ from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Classes
 from thresher.radius import RadiusSuggestion, judge_radius
-from thresher.report.charts import Line, Mark, across, lines, upward
+from thresher.report.charts import Chart, Line, Mark, across, upward
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import percent
 from thresher.report.subject import Subject, shortlist
@@ -50,12 +50,15 @@ class RadiusCurve:
         """The accuracy there."""
         return float(self.found.accuracy[self.found.radii == self.suggested][0])
 
-    def chart(self) -> str:
+    def chart(self) -> Chart:
         """Accuracy and coverage of the validation set over the radius."""
         radii = self.found.radii.tolist()
         drawn = [
-            Line("accuracy", radii, self.found.accuracy.tolist(), "highest"),
-            Line("coverage", radii, self.found.coverage.tolist(), "random"),
+            Line(name, list(zip(radii, curve.tolist(), strict=True)), style)
+            for name, curve, style in (
+                ("accuracy", self.found.accuracy, "highest"),
+                ("coverage", self.found.coverage, "random"),
+            )
         ]
         label = (
             f"Accuracy and coverage of the validation set over the radius. At {self.used:.4g}, the "
@@ -63,7 +66,7 @@ class RadiusCurve:
         )
         far = WIDE * max(self.suggested, self.used if math.isfinite(self.used) else 0.0)
         x = across(0.0, min(radii[-1], far) or 1.0, "radius")
-        return lines(drawn, label, x, upward(0.0, 1.0, "share", percent=True), self.used)
+        return Chart(label, x, upward(0.0, 1.0, "share", percent=True), drawn, used=self.used)
 
     def cautions(self) -> list[str]:
         """Whether another radius would do better."""

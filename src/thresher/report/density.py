@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.report.charts import Axis
-from thresher.report.phrases import count_of, escape, short
+from thresher.report.phrases import count_of, short
 
 ACROSS, UP = 54, 48  # cells of the grid
 DARKEST = 5  # levels of darkness
@@ -36,24 +36,19 @@ class Density:
     sampled: int  # rows that were counted
     names: tuple[str, ...]  # of the colors
 
-    def chart(self, x: Axis, y: Axis) -> str:
-        """The cells as squares, the darker the more rows; each says what is in it."""
-        most = max(cell.rows for cell in self.cells)
-        wide, high = x(self.width) - x(0), y(0) - y(self.height)
-        return "".join(
-            self._square(cell, x(cell.x), y(cell.y), wide, high, most) for cell in self.cells
-        )
+    @cached_property
+    def most(self) -> int:
+        """The rows of the fullest cell."""
+        return max(cell.rows for cell in self.cells)
 
-    def _square(self, cell: Cell, x: float, y: float, wide: float, high: float, most: int) -> str:
-        dark = max(1, math.ceil(DARKEST * math.log1p(cell.rows) / math.log1p(most)))
-        sign = "n" if cell.value < 0 else "p"
+    def dark(self, cell: Cell) -> int:
+        """How dark a cell is: the darker, the more rows."""
+        return max(1, math.ceil(DARKEST * math.log1p(cell.rows) / math.log1p(self.most)))
+
+    def story(self, cell: Cell) -> str:
+        """What is in a cell."""
         mostly = f" · mostly {self.names[cell.kind]}" if self.names else ""
-        story = f"{count_of(cell.rows, 'row')}{mostly} · mean value {short(cell.value)}"
-        return (
-            f'<rect class="cell d{dark} {sign} k{cell.kind}" x="{x - wide / 2:.1f}" '
-            f'y="{y - high / 2:.1f}" width="{wide:.1f}" height="{high:.1f}" '
-            f'data-story="{escape(story)}"/>'
-        )
+        return f"{count_of(cell.rows, 'row')}{mostly} · mean value {short(cell.value)}"
 
 
 def measure_density(

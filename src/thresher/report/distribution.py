@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.report.charts import bars
+from thresher.report.charts import Chart, bars
 from thresher.report.phrases import percent, short
 from thresher.report.subject import Subject, shortlist
 
@@ -50,7 +50,7 @@ class Distribution:
     name: ClassVar[str] = "values"
     title: ClassVar[str] = "Spread of values"
 
-    def charts(self) -> list[tuple[Part, str]]:
+    def charts(self) -> list[tuple[Part, Chart]]:
         """The values of each class in bars, or where there are no classes, of all."""
         found = []
         for part in self.parts or (self.whole,):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from thresher.errors import InputError
 from thresher.findings.label_findings import Findings
 from thresher.inputs.labels import Codes
 from thresher.metrics import Rows
-from thresher.report.charts import TALL, Mark, frame, spot, svg, tall_axes
+from thresher.report.charts import TALL, Chart, Mark, tall_axes
 from thresher.report.density import Density, measure_density
 from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
@@ -90,33 +91,28 @@ class Map:
         """The color of each label."""
         return [(f"k{kind}", "dot", name) for kind, name in enumerate(self.names)]
 
-    def chart(self) -> str:
+    def chart(self) -> Chart:
         """The points and validation points as marks, each with its story."""
         cells = () if self.density is None else self.density.cells
         across = [*self.x, *self.x_val, *(cell.x for cell in cells)]
         up = [*self.y, *self.y_val, *(cell.y for cell in cells)]
-        x, y = tall_axes(across, up, self.axes, left=24.0, below=20.0, cut=500)
+        axes = tall_axes(across, up, self.axes, left=24.0, below=20.0, cut=500)
         sizes = sorted(abs(value) for value in self.values)
         scale = sizes[math.floor(ROUND * (len(sizes) - 1))] if sizes else 1.0
-        drawn = [
-            spot("spot val", "cross", x(a), y(b), 1.9, f"validation point, label {label}")
-            for a, b, label in zip(self.x_val, self.y_val, self.labels_val, strict=True)
-        ]
+        styles = [level(value, scale) for value in self.values]
+        shapes = [LEVELS[style][1] for style in styles]
         kinds = self.kinds or (0,) * len(self.x)
-        points = zip(self.x, self.y, self.values, self.stories, kinds, strict=True)
-        for a, b, value, story, kind in points:
-            style, left, top = level(value, scale), x(a), y(b)
-            place = f' data-x="{left:.1f}" data-y="{top:.1f}"'
-            shape = LEVELS[style][1]
-            drawn.append(spot(f"spot {style} k{kind}", shape, left, top, 1.9, story, place))
+        points = zip(styles, shapes, kinds, self.x, self.y, self.stories, strict=True)
         label = (
             f"Map of {self.points:,} rows"
             + (f" and {len(self.x_val):,} validation points" if self.x_val else "")
             + ", marked by value; the worst rows are listed in the table"
         )
-        squares = "" if self.density is None else self.density.chart(x, y)
-        plane = f'<g class="plane">{squares}{"".join(drawn)}</g>'
-        return svg(plane + frame(x, y, height=TALL, bare=True), label, height=TALL, style="map")
+        return Chart(label, *axes, tuple(points), TALL)
+
+    def crosses(self) -> Iterator[tuple[float, float, str]]:
+        """Validation points, and their labels."""
+        return zip(self.x_val, self.y_val, self.labels_val, strict=True)
 
 
 def draw_map(subject: Subject, findings: Findings | None) -> Map:

@@ -12,7 +12,7 @@ from typing import Any
 
 from thresher.errors import InputError, require
 from thresher.files import check_writable, write_text
-from thresher.report.charts import swatch
+from thresher.report.charts import mark
 from thresher.report.evidence import Evidence
 from thresher.report.phrases import count_of, fixed, percent, short, visible
 from thresher.version import __version__
@@ -73,9 +73,10 @@ def render_page(template: str, **content: Any) -> str:
     )  # fmt: skip
     found.filters |= {
         "short": short, "percent": percent, "fixed": fixed, "term_id": _term_id, "digest": _digest,
+        "px": lambda number: f"{number:.1f}",
     }  # fmt: skip
     found.globals |= {
-        "terms": TERMS, "swatch": swatch, "count_of": count_of, "version": __version__,
+        "terms": TERMS, "mark": mark, "count_of": count_of, "version": __version__,
         "assets": lambda *names: "".join(map(asset, names)),
     }  # fmt: skip
     return found.get_template(template).render(content)

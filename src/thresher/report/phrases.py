@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 
@@ -22,11 +21,6 @@ def visible(text: str) -> str:
     cat\u202e
     """
     return UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
-
-
-def escape(text: str) -> str:
-    """`text` as HTML."""
-    return html.escape(visible(text))
 
 
 def brief(entry: object) -> str:

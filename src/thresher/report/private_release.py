@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.price_list import PriceList
-from thresher.report.charts import bars
+from thresher.report.charts import Chart, bars
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import brief, fixed, percent
 from thresher.report.subject import shortlist
@@ -55,7 +55,7 @@ class PriceSpread:
     name: ClassVar[str] = "prices"
     title: ClassVar[str] = "Prices"
 
-    def charts(self) -> list[tuple[str, str]]:
+    def charts(self) -> list[tuple[str, Chart]]:
         """The released prices in bars."""
         found, said = [], "Distribution of what validation points pay a row with"
         for counts, label, whom in (

@@ -18,7 +18,7 @@ from thresher.errors import InputError, ThresherWarning
 from thresher.inputs.labels import Codes
 from thresher.knn import knn_shapley
 from thresher.progress import Advance
-from thresher.report.charts import Line, Mark, across, lines, upward
+from thresher.report.charts import Chart, Line, Mark, across, upward
 from thresher.report.near_pairs import Halves, NearPairs
 from thresher.report.phrases import fixed
 from thresher.report.retraining import (
@@ -88,21 +88,24 @@ class Removal:
         """The models there are curves of."""
         return tuple(dict.fromkeys(model for model, _ in self.curves))
 
-    def charts(self) -> list[tuple[str, str]]:
+    def charts(self) -> list[tuple[str, Chart]]:
         """Accuracy of each model as points are removed."""
         return [(model, self._chart(model)) for model in self.models]
 
-    def _chart(self, model: str) -> str:
+    def _chart(self, model: str) -> Chart:
+        curves = {order: self.curves[model, order] for order in ORDERS}
         drawn = [
-            Line(name, self.fractions, self.curves[model, order], order, shape)
+            Line(name, list(zip(self.fractions, curves[order], strict=True)), order, shape)
             for order, (name, shape) in ORDERS.items()
         ]
-        ends = "; ".join(f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn)
+        ends = [f"{line.name}: {line.spots[0][1]:.3f} to {line.spots[-1][1]:.3f}" for line in drawn]
         measured = self.measure.capitalize()
-        label = f"{measured} of the {model} as up to half of the rows are removed. {ends}"
-        every = [number for line in drawn for number in line.y]
+        label = (
+            f"{measured} of the {model} as up to half of the rows are removed. {'; '.join(ends)}"
+        )
+        every = [number for curve in curves.values() for number in curve]
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
-        return lines(drawn, label, x, upward(min(every), max(every), self.measure))
+        return Chart(label, x, upward(min(every), max(every), self.measure), drawn)
 
     def cautions(self, subject: Subject) -> list[str]:
         """Whether the threshold classifier hardly beats guessing."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.findings.target_advice import TARGET_SUGGESTIONS
 from thresher.findings.target_findings import TargetFindings
-from thresher.report.charts import TALL, Mark, bars, frame, spot, svg, tall_axes
+from thresher.report.charts import TALL, Chart, Mark, bars, tall_axes
 from thresher.report.distribution import bar_counts, bar_edges
 from thresher.report.phrases import short
 from thresher.report.subject import Subject, sample
@@ -48,21 +48,15 @@ class TargetCharts(Counted):
     meanings: ClassVar[dict[str, str]] = MEANINGS
     marks: ClassVar[list[Mark]] = [(style, shape, word) for word, (style, shape) in MARKS.items()]
 
-    def scatter(self) -> str:
+    def scatter(self) -> Chart:
         """Targets upward, expected ones across; on the line both are the same."""
         across, up = [each[0] for each in self.spots], [each[1] for each in self.spots]
-        x, y = tall_axes(across, up, ("what the others expect", "target"))
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        same = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
-        drawn = [
-            spot(f"spot {MARKS[word][0]}", MARKS[word][1], x(a), y(b), 2.2, story)
-            for a, b, word, story in self.spots
-        ]
+        axes = tall_axes(across, up, ("what the others expect", "target"))
+        drawn = [(*MARKS[word], at, up, story) for at, up, word, story in self.spots]
         label = f"Targets of {len(self.spots):,} rows against those that others expect"
-        line = f'<path class="zero" d="{same}"/>' if low < high else ""
-        return svg(frame(x, y, height=TALL) + line + "".join(drawn), label, height=TALL)
+        return Chart(label, *axes, drawn, TALL)
 
-    def histogram(self) -> str:
+    def histogram(self) -> Chart:
         """How far targets are from the expected ones."""
         edges, counts = self.residuals
         label = f"Residuals of {self.points:,} rows, half of them within {short(self.typical)}"
