@@ -17,6 +17,7 @@ from thresher.findings.review_list import MOST, review_list
 from thresher.findings.second_look import SecondLook, contradicted, look_again, rank_space
 from thresher.findings.stability import Stability
 from thresher.report import gather, render
+from thresher.report.page import render_page
 from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import judge, nothing_stands_out
 from thresher.runs.memory_run import value_files
@@ -88,12 +89,12 @@ def test_the_review_list_is_of_a_length_that_a_person_reads():
     )  # fmt: skip
     evidence = gather(valuation, X, y, findings=marked)
     assert len(evidence.lowest.rows) == MOST
-    assert "1,000 more are marked" in evidence.lowest.text()
+    assert "1,000 more are marked" in render(evidence)
     kept = dataclasses.replace(
         findings, suggestion=dataclasses.replace(findings.suggestion, codes=everything, distinct=("keep",))
     )  # fmt: skip
     evidence = gather(valuation, X, y, findings=kept)
-    assert "No row is marked. These 20 of 1,500" in evidence.lowest.text()
+    assert "No row is marked. These 20 of 1,500" in render(evidence)
     scores = [row[evidence.lowest.columns.index("score")] for row in evidence.lowest.rows]
     assert scores == np.sort(findings.score)[:20].tolist()
 
@@ -142,7 +143,7 @@ def test_a_real_table_whose_classes_overlap_has_a_poor_forecast():
 
 def test_stability_is_told_and_a_shaky_one_is_a_caution():
     steady = suggestions(Stability(0.97, 0.9, 0.8), keep=90, relabel=10)
-    text = steady.stability_text()
+    text = render_page("suggestions.html.jinja", section=steady)
     assert "They agree on 90% of the rows that either would relabel" in text
     assert "and on 80% of the rows with any suggestion but keep" in text
     assert "a correlation of 0.970" in text
@@ -150,7 +151,7 @@ def test_stability_is_told_and_a_shaky_one_is_a_caution():
     shaky = suggestions(Stability(0.5, 0.4, 0.5), keep=90, relabel=10)
     assert "two halves of the forest agree on 40%" in shaky.cautions()[0]
     nothing = suggestions(Stability(0.5, float("nan"), float("nan")), keep=100)
-    assert "They agree" not in nothing.stability_text()
+    assert "They agree" not in render_page("suggestions.html.jinja", section=nothing)
     assert not nothing.cautions()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from thresher.errors import InputError
-from thresher.report.phrases import brief, count_of, short
+from thresher.report.phrases import brief, count_of
 from thresher.report.subject import Subject
 
 METHODS = {  # the name of each, and what kind of numbers it gives
@@ -88,28 +88,13 @@ class About:
             settings.append(f"{len(self.classes):,} classes")
         return settings
 
-    def text(self) -> str:
-        """What a value is, and what all of them add up to."""
-        if self.private:
-            return (
-                "Noise was added to what the points contribute before anything else was done. "
-                "Everything on this page follows from the noisy numbers and the public "
-                "validation set. The number of points is not revealed."
-            )
-        what = "the mean over" if self.params.get("mean") else "a sum over"
-        who = "validation points of what a row adds to their utility"
-        if self.mutual:
-            who = "rows, each of which judges the others, of what a row adds to their utility"
-        text = f"A value is {what} the {who}."
+    @property
+    def whole(self) -> bool | None:
+        """Whether values add up to the difference that all rows make; None where it is not told."""
         if self.utility_all is None or self.utility_none is None or self.total is None:
-            return text
-        text += (
-            f" The utility of all rows is {short(self.utility_all)}, of none "
-            f"{short(self.utility_none)}; all values add up to {short(self.total)}"
-        )
+            return None
         gain = self.utility_all - self.utility_none
-        close = math.isclose(self.total, gain, rel_tol=1e-6, abs_tol=1e-6)
-        return f"{text}, the whole difference." if close else f"{text}."
+        return math.isclose(self.total, gain, rel_tol=1e-6, abs_tol=1e-6)
 
     def facts(self) -> list[tuple[str, str]]:
         """The settings, as they are stored."""

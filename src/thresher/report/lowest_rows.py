@@ -24,36 +24,6 @@ COLUMNS = (  # in the order of the table, as far as they are known
     "standard error", "best value", "near", "agree", "best share", "usual", "percentile", "owner",
 )  # fmt: skip
 TEXTS = ("id", "label", "suggestion", "best label", "owner")
-HINTS = {
-    "score": "agree / (agree + best share): the lower, the more probably the label is wrong",
-    "best value": "what the row would be worth under the best other label",
-    "percentile": "share of rows with a lower value",
-    "standard error": "how far the value may be off because coalitions were sampled",
-}
-TARGET_HINTS = {
-    "score": "usual / (usual + |target - expected|): the lower, the more probably it is wrong",
-    "expected": "the mean target of those near",
-    "usual": "how far targets usually are from what is expected",
-    "best value": "what the row would be worth with the expected target",
-}
-NEAR = {  # by a radius, by nearest neighbors, and by a forest
-    "near": (
-        "validation points within the radius",
-        "validation points nearest to the row, which vote",
-        "other rows in the row's leaf, as a mean over the trees that were grown without it",
-    ),
-    "agree": (
-        "share of the near validation points with the row's label",
-        "share of them with the row's label",
-        "share of them with the row's label, likewise",
-    ),
-    "best label": (
-        "the other label under which the row would be worth most",
-        "the other label that most of them have",
-        "the other label with the largest share",
-    ),
-    "best share": ("", "share of them with that label", "its share"),
-}
 DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")  # a number, and no code such as 007
 KINDS = {"tknn-shapley": 0, "knn-shapley": 1}
 
@@ -76,8 +46,8 @@ class Column:
 
     name: str
     kind: str
-    hint: str
     text: Callable[[Any], str]
+    data: bool  # whether it is a column of the data
 
 
 @dataclass(frozen=True)
@@ -104,58 +74,21 @@ class LowestRows:
         """The column that rows are sorted by."""
         return "value" if self.marked is None else ""
 
-    def text(self) -> str:
-        """Which rows these are."""
-        shown, total = short(len(self.rows)), short(self.total)
-        if self.marked is None:
-            if len(self.rows) == self.total:
-                return f"All {total} rows, lowest value first."
-            return (
-                f"The {shown} lowest of {total} rows; the table that thresher value --out writes "
-                "has all of them."
-            )
-        if not self.marked:
-            lowest = "scores" if self.scored else "values"
-            return f"No row is marked. These {shown} of {total} have the lowest {lowest}."
-        first = "Copies with different labels come first, then rows whose labels are probably wrong"
-        if "target" in self.columns:
-            first = "Rows whose targets are probably wrong come first"
-        rest = ""
-        if self.marked > len(self.rows):
-            rest = (
-                f" {short(self.marked - len(self.rows))} more are marked in the table of results."
-            )
-        return (
-            f"{shown} of {total} rows are listed. {first}, then doubtful ones. Within each group, "
-            f"the lowest {'score' if self.scored else 'value'} comes first.{rest}"
-        )
-
     def place_of_best(self) -> int | None:
         """The column of what a label should be, or a number."""
         names = ("best label", "expected")
         return next((self.columns.index(name) for name in names if name in self.columns), None)
 
-    def notes(self) -> list[str]:
-        """What the columns are."""
-        hints = self._hints()
-        return [f"{name}: {hints[name]}" for name in self.columns if hints.get(name)]
-
-    def _hints(self) -> dict[str, str]:
-        found = {name: told[self.kind] for name, told in NEAR.items()} | HINTS
-        return found | TARGET_HINTS if "target" in self.columns else found
-
     def written_columns(self) -> list[Column]:
         """The columns, and how the page writes them."""
         first = len(self.columns) - self.features
-        hints = self._hints()
         found = []
         for place, name in enumerate(self.columns):
             cells = [row[place] for row in self.rows]
             data = place >= first
             text = any(isinstance(cell, str) for cell in cells) if data else name in TEXTS
             write = WRITTEN[name] if name in WRITTEN and not data else writer(cells)
-            hint = "" if data else hints.get(name, "")
-            found.append(Column(name, "text" if text else "number", hint, write))
+            found.append(Column(name, "text" if text else "number", write, data))
         return found
 
 

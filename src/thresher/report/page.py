@@ -17,24 +17,6 @@ from thresher.report.evidence import Evidence
 from thresher.report.phrases import count_of, fixed, percent, short, visible
 from thresher.version import __version__
 
-TERMS = {
-    "probably wrong": "How many labels are expected to be wrong. It is an estimate: the list says "
-    "which rows to look at first.",
-    "look wrong": "How many labels the evidence speaks against. Many of them may be right.",
-    "rows to review": "Rows whose label is probably wrong or doubtful, and copies that have "
-    "different labels. The list below starts with the clearest cases.",
-    "wrong labels": "How many labels are expected to be wrong.",
-    "negative values": "Rows that make the others harder to get right: without them, predictions "
-    "would be better.",
-    "correct": "The number is far from what the evidence expects, and would help if it were that.",
-    "relabel": "The evidence clearly speaks for another label.",
-    "drop": "The evidence clearly speaks against the label, but not for any other label.",
-    "inspect": "The evidence speaks against the label, but less clearly.",
-    "keep": "The evidence does not speak against the label.",
-    "outlier": "Hardly anything is like this row, so nothing can be said about it.",
-    "covered": "The share of validation points that have a row within the radius.",
-}
-
 FORMAT = "thresher.report/1"
 SETTINGS = (  # that the document inside the page repeats
     "method", "params", "points", "validation_points", "total", "utility_all", "utility_none",
@@ -76,7 +58,7 @@ def render_page(template: str, **content: Any) -> str:
         "px": lambda number: f"{number:.1f}",
     }  # fmt: skip
     found.globals |= {
-        "terms": TERMS, "mark": mark, "count_of": count_of, "version": __version__,
+        "mark": mark, "count_of": count_of, "version": __version__,
         "assets": lambda *names: "".join(map(asset, names)),
     }  # fmt: skip
     return found.get_template(template).render(content)

@@ -30,7 +30,7 @@ from thresher.inputs.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
 from thresher.report.near_pairs import NearPairs
-from thresher.report.phrases import count_of, fixed, percent, short
+from thresher.report.phrases import count_of, percent, short
 from thresher.report.subject import Subject, sample, shortlist
 from thresher.retrain.running_means import agreement
 
@@ -45,20 +45,6 @@ PURPOSE = 5
 STEADY = 0.7  # of the rows to relabel, those on which two halves of a forest agree
 EXPLAINED = ("tknn-shapley", "knn-shapley", FOREST)
 GRAVEST = ("relabel", "drop", "inspect", "outlier")
-BY_VOTES = {  # what each means, of validation points near
-    "relabel": "hurts, and the validation points near clearly speak for another label",
-    "drop": "as clearly wrong, but would hurt under every other label too",
-    "inspect": "hurts, and most validation points near disagree, but not clearly",
-    "keep": "does not hurt, or at least half of those near agree",
-    "outlier": "no validation point is near, so nothing can be said",
-}
-BY_SHARES = {  # and of other rows in a row's leaves
-    "relabel": "the rows that share its leaves clearly speak for another label",
-    "drop": "they speak against its label as clearly, but for no other one",
-    "inspect": "they speak against its label, too, but less clearly",
-    "keep": "they do not speak against its label",
-    "outlier": "hardly any other row shares its leaves, so nothing can be said",
-}
 
 
 @dataclass(frozen=True)
@@ -152,11 +138,6 @@ class Suggestions(Counted):
     title: ClassVar[str] = "Labels and suggestions"
 
     @property
-    def meanings(self) -> dict[str, str]:
-        """What each suggestion means."""
-        return BY_SHARES if self.by_shares else BY_VOTES
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """The labels that have a column of the matrix each: none where they are too many."""
         return () if len(self.labels) > MOST_LABELS else self.labels
@@ -218,35 +199,6 @@ class Suggestions(Counted):
             "against a label: wrong ones may only be marked inspect. More validation points would "
             "tell more (--holdout, --validation)."
         ]
-
-    def stability_text(self) -> str:
-        """How much another draw would find again."""
-        drawn = self.stability
-        if drawn is None:
-            return self._by_judges()
-        parts = [
-            f"{percent(share)} of the rows {what}"
-            for share, what in (
-                (drawn.relabel, "that either would relabel"),
-                (drawn.marked, "with any suggestion but keep"),
-            )
-            if not math.isnan(share)
-        ]
-        agree = f" They agree on {', and on '.join(parts)}." if parts else ""
-        return (
-            "How stable is this? Two halves of the forest, which have other folds and other trees, "
-            f"were compared.{agree} The whole forest is steadier than its halves: by value, it and "
-            f"another one like it would rank rows with a correlation of {fixed(drawn.values)}."
-        )
-
-    def _by_judges(self) -> str:
-        if self.judges is None:
-            return ""
-        return (
-            "How stable is this? Two halves of the validation set were compared. By value, another "
-            "validation set of this size would rank the rows with a correlation of about "
-            f"{fixed(self.judges)}."
-        )
 
     def _shaky(self) -> list[str]:
         """Whether another draw of folds and trees would find other rows."""

@@ -24,14 +24,6 @@ MARKS = {  # how rows with each suggestion are drawn
     "drop": ("n2", "square"),
     "correct": ("n2", "down"),
 }
-MEANINGS = {
-    "correct": "hurts, and is more than four usual deviations from the expected target, with which "
-    "it would help",
-    "drop": "is as far off, but would hurt with the expected target, too",
-    "inspect": "hurts, and is more than two and a half usual deviations off",
-    "keep": "does not hurt, or is about where it is expected",
-    "outlier": "nobody is near, so nothing can be said",
-}
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,6 @@ class TargetCharts(Counted):
     name: ClassVar[str] = "targets"
     title: ClassVar[str] = "Targets and suggestions"
     words: ClassVar[tuple[str, ...]] = TARGET_SUGGESTIONS
-    meanings: ClassVar[dict[str, str]] = MEANINGS
     marks: ClassVar[list[Mark]] = [(style, shape, word) for word, (style, shape) in MARKS.items()]
 
     def scatter(self) -> Chart:
