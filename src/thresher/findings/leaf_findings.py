@@ -110,7 +110,8 @@ def explain_votes(
     paid, shares = watch.paid_first, [_means(watch, groups)]
     del watch
     shares.extend(_means(_walk(votes, groups, piece), groups) for piece in more)
-    whole, *halves = (_in_input_order(parts, groups) for parts in zip(*shares, strict=True))
+    joined = map(LabelShares.joined, zip(*shares, strict=True))
+    whole, *halves = (each.take(groups.positions) for each in joined)
     stability = None
     if paid is not None:
         early = groups.in_input_order(paid, votes.judges if mean else 1)
@@ -141,10 +142,6 @@ def _means(watch: ShareWatch, groups: Groups) -> tuple[LabelShares, ...]:
         return (watch.sums.means(groups),)
     halves = watch.first, watch.sums.minus(watch.first)
     return (watch.sums.means(groups), *(half.means(groups) for half in halves))
-
-
-def _in_input_order(parts: tuple[LabelShares, ...], groups: Groups) -> LabelShares:
-    return LabelShares.joined(parts).take(groups.positions)
 
 
 def _findings(

@@ -107,15 +107,8 @@ class TargetFindings(Findings):
 
     def columns(self) -> dict[str, Any]:
         """The columns of a table, one row per point."""
-        found = {}
-        for name, column in super().columns().items():
-            if name == "agree":
-                found["usual"] = self.usual
-            elif name == "best_label":
-                found["best_target"] = self.expected
-            else:
-                found[name] = column
-        return found
+        instead = {"agree": ("usual", self.usual), "best_label": ("best_target", self.expected)}
+        return dict(instead.get(each[0], each) for each in super().columns().items())
 
 
 def radius_target_findings(

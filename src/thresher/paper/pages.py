@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,10 +129,10 @@ def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
     ]
 
 
-def write_records(path: Path, records: Iterable[Record], about: dict[str, object]) -> None:
+def write_records(path: Path, records: Sequence[Record], about: dict[str, object]) -> None:
     """All records as Parquet, with the settings in its metadata."""
-    rows = [asdict(record) for record in records]
-    columns = {each.name: [row[each.name] for row in rows] for each in fields(Record)}
+    names = [each.name for each in fields(Record)]
+    columns = {name: [getattr(record, name) for record in records] for name in names}
     write_table(path, columns, about)
 
 

@@ -14,7 +14,6 @@ WIDTH, HEIGHT, TALL, BAR_HEIGHT = 360.0, 230.0, 330.0, 130.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 10.0, 36.0
 FAR = 20.0
 
-Numbers = Sequence[float]
 Mark = tuple[str, str, str]  # a class of the page's CSS, a shape, and what it stands for
 
 
@@ -73,9 +72,15 @@ class Line:
     """A line of a chart: `style` is a class of the page's CSS, `mark` the shape of its marks."""
 
     name: str
-    spots: Sequence[tuple[float, float]]
+    x: Sequence[float]
+    y: Sequence[float]
     style: str
     mark: str = ""
+
+    @property
+    def spots(self) -> list[tuple[float, float]]:
+        """The points that it joins."""
+        return list(zip(self.x, self.y, strict=True))
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Chart:
 
 
 def bars(
-    edges: Numbers, counts: Sequence[int], label: str, title: str, unit: str = "rows"
+    edges: Sequence[float], counts: Sequence[int], label: str, title: str, unit: str = "rows"
 ) -> Chart:
     """A histogram; bars left of zero have another pattern than those to the right."""
     x = across(edges[0], edges[-1], title)

@@ -41,18 +41,14 @@ def describe_copies(subject: Subject) -> CopiedRows | None:
     copies = subject.copies
     if copies is None or not copies.exact_rows + copies.near_rows:
         return None
-    both = [("exact", copies.conflicts()), ("near", copies.near_conflicts())]
-    groups = [(kind, group) for kind, found in both for group in found]
+    exact, near = copies.conflicts(), copies.near_conflicts()
+    groups = [("exact", group) for group in exact] + [("near", group) for group in near]
+
+    def named(row: int) -> tuple[int, str, str]:
+        return subject.number(row), subject.name(row), subject.label(row)
+
     told = tuple(
-        (
-            kind,
-            tuple(
-                (subject.number(r), subject.name(r), subject.label(r)) for r in group[:MOST_MEMBERS]
-            ),
-            len(group),
-        )
+        (kind, tuple(map(named, group[:MOST_MEMBERS])), len(group))
         for kind, group in groups[:MOST_GROUPS]
     )
-    return CopiedRows(
-        copies.exact_rows, copies.near_rows, len(both[0][1]), len(both[1][1]), told
-    )  # fmt: skip
+    return CopiedRows(copies.exact_rows, copies.near_rows, len(exact), len(near), told)

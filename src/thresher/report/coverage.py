@@ -54,11 +54,8 @@ class RadiusCurve:
         """Accuracy and coverage of the validation set over the radius."""
         radii = self.found.radii.tolist()
         drawn = [
-            Line(name, list(zip(radii, curve.tolist(), strict=True)), style)
-            for name, curve, style in (
-                ("accuracy", self.found.accuracy, "highest"),
-                ("coverage", self.found.coverage, "random"),
-            )
+            Line("accuracy", radii, self.found.accuracy.tolist(), "highest"),
+            Line("coverage", radii, self.found.coverage.tolist(), "random"),
         ]
         label = (
             f"Accuracy and coverage of the validation set over the radius. At {self.used:.4g}, the "

@@ -25,6 +25,7 @@ class SharedLeaves:
 
     def __init__(self, asked: Integers, codes: Array, classes: int, seed: int) -> None:
         self.asked, self.classes, self.rows = asked, classes, len(codes)
+        self.own = codes[asked]
         shuffled = np.random.default_rng([seed, len(codes)]).permutation(len(codes))
         self.order = shuffled[np.argsort(codes[shuffled], kind="stable")]  # by label, then by lot
         self.codes = codes[self.order].astype(np.int64)
@@ -43,24 +44,16 @@ class SharedLeaves:
         group = mine[members].astype(np.int64) * self.classes + self.codes[members]
         sizes = np.bincount(group, minlength=leaves * self.classes)
         members = members[np.argsort(group, kind="stable")]
-        counts = sizes.reshape(leaves, self.classes)[leaf_asked[places]]
-        self._add_shares(places, counts)
-        self._add_pairs(places, leaf_asked[places], members, sizes, counts.sum(axis=1) - 1)
-
-    def _add_shares(self, places: Integers, counts: Integers) -> None:
-        others = counts.copy()
-        inverse = np.empty(self.rows, np.int64)
-        inverse[self.order] = np.arange(self.rows)
-        own = self.codes[inverse[self.asked[places]]]
-        others[np.arange(len(places)), own] -= 1
-        total = np.maximum(others.sum(axis=1, keepdims=True), 1)
-        self.shares[places] += others / total
+        others = sizes.reshape(leaves, self.classes)[leaf_asked[places]]
+        others[np.arange(len(places)), self.own[places]] -= 1
+        total = np.maximum(others.sum(axis=1), 1)
+        self.shares[places] += others / total[:, None]
         self.trees[places] += 1
+        self._add_pairs(places, leaf_asked[places], members, sizes, total)
 
     def _add_pairs(
-        self, places: Integers, leaf: Array, members: Integers, sizes: Integers,
-        others: Integers,
-    ) -> None:  # fmt: skip
+        self, places: Integers, leaf: Array, members: Integers, sizes: Integers, total: Integers
+    ) -> None:
         starts = np.cumsum(sizes) - sizes
         first = (leaf.astype(np.int64)[:, None] * self.classes + np.arange(self.classes)).ravel()
         taken = np.minimum(sizes[first], MOST_OF_LABEL)
@@ -69,7 +62,7 @@ class SharedLeaves:
         each = taken.reshape(-1, self.classes).sum(axis=1)
         asking = np.repeat(places, each)
         self.keys.append(asking * self.rows + found)
-        self.weights.append(np.repeat(1 / np.maximum(others, 1), each))
+        self.weights.append(np.repeat(1 / total, each))
         if sum(map(len, self.keys)) > ENTRIES:
             self._add_up()
 

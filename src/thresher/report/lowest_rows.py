@@ -69,11 +69,6 @@ class LowestRows:
         """In the list of sections."""
         return "Lowest values" if self.marked is None else "Rows to review"
 
-    @property
-    def sorted_by(self) -> str:
-        """The column that rows are sorted by."""
-        return "value" if self.marked is None else ""
-
     def place_of_best(self) -> int | None:
         """The column of what a label should be, or a number."""
         names = ("best label", "expected")

@@ -135,9 +135,15 @@ def draw_map(subject: Subject, findings: Findings | None) -> Map:
     judges = len(data.rows_val) if len(crosses) else 0
     both = spots, found.spots_val[: len(crosses)]
     (x, y), (x_val, y_val) = (map(tuple, each.T.tolist()) for each in both)
+    values, said = subject.values[chosen].tolist(), [""] * len(rows)
+    if findings is not None:
+        said = findings.suggestion.take(chosen).tolist()
+    stories = (
+        subject.story(row, f"value {short(value)}", word)
+        for row, value, word in zip(rows, values, said, strict=True)
+    )
     return Map(
-        x, y, tuple(map(subject.number, rows)), tuple(subject.values[chosen].tolist()),
-        tuple(_story(subject, findings, row) for row in rows), x_val, y_val,
+        x, y, tuple(map(subject.number, rows)), tuple(values), tuple(stories), x_val, y_val,
         tuple(subject.classes[code] for code in labels), len(subject), judges,
         found.variance, found.axes, cosine, data.splits[0] is not None,
         tuple(kinds[chosen].tolist()), names, density,
@@ -154,12 +160,6 @@ def _colors(codes: Codes, classes: tuple[str, ...]) -> tuple[Integers, tuple[str
     kinds = np.full(len(classes), len(names) - 1)
     kinds[apart] = np.arange(len(apart))
     return kinds[codes], names
-
-
-def _story(subject: Subject, findings: Findings | None, row: int) -> str:
-    """What is known of a point, in a line."""
-    value = f"value {short(float(subject.values[row]))}"
-    return subject.story(row, value, "" if findings is None else findings.suggestion[row])
 
 
 def place_points(

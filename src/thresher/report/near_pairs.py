@@ -51,21 +51,16 @@ def walk_near_pairs(
         subject.valuation.params.get("semivalue", "shapley"), calibrated=True
     )
     edges, weights = rings_of(subject.kernel)
-    groups = Groups.of(data.codes, steps * classes)
-    layouts = [
-        Groups.of(order * np.int32(classes) + data.codes, steps * classes) for order in orders
-    ]
+    kinds = steps * classes
+    groups = Groups.of(data.codes, kinds)
+    layouts = [Groups.of(order * np.int32(classes) + data.codes, kinds) for order in orders]
     inputs = np.empty(len(data.codes), np.int64)
     inputs[groups.positions] = np.arange(len(data.codes))
     judges = np.zeros((2, cells))  # of each half, and nobody where there are none
     for half, chosen in enumerate(halves or ()):
         judges[half, chosen] = 1.0
-    both, right = (
-        np.zeros((2 * len(weights), cells), np.int64),
-        np.zeros((len(orders), steps, cells)),
-    )
-    sums = np.zeros((3, len(data.codes)))
-    kinds = steps * classes
+    both = np.zeros((2 * len(weights), cells), np.int64)
+    right, sums = np.zeros((len(orders), steps, cells)), np.zeros((3, len(data.codes)))
     for lo, hi in cut(0, cells, max(64, COUNTS // (kinds * len(weights)) // 64 * 64)):
         game = ClassGame(data.codes_val[lo:hi], classes, semivalue, weights if edges else ())
 

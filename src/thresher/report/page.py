@@ -54,7 +54,7 @@ def render_page(template: str, **content: Any) -> str:
         loader=FunctionLoader(asset),
     )  # fmt: skip
     found.filters |= {
-        "short": short, "percent": percent, "fixed": fixed, "term_id": _term_id, "digest": _digest,
+        "short": short, "percent": percent, "fixed": fixed, "digest": _digest,
         "px": lambda number: f"{number:.1f}",
     }  # fmt: skip
     found.globals |= {
@@ -128,8 +128,3 @@ def asset(name: str) -> str:
 def _digest(text: str) -> str:
     """The digest by which a page allows this style or script, and no other."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _term_id(name: str) -> str:
-    """The id of an explanation on the page."""
-    return f"term-{name.replace(' ', '-')}"

@@ -142,12 +142,17 @@ def describe_release(release: Any) -> PrivateRelease:
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
+    """How good the values are, or why that cannot be told.
+
+    Validation points stand in for points, and these are their values: at the released prices, at
+    prices that the noise leaves as likely, and by the zero-budget score.
+    """
+    from thresher.privacy.plan import rank_agreement
     from thresher.privacy.release import is_noise
 
     if prices is None:
         return None, "every value has its own noise, and what they have in common is not public"
-    error = release.relative_error
-    setting = release._design.setting
+    error, setting = release.relative_error, release._design.setting
     public = setting.public()
     if is_noise(release._design, release.table):
         return None, (
@@ -156,28 +161,16 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
         )
     if public is None or error is None:
         return None, release.why_untold
-    lists = [each.member_prices for each in (prices, *release._drawn)]
-    agreement, free = _agreements(*(public.worth(p) for p in (*lists, setting.free_prices())))
-    if math.isnan(agreement):
-        return None, "all validation points would be worth the same"
-    return Bought(error, agreement, free), ""
-
-
-def _agreements(released: Any, *others: Any) -> tuple[float, float]:
-    """The expected rank agreement of the released prices, and of the zero-budget score.
-
-    Validation points stand in for points, and these are their values: at the released prices, at
-    prices that the noise leaves as likely, and by the zero-budget score at last.
-    """
-    from thresher.privacy.plan import rank_agreement
-
-    *possible, free = others
+    released, *likely = (public.worth(each.member_prices) for each in (prices, *release._drawn))
+    free = public.worth(setting.free_prices())
     with np.errstate(invalid="ignore"):
         told, costless = (
-            float(np.mean([rank_agreement(ours, truth) for truth in possible]))
+            float(np.mean([rank_agreement(ours, truth) for truth in likely]))
             for ours in (released, free)
         )
-    return told, costless
+    if math.isnan(told):
+        return None, "all validation points would be worth the same"
+    return Bought(error, told, costless), ""
 
 
 def _spread_prices(prices: PriceList) -> PriceSpread:

@@ -93,17 +93,16 @@ class Removal:
         return [(model, self._chart(model)) for model in self.models]
 
     def _chart(self, model: str) -> Chart:
-        curves = {order: self.curves[model, order] for order in ORDERS}
         drawn = [
-            Line(name, list(zip(self.fractions, curves[order], strict=True)), order, shape)
+            Line(name, self.fractions, self.curves[model, order], order, shape)
             for order, (name, shape) in ORDERS.items()
         ]
-        ends = [f"{line.name}: {line.spots[0][1]:.3f} to {line.spots[-1][1]:.3f}" for line in drawn]
+        ends = [f"{line.name}: {line.y[0]:.3f} to {line.y[-1]:.3f}" for line in drawn]
         measured = self.measure.capitalize()
         label = (
             f"{measured} of the {model} as up to half of the rows are removed. {'; '.join(ends)}"
         )
-        every = [number for curve in curves.values() for number in curve]
+        every = [number for line in drawn for number in line.y]
         x = across(0.0, self.fractions[-1], "rows removed", percent=True)
         return Chart(label, x, upward(min(every), max(every), self.measure), drawn)
 

@@ -31,7 +31,7 @@ FEATURES = 4  # columns of a data frame that are shown beside a row
 
 
 class Section(Protocol):
-    """A section of the page: it holds what was measured, and its template asks it for the rest."""
+    """A section of the page: it holds what was measured; its template draws it, and says it."""
 
     name: ClassVar[str]  # its id on the page, and the name of its template
 
@@ -170,7 +170,7 @@ def check_subject(
     if not isinstance(valuation, Valuation):
         raise InputError(f"valuation must be a Valuation, got {type(valuation).__name__}")
     precomputed = valuation.params.get("metric") == "precomputed"
-    _check_given(X, y, X_val, y_val, precomputed=precomputed, mutual=judged_by_points(valuation))
+    _check_given(valuation, X=X, y=y, X_val=X_val, y_val=y_val)
     n = len(valuation)
     if n == 0:
         raise InputError("the valuation has no points: there is nothing to report")
@@ -219,23 +219,24 @@ def judged_by_points(valuation: Valuation) -> bool:
     return valuation.params.get("judges") == "points"
 
 
-def _check_given(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, precomputed: bool, mutual: bool
-) -> None:
-    named = {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
-    given = [name for name, entry in named.items() if entry is not None]
-    fitting = [[], ["y"], ["y", "y_val"], list(named)]
-    fitting += [["X", "y", "y_val"]] if precomputed else []
-    fitting = [[], ["y"], ["X", "y"]] if mutual else fitting
-    if given not in fitting:
-        if mutual:
-            raise InputError(
-                f"the points judged each other: pass X and y alone, got {' and '.join(given)}"
-            )
+def _check_given(valuation: Valuation, **tables: Any) -> None:
+    """Refuse tables of which some are missing."""
+    given = [name for name, table in tables.items() if table is not None]
+    fitting = [[], ["y"], ["y", "y_val"], list(tables)]
+    if valuation.params.get("metric") == "precomputed":
+        fitting.append(["X", "y", "y_val"])
+    if judged_by_points(valuation):
+        fitting = [[], ["y"], ["X", "y"]]
+    if given in fitting:
+        return
+    if judged_by_points(valuation):
         raise InputError(
-            f"a report takes X, y, X_val and y_val together, or y and y_val, or y, or none of "
-            f"them, got {' and '.join(given)}"
+            f"the points judged each other: pass X and y alone, got {' and '.join(given)}"
         )
+    raise InputError(
+        f"a report takes X, y, X_val and y_val together, or y and y_val, or y, or none of "
+        f"them, got {' and '.join(given)}"
+    )
 
 
 def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, Any]:
@@ -287,9 +288,7 @@ def _texts(labels: Sequence[Hashable]) -> tuple[str, ...]:
 def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: bool) -> Data:
     array_val = check_features("X_val", X_val)
     check_width("X", array, "X_val", array_val.shape[1])
-    for name, table, labels in (("X", array, codes), ("X_val", array_val, codes_val)):
-        if len(table) != len(labels):
-            raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
+    _check_lengths((array, codes), (array_val, codes_val))
     rows, rows_val = measure("X", array, cosine=cosine), measure("X_val", array_val, cosine=cosine)
     return Data(rows, codes, rows_val, codes_val)
 
@@ -299,14 +298,19 @@ def _forest_data(X: Any, codes: Codes, X_val: Any, codes_val: Codes | None) -> D
     columns = TreeColumns.of("X", X)
     splits = columns.encode("X", X)
     splits_val = None if X_val is None else columns.encode("X_val", X_val)
-    for name, table, labels in (("X", splits, codes), ("X_val", splits_val, codes_val)):
-        if table is not None and labels is not None and len(table) != len(labels):
-            raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
+    _check_lengths((splits, codes), (splits_val, codes_val))
     ranks = rank_space(splits if splits_val is None else np.concatenate([splits, splits_val]))
     rows = measure("X", ranks, cosine=False)
     ours, theirs = rows.some(slice(0, len(splits))), rows.some(slice(len(splits), None))
     known = np.empty(0, np.int32) if codes_val is None else codes_val
     return Data(ours, codes, theirs, known, (splits, splits_val))
+
+
+def _check_lengths(*sides: tuple[Any, Codes | None]) -> None:
+    """Refuse a side of the points, or of the validation set, with other rows than labels."""
+    for name, (table, labels) in zip(("X", "X_val"), sides, strict=True):
+        if table is not None and labels is not None and len(table) != len(labels):
+            raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")
 
 
 def _frame_columns(X: Any, array: Any, n: int) -> dict[str, Any]:

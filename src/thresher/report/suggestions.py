@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.array_types import Integers
 from thresher.errors import InputError, ThresherWarning
 from thresher.findings.advice import CLEAR, FEW, SUGGESTIONS
 from thresher.findings.explained import explain
@@ -253,16 +254,19 @@ def count_suggestions(
     """The tally of the findings; `halves` have values by each half of the validation set."""
     if findings is None:
         return None
+    if subject.codes is None:
+        raise InputError("the report was made without y")
     kinds = np.array([SUGGESTIONS.index(name) for name in findings.suggestion], np.int64)
     table = np.zeros((len(subject.classes), len(SUGGESTIONS)), np.int64)
-    np.add.at(table, (codes_of(subject), kinds), 1)
+    np.add.at(table, (subject.codes, kinds), 1)
+    moved = kinds == SUGGESTIONS.index("relabel")
     present = np.flatnonzero(table.sum(axis=1))
     shown = shortlist(present, table[present, 1:4].sum(axis=1), MOST_CLASSES)
     return Suggestions(
         _named(table.sum(axis=0)),
         tuple(Tally(subject.classes[code], _named(table[code])) for code in shown.tolist()),
         len(present) - len(shown),
-        _moves(subject, findings, kinds == SUGGESTIONS.index("relabel")),
+        _moves(subject.codes[moved], findings.best_codes[moved], subject.classes),
         subject.classes,
         float(np.median(findings.near)),
         _count_false_alarms(subject),
@@ -271,13 +275,6 @@ def count_suggestions(
         findings.forecast,
         None if halves is None else agreement(*halves.half_values),
     )
-
-
-def codes_of(subject: Subject) -> Codes:
-    """The class of each point."""
-    if subject.codes is None:
-        raise InputError("the report was made without y")
-    return subject.codes
 
 
 def _named(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -289,12 +286,12 @@ def _heat(share: float) -> int:
     return sum(share >= least for least in (0.005, 0.05, 0.2))
 
 
-def _moves(subject: Subject, findings: Findings, moved: NDArray[np.bool_]) -> tuple[Move, ...]:
-    both = np.column_stack([codes_of(subject)[moved], findings.best_codes[moved]])
-    pairs, counts = np.unique(both, axis=0, return_counts=True)
+def _moves(codes: Codes, best: Integers, names: tuple[str, ...]) -> tuple[Move, ...]:
+    """How many points go from which label to which, by their codes."""
+    pairs, counts = np.unique(np.column_stack([codes, best]), axis=0, return_counts=True)
     often = np.argsort(-counts, kind="stable")[:MOST_MOVES]
     return tuple(
-        Move(subject.classes[own], subject.classes[other], points)
+        Move(names[own], names[other], points)
         for (own, other), points in zip(pairs[often], counts[often].tolist(), strict=True)
     )
 

@@ -57,7 +57,7 @@ class TargetCharts(Counted):
 def chart_targets(subject: Subject, findings: TargetFindings) -> TargetCharts:
     """The charts, of all rows that have a suggestion and of others at random."""
     known = np.flatnonzero(~np.isnan(findings.expected))
-    said = np.array(findings.suggestion.tolist(), dtype=object)
+    said = np.array(findings.suggestion.tolist(), object)
     plain = known[said[known] == "keep"]
     drawn = plain[sample(len(plain), MOST_POINTS, subject.random(PURPOSE))]
     drawn = np.concatenate([drawn, known[said[known] != "keep"]])

@@ -106,22 +106,17 @@ def _evidence(
 ) -> tuple[Ranked, Floats | None, str]:  # fmt: skip
     """Who is like each listed row, most alike first; and a number for each label."""
     if subject.valuation.method == FOREST:
-        return *_by_leaves(subject, findings, listed, advance), "share"
+        if findings.forest is None:
+            raise InputError("the findings were saved without their forest")
+        leaves = shared_leaves(
+            findings.forest, *subject.data.splits, listed, _both(subject), len(subject.classes),
+            subject.seed, advance,
+        )  # fmt: skip
+        return *leaves, "share"
     ranked = _nearest(subject, findings, listed)
     if pairs is None:
         return ranked, _votes(subject, listed, ranked), "share"
     return ranked, _values(subject, listed, pairs), "value"
-
-
-def _by_leaves(
-    subject: Subject, findings: Findings, listed: Integers, advance: Advance | None
-) -> tuple[Ranked, Floats]:
-    if findings.forest is None:
-        raise InputError("the findings were saved without their forest")
-    return shared_leaves(
-        findings.forest, *subject.data.splits, listed, _both(subject), len(subject.classes),
-        subject.seed, advance,
-    )  # fmt: skip
 
 
 def _nearest(subject: Subject, findings: Findings, listed: Integers) -> Ranked:
