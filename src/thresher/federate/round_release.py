@@ -12,11 +12,12 @@ from thresher.array_types import Array, Integers
 from thresher.counts import NeighborCounts
 from thresher.federate.signed_task import Task
 from thresher.price_list import PriceList
-from thresher.privacy.contributions import Contributions, Units
+from thresher.privacy.contributions import Contributions
 from thresher.privacy.dp_tknn import release_record, table_digest
-from thresher.privacy.names import number_owners, read_owners
-from thresher.privacy.private_points import PrivatePoints, read_points
+from thresher.privacy.names import read_owners
+from thresher.privacy.private_points import PrivatePoints
 from thresher.privacy.release import Release
+from thresher.privacy.release_setting import read_contributions
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,9 @@ class Holding:
     @classmethod
     def of(cls, task: Task, X: Any, y: Any, owners: Any = None) -> Holding:
         """Read points; refuses only what is wrong with shapes and types."""
-        known = read_owners(owners)
-        owned = None if known is None else np.array([each is not None for each in known], bool)
-        private = read_points(X, y, task.design.setting.validation, owned)
-        numbers = None if known is None else number_owners(known)[private.where]
-        if task.terms["unit"] == "silo":
-            numbers = np.zeros(len(private), np.int64)
-        units = Units.of(numbers, len(private))
-        counted = task.design.setting.contributions(private.points, units)
-        return cls(private, counted, known)
+        known, silo = read_owners(owners), task.terms["unit"] == "silo"
+        setting = task.design.setting
+        return cls(*read_contributions(setting, X, y, known, together=silo), known)
 
     @classmethod
     def none(cls, task: Task) -> Holding:

@@ -123,11 +123,17 @@ def design_release(mechanism: object, setting: Setting) -> Design:
 
 
 def read_contributions(
-    setting: Setting, X: Any, y: Any, owners: tuple[Hashable, ...] | None
-) -> tuple[PrivatePoints, Contributions]:
-    """The usable points, which have an owner where there are owners, and what each unit adds."""
+    setting: Setting, X: Any, y: Any, owners: tuple[Hashable, ...] | None, *,
+    together: bool = False,
+) -> tuple[PrivatePoints, Contributions]:  # fmt: skip
+    """The usable points, and what each unit of them adds.
+
+    Where there are owners, a point without one is not usable. A unit is a point or an owner, or
+    all of them `together`.
+    """
     owned = None if owners is None else np.array([owner is not None for owner in owners], bool)
     private = read_points(X, y, setting.validation, owned)
     numbers = None if owners is None else number_owners(owners)[private.where]
+    numbers = np.zeros(len(private), np.int64) if together else numbers
     units = Units.of(numbers, len(private))
     return private, setting.contributions(private.points, units)
