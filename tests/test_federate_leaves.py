@@ -121,7 +121,7 @@ def test_owners_are_paid_by_what_leaves_pay(task):
     paid = th.private_payout(found, pot=100_000)
     gains = counts.ravel() @ np.maximum(prices, 0.0)
     assert paid.rate == pytest.approx(100_000 / gains)
-    with pytest.raises(InputError, match="needs a release with points_per_owner, a prior"):
+    with pytest.raises(InputError, match="needs a release of classes"):
         th.private_payout(found, pot=100_000, players="owners")
 
 
