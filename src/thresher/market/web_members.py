@@ -68,7 +68,7 @@ def audit(request: Request, reader: Reader, market: InMarket) -> Response:
     """The ledger, for auditors."""
     members.require_role(reader, "auditor", "operator")
     with Ledger.open(market.ledger_path) as ledger:
-        entries = [entry | {"told": _told(entry)} for entry in ledger.entries()]
+        entries = [entry | {"summary": _summary(entry)} for entry in ledger.entries()]
         return page(
             request, reader, "audit.html.jinja", ledger=ledger, remaining=ledger.remaining(),
             entries=entries,
@@ -81,6 +81,6 @@ def get_export(reader: Reader, market: InMarket) -> Any:
     return api.get_export(market, reader)
 
 
-def _told(entry: dict[str, Any]) -> str:
+def _summary(entry: dict[str, Any]) -> str:
     about = entry["about"]
     return str(about.get("data_version") or about.get("data_set") or entry["request"][:16])

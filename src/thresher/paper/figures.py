@@ -112,10 +112,12 @@ def _panel(ax: Any, records: list[Record], curves: list[tuple[str, str]]) -> Non
                 alpha=0.45 if pale else 1, elinewidth=0.7,
                 label=label if protocol == "made up" else f"{label}, protocol {protocol}",
             )  # fmt: skip
-            told = [(each.step, each.paper) for each in line if each.paper is not None and not pale]
-            if told:
+            printed = [
+                (each.step, each.paper) for each in line if each.paper is not None and not pale
+            ]
+            if printed:
                 style = {"linestyle": "--", "marker": "x", "linewidth": 1, "color": color}
-                ax.plot(*zip(*told, strict=True), **style, label=f"{label}, as printed")
+                ax.plot(*zip(*printed, strict=True), **style, label=f"{label}, as printed")
     ax.grid(alpha=0.25)
 
 
@@ -123,8 +125,8 @@ def _across(ax: Any, records: list[Record]) -> None:
     for record in (each for each in records if each.measure == "AUROC"):
         shade = "0.2" if record.method == "exact" else "0.55"
         style = ":" if record.protocol == "paper" else "-."
-        told = f"{record.method}, protocol {record.protocol}"
-        ax.axhline(record.ours, color=shade, linestyle=style, linewidth=1, label=told)
+        legend = f"{record.method}, protocol {record.protocol}"
+        ax.axhline(record.ours, color=shade, linestyle=style, linewidth=1, label=legend)
 
 
 def _dots(task: str, records: list[Record]) -> Any:
@@ -142,9 +144,9 @@ def _dots(task: str, records: list[Record]) -> Any:
             y = np.array([sets.index(each.set) for each in own]) + shift
             ours, errors = [each.ours for each in own], [each.deviation or 0.0 for each in own]
             ax.errorbar(ours, y, xerr=errors, fmt="o", ms=4, color=color, lw=1, label=method)
-            told = [(each.paper, at) for each, at in zip(own, y, strict=True) if each.paper]
-            if told:
-                ax.plot(*zip(*told, strict=True), "x", ms=5, color=color)
+            printed = [(each.paper, at) for each, at in zip(own, y, strict=True) if each.paper]
+            if printed:
+                ax.plot(*zip(*printed, strict=True), "x", ms=5, color=color)
         ax.axvline(0.5, color="gray", linestyle=":", linewidth=1)
         ax.set(title=f"protocol {protocol}", xlabel="AUROC", yticks=range(len(sets)))
         ax.set_yticklabels(sets)

@@ -41,7 +41,7 @@ def write_tables(
 def how(about: Mapping[str, Any]) -> str:
     """The settings in a few sentences."""
     models = f", {about['subsets']} trained models a valuation" if about["subsets"] else ""
-    told = [
+    lines = [
         "A QUICK RUN: fewer draws, sets, steps and models than the paper's." * about["quick"],
         "A PART: not all sets or not both protocols." * about["partial"],
         f"{about['runs']} runs where something is random{models}.",
@@ -49,13 +49,13 @@ def how(about: Mapping[str, Any]) -> str:
         f"{about['seconds']} seconds of computing.",
     ]
     if about["replayed"]:
-        told.append(f"The authors' own rows are replayed for {', '.join(about['replayed'])}.")
+        lines.append(f"The authors' own rows are replayed for {', '.join(about['replayed'])}.")
     for protocol, sizes in about["points"].items():
         shown = ", ".join(f"{name} {count}" for name, count in sizes.items())
-        told.append(f"Points under {protocol}: {shown}.")
+        lines.append(f"Points under {protocol}: {shown}.")
     sources = (f"{name} ({source})" for name, source in about["sources"].items())
-    told.append(f"Data: {', '.join(sources) or 'made up'}.")
-    return " ".join(line for line in told if line)
+    lines.append(f"Data: {', '.join(sources) or 'made up'}.")
+    return " ".join(line for line in lines if line)
 
 
 def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
@@ -160,9 +160,9 @@ def _grid(
     rows += [(name, "missing", *([""] * (len(header) - 2))) for name in missing]
     under = protocol if protocol == "made up" else f"protocol {protocol}"
     runs = sorted({each.runs for each in records}) or [0]
-    told = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    told += " run" if runs == [1] else " runs"
-    return Grid(f"{task}: {measure}, {told}, {under}", header, tuple(rows))
+    draws = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    draws += " run" if runs == [1] else " runs"
+    return Grid(f"{task}: {measure}, {draws}, {under}", header, tuple(rows))
 
 
 class _Texts(NamedTuple):

@@ -52,9 +52,9 @@ class Reproduction:
     def __repr__(self) -> str:
         beyond = sum(record.beyond for record in self.records)
         made = sum(record.ours is not None for record in self.records)
-        told = sum(record.paper is not None for record in self.records)
+        printed = sum(record.paper is not None for record in self.records)
         return (
-            f"Reproduction({self.name}, {made} figures, {told} of them printed in the paper, "
+            f"Reproduction({self.name}, {made} figures, {printed} of them printed in the paper, "
             f"{beyond} beyond two standard errors)"
         )
 
@@ -165,8 +165,8 @@ def _settings(made: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, An
     points: dict[str, dict[str, int]] = {}
     for each in made:
         if HIDDEN in each.outcome:
-            told = points.setdefault(each.cell.protocol, {})
-            told[each.cell.set] = int(each.outcome[HIDDEN])
+            counts = points.setdefault(each.cell.protocol, {})
+            counts[each.cell.set] = int(each.outcome[HIDDEN])
     partial = bool(used) and (scope.sets, scope.protocols) != (SETS, PROTOCOLS)
     replayed = {each.cell.set for each in made if each.cell.replayed}
     return {

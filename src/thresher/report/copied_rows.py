@@ -47,8 +47,8 @@ def describe_copies(subject: Subject) -> CopiedRows | None:
     def named(row: int) -> tuple[int, str, str]:
         return subject.number(row), subject.name(row), subject.label(row)
 
-    told = tuple(
+    listed = tuple(
         (kind, tuple(map(named, group[:MOST_MEMBERS])), len(group))
         for kind, group in groups[:MOST_GROUPS]
     )
-    return CopiedRows(copies.exact_rows, copies.near_rows, len(exact), len(near), told)
+    return CopiedRows(copies.exact_rows, copies.near_rows, len(exact), len(near), listed)

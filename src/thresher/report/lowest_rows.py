@@ -92,10 +92,10 @@ def lowest_rows(subject: Subject, findings: Findings | None) -> LowestRows:
     rows, marked = subject.order[:MOST_ROWS], None
     if findings is not None:
         rows, marked = _reviewed(subject, findings)
-    told = _about_values(subject, rows)
+    known = _about_values(subject, rows)
     if findings is not None:
-        told |= _about_findings(subject, findings, rows)
-    columns = {name: told[name] for name in COLUMNS if told.get(name) is not None}
+        known |= _about_findings(subject, findings, rows)
+    columns = {name: known[name] for name in COLUMNS if known.get(name) is not None}
     named = {name: _cells(entries, rows) for name, entries in subject.shown.items()}
     taken = [name if name not in columns else f"{name} (column)" for name in named]
     cells = tuple(zip(*columns.values(), *named.values(), strict=True))

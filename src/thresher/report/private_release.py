@@ -164,13 +164,13 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
     released, *likely = (public.worth(each.member_prices) for each in (prices, *release._drawn))
     free = public.worth(setting.free_prices())
     with np.errstate(invalid="ignore"):
-        told, costless = (
+        stated, costless = (
             float(np.mean([rank_agreement(ours, truth) for truth in likely]))
             for ours in (released, free)
         )
-    if math.isnan(told):
+    if math.isnan(stated):
         return None, "all validation points would be worth the same"
-    return Bought(error, told, costless), ""
+    return Bought(error, stated, costless), ""
 
 
 def _spread_prices(prices: PriceList) -> PriceSpread:

@@ -169,9 +169,9 @@ class Suggestions(Counted):
         """The figures on top of the page."""
         if self.forecast is None:
             return super().tiles()
-        told = "a poor forecast" if self.forecast.poor else "as forecast"
+        hint = "a poor forecast" if self.forecast.poor else "as forecast"
         wrong = f"about {short(round(self.forecast.wrong))}"
-        return [("wrong labels", wrong, told), *super().tiles()]
+        return [("wrong labels", wrong, hint), *super().tiles()]
 
     def forecast_text(self) -> str:
         """How many labels are expected to be wrong."""

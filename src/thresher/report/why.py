@@ -65,8 +65,8 @@ def explain_rows(
         ranked, bars, kind = [], None, ""
     besides = [_beside(subject, details, row) for row in listed.tolist()]
     if isinstance(findings, TargetFindings):
-        told = _about_targets(subject, findings, listed, ranked, details)
-        return [beside | about for beside, about in zip(besides, told, strict=True)]
+        evidence = _about_targets(subject, findings, listed, ranked, details)
+        return [beside | about for beside, about in zip(besides, evidence, strict=True)]
     found: list[Entry] = [{} for _ in listed]
     codes = _both(subject)
     for place, order in enumerate(ranked):
@@ -91,9 +91,9 @@ def _about_targets(
     found: list[Entry] = [{} for _ in listed]
     for place, row in enumerate(listed.tolist()):
         if not np.isnan(findings.expected[row]):
-            told = (findings.expected[row], findings.usual[row])
+            targets = (findings.expected[row], findings.usual[row])
             near = short(round(float(findings.near[row])))
-            found[place]["told"] = [near, *(short(round(float(each), 12)) for each in told)]
+            found[place]["told"] = [near, *(short(round(float(each), 12)) for each in targets)]
         if ranked:
             order = ranked[place][: AGAINST + FOR]
             found[place]["like"] = _named(subject, details, order)
@@ -177,11 +177,11 @@ def _both(subject: Subject) -> Integers:
 def _named(subject: Subject, details: Details, rows: Integers) -> list[Any]:
     """Rows of either side by name, each with the number of its label, or its target as text."""
     names = [_name(subject, details, row) for row in rows.tolist()]
-    told: list[Any] = _both(subject)[rows].tolist()
+    cells: list[Any] = _both(subject)[rows].tolist()
     if subject.targets is not None:
         more = () if subject.targets_val is None else subject.targets_val
-        told = list(map(short, np.concatenate([subject.targets, more])[rows].tolist()))
-    return [[name, each] for name, each in zip(names, told, strict=True)]
+        cells = list(map(short, np.concatenate([subject.targets, more])[rows].tolist()))
+    return [[name, each] for name, each in zip(names, cells, strict=True)]
 
 
 def _name(subject: Subject, details: Details, row: int) -> str:
