@@ -13,7 +13,7 @@ import thresher as th
 from thresher.games.semivalues import prices_between
 from thresher.price_list import CARRIES, LACKS
 from thresher.privacy import Paper, Table
-from thresher.privacy import dp_tknn as release_module
+from thresher.privacy import release_setting as release_module
 from thresher.privacy import table_design as design_module
 from thresher.privacy import table_mechanism as table_module
 from thresher.privacy.accountants import sampled_epsilon
