@@ -206,13 +206,12 @@ def forest_shapley(
     check_no_classes(classes) if regression else check_no_empty(empty)
     if in_parts or is_dask(X):
         from thresher.passes import forest_growth, forest_passes
-        from thresher.passes import forest_growth as target_growth
 
         mean, progress = check_flag("mean", mean), check_flag("progress", progress)
         how = forest, (trees, folds, seed), X_val, y_val, check_semivalue(semivalue)
         growth = forest_growth.Growth(*how, classes, mean)
         if regression:
-            growth = target_growth.growth_of(*how, mean=mean, empty=empty)
+            growth = forest_growth.growth_of(*how, mean=mean, empty=empty)
         if is_dask(X):
             check_no_limits(memory, checkpoint)
             return forest_passes.forest_on_dask(X, y, growth, owners=owners, progress=progress)
