@@ -163,7 +163,7 @@ def draw_privacy() -> Any:
     axis.minorticks_off()
     axis.legend(frameon=False)
     sets = len({row["set"] for row in measured["rows"]})
-    title = f"benchmarks/privacy.py, {measured['date']}: mean over {sets} data sets"
+    title = f"benchmarks/privacy.py, {measured['machine']['date']}: mean over {sets} data sets"
     axis.set_title(title, loc="left", fontsize=7, color=PLAIN)
     return figure
 
