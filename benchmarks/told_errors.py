@@ -125,7 +125,7 @@ def render(result):
     moved = [row for row in result["rows"] if row["set"] == "shifted"]
     sets = ", ".join(dict.fromkeys(row["set"] for row in alike))
     return "\n".join(
-        ["# Errors told, and bounds that fit", "",
+        ["# Errors that releases state, and bounds that fit", "",
          f"Means over the sets {sets}.", "",
          *table_of(alike), "",
          "Validation rows that lie one deviation away from the points (26 classes):", "",
@@ -136,7 +136,7 @@ def render(result):
 def table_of(rows):
     """Lines of a table of means."""
     lines = [
-        "| points | validation | epsilon | release | true error | told | held | Spearman | telling |",
+        "| points | validation | epsilon | release | true error | stated | inside intervals | Spearman | state one |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     keys = dict.fromkeys((r["points"], r["validation"], r["epsilon"], r["kind"]) for r in rows)
