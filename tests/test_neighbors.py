@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from tree_cases import by
 
 import thresher as th
 from thresher.kernels.pairs import distance
-from thresher.metrics import measure
+from thresher.metrics import Rows, measure
 from thresher.neighbors import costs, tree, visits
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.coordinates import Space, bent
@@ -248,6 +250,17 @@ def test_many_classes_make_small_blocks(rng, small_leaves):
 def test_auto_takes_radii_whose_squares_are_too_large(radius, rng):
     rows = [measure("X", rng.standard_normal((n, 3)), cosine=False) for n in (50_000, 3000)]
     assert costs.tree_pays(*rows, "euclidean", radius) is False
+
+
+def test_asking_whether_a_tree_pays_takes_little_memory_for_wide_rows(rng):
+    row = rng.standard_normal(1024).astype(np.float32)
+    points, validation = (Rows(np.broadcast_to(row, (n, 1024)), np.full(n, row @ row))
+                          for n in (50_000, 20_000))  # fmt: skip
+    tracemalloc.start()
+    assert not costs.tree_pays(points, validation, "euclidean", 1.0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000  # 16 MB of them are the sample
 
 
 def test_the_same_bits_for_any_threads_leaves_and_blocks(rng, small_leaves):

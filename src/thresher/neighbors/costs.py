@@ -43,6 +43,7 @@ ASKING = 600.0  # nanoseconds that a point of the sample takes; 64 of them are i
 ASKING_FEATURE = 16.0  # and each of its features
 ASKING_SHARE = 0.03  # of the time of all pairs that asking may take
 POINTS = 1 << 14  # of the sample at most
+SAMPLE = 16 << 20  # bytes of it at most
 SMALL_LEAF = 64
 QUERIES = 256  # validation points of the sample
 SEED = 9
@@ -81,7 +82,8 @@ def tree_pays(points: Rows, validation: Rows, metric: Metric, radius: float) -> 
         return False
     most_near = every / (costs.near * len(points) * len(validation))
     asking = ASKING + ASKING_FEATURE * points.width
-    count = max(SMALL_LEAF, min(POINTS, int(ASKING_SHARE * every / asking)))
+    most = min(POINTS, SAMPLE // (points.array.itemsize * points.width))
+    count = max(SMALL_LEAF, min(most, int(ASKING_SHARE * every / asking)))
     found = expect(points, validation, metric, radius, most_near, count)
     return found is not None and tree_cost(*sizes, found) <= MARGIN * every
 
