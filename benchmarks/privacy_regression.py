@@ -80,11 +80,11 @@ def scores(values, exact):
 
 
 def render(rows, seeds):
-    """A page with one table for ranks and one for errors."""
+    """A page with tables of ranks, of errors, and of errors that releases state."""
     lines = [
         "# What a privacy budget buys where targets are numbers", "",
-        f"{seeds} seeds, delta = {DELTA:g}, seeded noise. A tenth of the targets",
-        " is that of another point. The zero-budget score costs nothing.", "",
+        f"{seeds} seeds, delta = {DELTA:g}, seeded noise. A tenth of the targets "
+        "is that of another point. The zero-budget score costs nothing.", "",
     ]  # fmt: skip
     heads = ["zero budget", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)]
     for title, column in (("Spearman with the exact values", "spearman"), ("Relative error", "relative error")):  # fmt: skip
@@ -101,7 +101,19 @@ def render(rows, seeds):
             ]
             lines.append(f"| {name} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *stated_errors(rows)])
+
+
+def stated_errors(rows):
+    """A table of the errors that releases state, divided by the true ones."""
+    lines = ["## Stated error divided by the true one", ""]
+    lines += ["| epsilon | runs | that state one | median | smallest | largest |", "|---|---|---|---|---|---|"]  # fmt: skip
+    for epsilon in EPSILONS:
+        runs = [row for row in rows if row["epsilon"] == epsilon]
+        ratios = [row["told"] / row["relative error"] for row in runs if row["told"] is not None]
+        cells = [f"{each:.2f}" for each in (np.median(ratios), min(ratios), max(ratios))]
+        lines.append(f"| {epsilon:g} | {len(runs)} | {len(ratios)} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def main():

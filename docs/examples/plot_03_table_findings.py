@@ -7,7 +7,7 @@ for each row.
 """
 
 # %%
-# Chemical measurements of 178 wines from three growers, with ten growers mixed up.
+# Chemical measurements of 178 wines from three growers. Ten of them name the wrong grower.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine

@@ -6,7 +6,8 @@ With ``task="regression"`` a point is worth how much it lowers the squared error
 """
 
 # %%
-# A year's progression of diabetes in 442 patients. Twenty targets were mistyped: a digit is gone.
+# How far diabetes progressed within a year, for 442 patients. Twenty targets were mistyped: they
+# lack their last digit.
 
 import matplotlib.pyplot as plt
 import numpy as np

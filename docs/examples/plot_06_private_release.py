@@ -43,8 +43,8 @@ axes[0].set_ylabel("released value")
 figure.tight_layout()
 
 # %%
-# Is the claim true? An audit runs the mechanism many times with and without one point, and proves
-# how much privacy is lost at least. More than was claimed would mean that something is broken.
+# Is the claim true? An audit runs the mechanism many times with and without one point. It proves a
+# lower bound on the privacy that is lost. A bound above the claim means that something is broken.
 
 audit = th.audit_mechanism("table", epsilon=1, delta=1e-5, runs=4000, canaries=0, seed=0)
 print(f"claimed: at most {audit.epsilon}; proven: at least {audit.proven:.2f}; {audit.verdict}")

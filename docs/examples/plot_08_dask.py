@@ -37,7 +37,7 @@ alone = th.tknn_shapley(X, y, X_val, y_val)
 print("equal to the last bit:", valuation.values.tobytes() == alone.values.tobytes())
 
 # %%
-# Partition by partition, right and wrong labels part clearly.
+# In every partition, right and wrong labels are clearly apart.
 
 wrong = np.arange(len(X)) % 7 == 0
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -28,8 +28,7 @@ live = th.LiveCounts.create(tempfile.mkdtemp() + "/store", X_val, y_val, radius=
 live.add("first", [2, 0, 0, 0, 0, 0], "yes")
 
 # %%
-# As others arrive, the first point is worth less: the more neighbors share the credit, the smaller
-# is each one's part.
+# As others arrive, the first point is worth less, because more neighbors share the credit.
 
 sizes, worth = [1], [live.values().values[0]]
 for batch in range(40):

@@ -24,8 +24,8 @@ search = GridSearchCV(model, {"tknnclassifier__radius": radii}, cv=5).fit(X[:100
 print("best:", search.best_params_, f"accuracy {search.best_score_:.3f}")
 
 # %%
-# ``suggest_radius`` looks for the same thing without cross-validation of a pipeline, and also
-# counts how many points have a neighbor at all.
+# ``suggest_radius`` has another goal: the radius at which right labels are told from wrong ones
+# best. It also reports the accuracy, and the share of points that have a neighbor (coverage).
 
 centered = X[:1000] - X[:1000].mean(axis=0)
 suggestion = th.suggest_radius(centered, y[:1000])
