@@ -89,7 +89,8 @@ def dp_tknn_shapley(
     semivalue
         As in `tknn_shapley`.
     publish
-        "values" puts all values into `to_json()`; that list is not covered by the guarantee.
+        "prices" (the default) keeps values out of `to_json()`. "values" puts all of them in; that
+        list is not covered by the guarantee.
     version
         A public name for the state of the points and owners. A request with another version is
         another request to the ledger. The ledger never looks at the points to see whether they
