@@ -120,8 +120,7 @@ def dp_tknn_shapley(
         the validation set: then near means in the same leaf, as in `forest_shapley` with a
         validation set, and radius, metric and kernel are not used. A point moves the table by the
         square root of the number of trees, and nothing is clipped unless there are owners. Leaves
-        need classes and the mechanism "table". They have no prior, so the release does not state
-        its error.
+        need classes and the mechanism "table". The release cannot state its own error.
 
     Returns
     -------

@@ -57,7 +57,7 @@ class Inspection:
         if self.solved:
             return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
         return (
-            f"this line does not solve everything: fix the rest first, or in the line: "
+            "this line does not solve everything; fix the rest in the data or in the line: "
             f"{self.command}"
         )
 

@@ -50,14 +50,14 @@ def _record(path: Path) -> Any:
         if file.suffix.lower() != ".parquet":
             raise InputError(
                 f"{file} is not a .parquet file, and other kinds of files round the values: write "
-                f"the values with {option('out', 'values.parquet')}"
+                "the values with thresher value --out values.parquet"
             )
         with open_parquet(file) as opened:
             metadata = opened.schema_arrow.metadata or {}
         if KEY not in metadata:
             raise InputError(
-                f"{file} was not written by thresher value: write the values with its "
-                f"{option('out', 'values.parquet')}"
+                f"{file} was not written by thresher value: write the values with thresher value "
+                "--out values.parquet"
             )
         return json.loads(metadata[KEY])
 
