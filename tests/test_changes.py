@@ -70,7 +70,7 @@ def test_rows_are_named_by_id():
         ("ids:a78", ["a77", "b"], ["id 'a78', which no row has: did you mean 'a77'?"]),
         ("ids:zzz", ["a7", "b"], ["id 'zzz', which no row has"]),
         ("@none.txt", None, ["there is no file none.txt"]),
-        ("drop", None, ["--drop drop needs findings", "--values"]),
+        ("drop", None, ["--drop drop uses the suggestions of thresher value", "--values"]),
     ],
 )
 def test_rows_that_are_not_there_are_refused(text, ids, words):
@@ -84,7 +84,7 @@ def test_rows_that_are_not_there_are_refused(text, ids, words):
         ("rows:3=", ["needs a new label"]),
         ("rows:3=cat,2-4=dog", ["two labels for row 3: cat, dog"]),
         ("rows:11=cat", ["--relabel names rows 11"]),
-        ("relabel", ["--relabel relabel needs findings"]),
+        ("relabel", ["--relabel relabel uses the suggestions"]),
     ],
 )
 def test_new_labels_that_cannot_be_are_refused(text, words):

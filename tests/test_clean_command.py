@@ -142,7 +142,7 @@ V = ("--values", "v.parquet")
     ("change", "arguments", "words"),
     [
         ({}, (), ["nothing to do", "--drop, --relabel or --correct"]),
-        ({}, ("--drop", "drop"), ["needs findings"]),
+        ({}, ("--drop", "drop"), ["uses the suggestions of thresher value"]),
         ({}, (*V, "--drop", "drops"), ["no suggestion 'drops': did you mean drop?", "outlier"]),
         ({}, (*V, "--drop", ","), ["--drop is empty"]),
         ({}, (*V, "--drop", "inspect", "--label", "z"), ["no column 'z' (--label)"]),

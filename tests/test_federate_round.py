@@ -68,7 +68,7 @@ def test_with_fewer_than_k_nothing_is_opened(stage):
     play.step(lost=[0, 1])
     assert "3 of 5 silos" in play.coordinator.failure
     assert play.coordinator.result is None
-    with pytest.raises(ProtocolError, match="nothing was opened"):
+    with pytest.raises(ProtocolError, match="nobody has learned a sum"):
         play.coordinator.outgoing(play.stage, 3)
     dead = play.silos[0]
     answer = dead.receive(play.coordinator.outgoing(stage, 0)) if stage else dead.first

@@ -176,7 +176,7 @@ def test_labels_of_which_some_match_are_told_with_both_forms(one, other):
     first, second = both.split(", ")
     assert (eval(first), eval(second)) == (one, other)  # noqa: S307
     assert first != second
-    with pytest.warns(th.LabelWarning, match="write labels differently"):
+    with pytest.warns(th.LabelWarning, match="write some labels differently"):
         th.tknn_shapley([[0.0], [1.0]], [one, "dog"], [[0.1], [0.9]], [other, "dog"],
                         radius=1, metric="euclidean")  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_labels_that_differ_in_type_are_told(y, y_val):
         (th.leaf_shapley, {}),
     ):
         X_val = X if function is th.leaf_shapley else X + 0.1
-        with pytest.warns(th.LabelWarning, match="write labels differently") as caught:
+        with pytest.warns(th.LabelWarning, match="write some labels differently") as caught:
             function(X, y, X_val, y_val, **options)
         assert [each.filename for each in caught] == [__file__]
         with warnings.catch_warnings():

@@ -180,7 +180,7 @@ def test_what_is_refused_in_parts_has_a_line_that_solves_it():
     assert command(*shlex.split(line)[1:]).exit_code == 0
     put("a.csv", column(str, label=lambda row: "" if row == 5 else label(row)))
     refused = command(*words, "o.csv", "--force").exception
-    assert refused.__notes__[-1].startswith("once the rest is settled: ")
+    assert refused.__notes__[-1].startswith("this line does not solve everything; ")
     assert "--unlabeled" not in f"{refused}{refused.__notes__}"
 
 

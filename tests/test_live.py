@@ -211,7 +211,7 @@ def test_counts_are_a_copy_that_stays_as_it_is(public, tmp_path):
         assert (len(counts), len(live)) == (1, 4)
         live.verify()
         live._counts._counts[0, 0] += 1
-        with pytest.raises(th.InputError, match="are not those of its points"):
+        with pytest.raises(th.InputError, match="differ from those of its points"):
             live.verify()
 
 

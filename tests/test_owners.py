@@ -322,7 +322,7 @@ def test_names_that_look_alike_are_told():
 def test_very_many_owners_are_told_what_they_cost(monkeypatch):
     data, _ = table()
     monkeypatch.setattr(owner_sums, "MANY", 100)
-    with pytest.warns(th.ThresherWarning, match=r"300 owners, whose sums take about .* GB"):
+    with pytest.warns(th.ThresherWarning, match=r"300 owners: their sums need about .* GB"):
         th.owner_shapley(*data, owners=range(300), **EUCLIDEAN)
 
 

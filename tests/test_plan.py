@@ -78,7 +78,7 @@ def test_what_foretells_noise_is_checked(options, message):
     with pytest.raises(InputError, match=message):
         th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, **FEW, **options)
     distances = np.ones((3, 9))
-    with pytest.raises(InputError, match="by points, it needs features"):
+    with pytest.raises(InputError, match="points needs features"):
         th.dp_tknn_shapley(
             distances, ["a"] * 3, None, ["a", "b", "a"] * 3, metric="precomputed",
             mechanism=Table(bound=3), epsilon=1, delta=1e-4, points=3,

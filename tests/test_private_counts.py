@@ -293,7 +293,7 @@ def test_owners_that_are_missing_or_no_names_are_none():
 def test_an_array_of_another_kind_of_labels_is_refused(labels, kind):
     validation = check_validation(V, [kind(i % 2) for i in range(4)], metric="cosine", classes=None)
     with pytest.raises(
-        InputError, match="y holds (text|numbers), to judge by its type.* use one kind for both"
+        InputError, match="y holds (text|numbers), judging by its type.* use one kind for both"
     ):
         read_points([[1, 2]] * 2, labels, validation)
 

@@ -241,7 +241,7 @@ def test_the_kind_of_labels_is_told_by_their_type_and_not_by_a_missing_one(odd):
         arrow.array([0, 1, odd]),
     ):
         with pytest.raises(
-            InputError, match="y holds numbers, to judge by its type, but classes are like 'd"
+            InputError, match="y holds numbers, judging by its type, but classes are like 'd"
         ):
             read_points(FEW[:3], labels, validation)
     wanted = check_validation(X_VAL, [1] * 100, metric="cosine", classes=None)
@@ -249,7 +249,7 @@ def test_the_kind_of_labels_is_told_by_their_type_and_not_by_a_missing_one(odd):
         np.array(["up", "down", "a much longer one"]),
         arrow.array(["up", odd and "x", None]),
     ):
-        with pytest.raises(InputError, match="y holds text, to judge by its type") as told:
+        with pytest.raises(InputError, match="y holds text, judging by its type") as told:
             read_points(FEW[:3], text, wanted)
         assert "17" not in str(told.value)  # the length of the longest
 

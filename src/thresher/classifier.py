@@ -21,9 +21,10 @@ from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels within `radius`; all classes alike if no point is near.
+    """Predict by the shares of labels within `radius`.
 
-    Its soft accuracy is the utility of `tknn_shapley`.
+    If no point is near, all classes are equally likely. The soft accuracy of
+    this classifier is the utility of `tknn_shapley`.
 
     Parameters
     ----------

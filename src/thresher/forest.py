@@ -60,8 +60,8 @@ def leaf_shapley(
     leaves_val, y_val
         The validation set. Without it, the points judge each other.
     unseen
-        True for the trees that did not see a point while they were grown, in the shape of `leaves`.
-        The default is True everywhere.
+        An array like `leaves`: True where the tree was grown without the point. The default is True
+        everywhere.
     semivalue, classes, owners, progress
         As in `tknn_shapley`.
     mean

@@ -67,13 +67,15 @@ class PriceList:
     semivalue
         The semivalue in words, as in `tknn_shapley`.
     table
-        Prices, shape (3, 2, M): for a member that carries the validation point's label, for a
-        member that lacks it, and for a newcomer; each under that label and under another one. With
-        a kernel the shape is (3, 2, rings, M), the innermost ring first. For a forest, the table
-        holds the class counts of leaves, from which prices follow: one row per class, one column
-        per leaf. For regression, the shape is (3, 3, cells): what a validation point or a leaf pays
-        a member, and a newcomer, with a target of u steps, as the coefficients of 1, u and u^2; and
-        how the value of a member changes with its target. With a kernel it is (3, 3, rings, M).
+        Prices of shape (3, 2, M). The first axis is who is paid: a member (a point that was
+        counted) with the validation point's label, a member with another label, or a newcomer (a
+        point that was not counted). The second axis is the label it is paid for: the validation
+        point's, or another one. With a kernel the shape is (3, 2, rings, M), the innermost ring
+        first. For a forest, the table holds the class counts of leaves, from which prices follow:
+        one row per class, one column per leaf. For regression, the shape is (3, 3, cells): what a
+        validation point or a leaf pays a member, and a newcomer, with a target of u steps, as the
+        coefficients of 1, u and u^2; and how the value of a member changes with its target. With a
+        kernel it is (3, 3, rings, M).
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
@@ -303,7 +305,7 @@ class PriceList:
 
     @classmethod
     def read(cls, document: Any) -> PriceList:
-        """The price list of what `document()` gave."""
+        """The price list from what `document()` returned."""
         from thresher.sides.stored import stored_kind, stored_side
 
         kind = stored_kind(document, FORMATS)

@@ -30,8 +30,8 @@ class RadiusSuggestion(float):
     radii
         The radii that were tried, ascending.
     accuracy
-        Leave-one-out accuracy of the threshold classifier at each radius, in expectation if it
-        guesses evenly among labels that are tied. For regression it is R^2.
+        Leave-one-out accuracy of the threshold classifier at each radius. Where labels are tied, it
+        is the expected accuracy of a random guess among them. For regression it is R^2.
     coverage
         The share of validation points that have another validation point within each radius.
     detection
@@ -115,12 +115,13 @@ def suggest_radius(
     -----
     With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
     how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
-    near. At most `MOST_OTHERS` other labels of each point are tried. With a kernel, n and m are
-    sums of weights, and n + 1 becomes the sum of their squares plus 1.
+    near. At most 8 other labels of each point are tried. With a kernel, n and m are sums of
+    weights, and n + 1 becomes the sum of their squares plus 1.
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
-    candidate nearest to a geometric mean. In it, a radius counts by the range that it stands for,
-    at most the median candidate, times exp((AUROC - best) sqrt(M) / `LENIENCE`).
+    candidate nearest to a weighted geometric mean of all candidates. The weight of a radius is the
+    width of the range that it stands for (at most the median candidate), times
+    exp((AUROC - best) sqrt(M) / 0.2).
 
     A radius tuned on the training points would be more exact, but a private release would have to
     pay for it. Cost O(M^2 (d + C)) in time, O(M) memory.

@@ -57,10 +57,10 @@ def audit_mechanism(
     epsilon, delta, adjacency
         The claim, as in `dp_tknn_shapley`. The claim of "cells" is about delta = 0.
     runs
-        How many releases to make with the first canary, and as many without it. Half of them also
-        contain other canaries, each by its own coin flip and on its own validation points. A
-        quarter as many replays compare everything that leaves: prices, values of others, and the
-        record.
+        How many releases to make with the first canary, and how many without it. Half of the
+        releases also have other canaries: a coin flip decides for each, and each has its own
+        validation points. A quarter as many replays compare everything that others see: prices,
+        their own values, and the record.
     canaries
         How many canaries the single release of the one-run audit has; 0 leaves that audit out.
     confidence

@@ -75,7 +75,7 @@ class Attack:
         return f"Attack({found}, {members} members, {others} non-members)"
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """For each attack: AUROC, its standard error, and the hits at 1 % false alarms."""
+        """For each attack: AUROC, standard error, share of members found at 1 % false alarms."""
         return {
             name: {
                 "auroc": roc.auroc,

@@ -32,8 +32,8 @@ def attack(
         str | None, given("For dp-tknn: table (if not given), paper or cells.")
     ] = None,
     kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
-    members: Annotated[int, given("Points that the server holds.")] = 200,
-    nonmembers: Annotated[int, given("Points that it does not hold.")] = 200,
+    members: Annotated[int, given("Points to put into the data.")] = 200,
+    nonmembers: Annotated[int, given("Points to leave out of the data.")] = 200,
     shadow: Annotated[int, given("Points that the attacker has.")] = 400,
     shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
     held_out: Annotated[int, given("Validation rows, if no file is given.")] = 200,

@@ -41,7 +41,8 @@ def task(
     epsilon: Annotated[float | None, given("The budget's epsilon.")] = None,
     delta: Annotated[float | None, given("The budget's delta.")] = None,
     fewest: Annotated[
-        int | None, given("Silos that must survive; the least that is safe if not given.")
+        int | None,
+        given("How many silos must stay to the end; the smallest safe number if not given."),
     ] = None,
     colluding: Annotated[int, given("Silos that may collude with the coordinator.")] = 1,
     key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
@@ -53,13 +54,15 @@ def task(
     trees: Trees = None,
     leaves: Leaves = 16,
     unit: Annotated[
-        Literal["point", "owner", "silo"], given("What is protected; owners within one silo.")
+        Literal["point", "owner", "silo"],
+        given("What is protected: a point, an owner's points in one silo, or a silo."),
     ] = "point",
     points_per_owner: Annotated[
         int | None, given("About how many points an owner, or a silo, has; public.")
     ] = None,
     points: Annotated[
-        int | None, given("About how many points all silos have: says what to expect.")
+        int | None,
+        given("About how many points all silos have together: prints the error to expect."),
     ] = None,
     name: Annotated[str, given("What it is about, in words.")] = "",
     reveal_exact_counts: Annotated[
@@ -107,7 +110,7 @@ def task(
     made.save(out)
     _describe(made)
     if plan is not None:
-        say(f"expected relative error {plan.relative_error:.3g}, if all silos survive")
+        say(f"expected relative error {plan.relative_error:.3g}, if all silos stay to the end")
     with printing() as stdout:
         stdout.write(f"{made.digest}\n")
 

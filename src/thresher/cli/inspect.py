@@ -22,8 +22,8 @@ def inspect(
     """Say what the columns of a table are, what is wrong with it, and how to value it.
 
     For each column: its kind (number, category, text, date, id, constant or empty), how many cells
-    are missing, and how many entries are different. Then the guesses for labels, ids and owners,
-    all problems at once, and one command line that solves them.
+    are missing, and how many different entries there are. Then the guesses for labels, ids and
+    owners, all problems at once, and one command line that solves them.
 
     Example: thresher inspect train.csv
 

@@ -97,9 +97,9 @@ def token(
     client: Any,
     member: Annotated[str | None, argument("The member's id; you if not given.")] = None,
 ) -> Any:
-    """Print one more token for you, or a new one for a member who lost theirs (operator).
+    """Print one more token for yourself, or a new one for a member who lost theirs (operator).
 
-    The old tokens of a member who lost theirs end.
+    The new token of such a member ends all of that member's old tokens.
 
     Example: thresher market token 0123456789abcdef
     """
@@ -109,7 +109,12 @@ def token(
 @verb
 def revoke(
     client: Any,
-    ended: Annotated[str, argument("The token, or its second part.", metavar="TOKEN")],
+    ended: Annotated[
+        str,
+        argument(
+            "The token, or its public name: the part between its two hyphens.", metavar="TOKEN"
+        ),
+    ],
 ) -> None:
     """End a token: one of yours, or anybody's (operator).
 
@@ -187,7 +192,7 @@ def draft(
     return {"task": task["id"], "plan": client.plan(task["id"])}
 
 
-of_task("plan", "Print the error and the reserve to expect of a draft (buyer).")
+of_task("plan", "Print the error and the reserve to expect from a draft (buyer).")
 
 
 @verb
@@ -349,7 +354,10 @@ def verify(path: Export) -> None:
 @app.command("verify-pay")
 def verify_pay(
     path: Export,
-    rows: Annotated[list[Path], argument("All your rows that counted, in order.")],
+    rows: Annotated[
+        list[Path],
+        argument("The files of all your rows that counted, in the order of their upload."),
+    ],
     task: Annotated[str, given("The task.")],
     owner: Annotated[str, given("Your id.")],
 ) -> None:

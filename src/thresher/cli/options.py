@@ -25,7 +25,13 @@ def argument(text: str, **more: Any) -> Any:
 
 given = panel(None)
 
-Adjacency = Annotated[str, given("add-remove or replace-one.")]
+Adjacency = Annotated[
+    str,
+    given(
+        "What the budget hides: that one point or owner was added or removed (add-remove), or "
+        "replaced (replace-one)."
+    ),
+]
 Delimiter = Annotated[
     str | None, given("What separates cells of text: a comma or a tab if not given.")
 ]

@@ -45,8 +45,8 @@ def plan(
     Made-up points, drawn from the public validation set, are released by each mechanism with each
     budget. No private file is read. The table has the expected error of values, how well their
     order agrees with the exact one (1 is perfect; a score that costs nothing is shown next to it),
-    and the price: epsilon if a point is added or removed, if it is replaced, and mu^2, which a
-    ledger adds up.
+    and the price: epsilon if a point is added or removed, epsilon if one is replaced, and mu^2, the
+    cost that a ledger with the gaussian filter adds up.
 
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
 
@@ -80,7 +80,7 @@ def plan(
     for line in _table(rows):
         say(line)
     if forest is not None:
-        say("leaves have no prior: the release itself will not tell how far off its values are")
+        say("with --trees, the release itself cannot say how far off its values are")
     show_json({"points": points, "delta": delta, "plans": rows})
     if plot is not None:
         from thresher.plots import save_plans

@@ -26,9 +26,12 @@ def serve(
     port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 8000,
     workers: Annotated[int, given("Processes that answer requests.")] = 1,
     cap_epsilon: Annotated[
-        float, given("What all tasks together may cost an owner: epsilon, fixed when first served.")
+        float,
+        given(
+            "The most epsilon that all tasks may cost an owner together; fixed at the first start."
+        ),
     ] = 10.0,
-    cap_delta: Annotated[float, given("The same: delta.")] = 1e-5,
+    cap_delta: Annotated[float, given("The same for delta.")] = 1e-5,
 ) -> None:
     """Run a market: buyers publish tasks, and owners submit rows and are paid privately.
 

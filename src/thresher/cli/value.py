@@ -52,7 +52,7 @@ def value(
         float | None,
         _column(
             "With --task regression: the prediction if nobody is near; if not given, the mean "
-            "of the validation targets, or of all."
+            "of the validation targets, or of all targets without a validation set."
         ),
     ] = None,
     features: Annotated[
@@ -157,12 +157,19 @@ def value(
     semivalue: Annotated[
         str,
         _method(
-            "shapley, banzhaf, leave-one-out, 'beta(4, 1)', or 'calibrated(5)' for tknn.",
+            "How coalitions are weighted: shapley, banzhaf, leave-one-out, 'beta(4, 1)', or "
+            "'calibrated(5)' for tknn.",
             autocompletion=lambda: ["shapley", "banzhaf", "leave-one-out"],
         ),
     ] = "shapley",
     k: Annotated[int, _method("Neighbors, for knn.")] = 5,
-    utility: Annotated[Literal["soft-label", "jia2019"], _method("For knn.")] = "soft-label",
+    utility: Annotated[
+        Literal["soft-label", "jia2019"],
+        _method(
+            "For knn: the share of the nearest points that agree (soft-label), or their number "
+            "divided by k (jia2019)."
+        ),
+    ] = "soft-label",
     error: Annotated[
         float,
         _method("For knn: how far off a value may be for each validation point; more is faster."),
@@ -217,8 +224,8 @@ def value(
 ) -> None:
     """Say what each row is worth, which rows hurt, and what to do about them.
 
-    The table has, for each row: value, rank (1 is the lowest), how many others are near, which
-    share of them agrees with its label, the best other label, and a suggestion: keep, relabel,
+    The table has, for each row: value, rank (1 is the lowest), how many others are near, what
+    share of them has its label, the best other label, and a suggestion: keep, relabel,
     inspect, drop, or outlier (nobody is near). With a forest, the others are the rows that share
     its leaves, and there is a list of rows to review. With distances, they are validation points.
     The output records how it was computed, and from which files. With --task regression, it has the
@@ -254,7 +261,7 @@ def value(
     out = None if is_standard_output(out, json=json) else out
     settings = _settings(given)
     if memory is None and checkpoint is not None:
-        raise InputError("--checkpoint needs --memory: points are read in parts then")
+        raise InputError("--checkpoint needs --memory, which reads the points in parts")
     if engine == "local" and scheduler is not None:
         raise InputError("--scheduler needs --engine dask")
     if players == "owners":

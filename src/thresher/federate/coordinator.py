@@ -71,8 +71,8 @@ class Coordinator:
     def run(self) -> Any:
         """Wait for the silos; returns the `Release`, or a price list if counts are exact.
 
-        Raises `ProtocolError` if too few silos are left at a step. Nothing was opened then, and
-        another `Coordinator` can try again.
+        Raises `ProtocolError` if too few silos are left at a step. Nobody has then learned a sum,
+        and another `Coordinator` can try again.
         """
         self._server.run()
         found = self._round

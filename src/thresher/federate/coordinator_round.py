@@ -2,7 +2,7 @@
 
 It collects one message of each silo, step by step, and has one for each silo to fetch. A step ends
 when all that are expected have answered, or when it is closed (at a deadline): with fewer than k
-answers the round has failed then, and nothing was opened.
+answers the round has failed, and nobody has learned a sum.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class CoordinatorRound:
             self.failure = (
                 f"{len(self._bodies)} of {self.terms.silos} silos were left "
                 f"({STEPS[self.step].name.lower()}), {self.terms.fewest} are needed; "
-                "nothing was opened"
+                "nobody has learned a sum"
             )
             return
         bodies, self._bodies = dict(sorted(self._bodies.items())), {}

@@ -57,10 +57,9 @@ class Findings:
         The value, its place (1 is the lowest), and the share of points with a lower value, in
         percent.
     near, agree
-        By a radius: how many validation points are near, and which share of them carries the
-        point's label (NaN if none is near). By a forest: how many other rows are in the point's
-        leaf, and which share of them carries its label, both as means over the trees that did not
-        see the point.
+        By a radius: how many validation points are near, and what share of them has the point's
+        label (NaN if none is near). By a forest: how many other rows are in the point's leaf, and
+        what share of them has its label, both as means over the trees that did not see the point.
     best_label
         By a radius: the other label under which the point would be worth most. By a forest: the
         other label with the largest share.
@@ -74,7 +73,7 @@ class Findings:
     labels
         The labels as they are.
     best_codes
-        The number of `best_label` among the classes.
+        The index of `best_label` among the classes.
     stability
         By a forest: how much of this another random draw of folds and trees would find again.
     forecast

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, LabelWarning, TwinWarning
+from thresher.errors import InputError, LabelWarning, TwinWarning, either
 from thresher.inputs.checks import (
     Metric,
     check_columns,
@@ -205,16 +205,18 @@ def warn_of_labels(
     said = ""
     if ours.keys().isdisjoint(theirs):
         first, other = (named([next(iter(each))]) for each in (ours, theirs))
-        said = f"have no label in common (the first are {first} and {other})"
+        said = (
+            f"have no label in common (the first are {first} and {other}): are they of the same "
+            f"kind?{either(' If this is intended, pass classes=', '')}"
+        )
     elif pairs := split_by_spelling(ours, theirs):
         shown = "; ".join(named(pair) for pair in pairs[:NAMES])
-        said = f"write labels differently, which then are different classes ({shown})"
-    if said:
-        warnings.warn(
-            f"y and y_val {said}: are they of the same kind? If this is intended, pass classes=",
-            LabelWarning,
-            stacklevel=stacklevel,
+        said = (
+            f"write some labels differently, so they count as different classes ({shown}): write "
+            f"them alike{either(', or pass classes= if they are meant to differ', '')}"
         )
+    if said:
+        warnings.warn(f"y and y_val {said}", LabelWarning, stacklevel=stacklevel)
 
 
 def warn_of_codes(ours: Codes, theirs: Codes, classes: Classes, *, stacklevel: int) -> None:

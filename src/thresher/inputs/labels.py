@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.inputs.checks import check_ordered, rows_text
 from thresher.inputs.coded import Coded, object_array
 from thresher.inputs.time_labels import arrow_entries, is_time, plain_time, plain_times
@@ -159,8 +159,8 @@ def _refuse_targets(distinct: dict[Hashable, None]) -> None:
     if len(broken) > MANY_NUMBERS:
         raise InputError(
             f"labels are {len(distinct)} distinct real numbers, such as {broken[0]!r}, which look "
-            "like targets. Pass task='regression' where a function has it, or classes= if each "
-            "number is a class"
+            f"like targets. Pass {option('task', 'regression')} if the "
+            + either("function takes it, or classes= if each number is a class", "command takes it")
         )
 
 
@@ -174,7 +174,8 @@ def _given_classes(classes: object) -> Classes:
             classes = sorted(classes)
         except TypeError:
             raise InputError(
-                f"classes must be a list where labels have no order of their own, got {classes!r}"
+                "classes must be a list, because these labels have no natural order, got "
+                f"{classes!r}"
             ) from None
     check_ordered("classes", classes)
     if not hasattr(classes, "__getitem__"):

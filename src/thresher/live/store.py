@@ -112,9 +112,9 @@ class LiveCounts:
         X_val, y_val, radius, metric, classes, forest, kernel, rings
             As in `NeighborCounts`; distances cannot be precomputed.
         dtype
-            "float64" holds the features of every table. "float32" takes half the space, and refuses
-            points that it would have to round. With a forest, the store keeps the numbers that the
-            trees split, which are float32 in any case, and the numbers of categories.
+            "float64" can hold the features of any table. "float32" takes half the space, and
+            refuses points that it would have to round. With a forest, the store always keeps
+            float32: the numbers that the trees split, and a code for each category.
         task, empty, bounds
             As in `NeighborCounts`. For regression, labels are targets within the bounds, and the
             store keeps them in steps of its grid.
@@ -296,10 +296,13 @@ class LiveCounts:
             self._check_whole()
             fresh = NeighborCounts.over(self._counts.side).move(enter=self._members())
             if not np.array_equal(self._counts.table, fresh.table):
-                raise InputError(f"the counts in {self._folder} are not those of its points")
+                raise InputError(
+                    f"the counts of {self._folder} differ from those of its points: close the "
+                    "store and open it again, which counts all points"
+                )
 
     def commit(self) -> None:
-        """Return when all updates are on the disk: from then on they survive a power cut."""
+        """Write all updates to the disk; once this returns, they survive a power cut."""
         with self._lock:
             self._check_open()
             if self._journaled or self._points.changed:

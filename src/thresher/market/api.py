@@ -91,7 +91,7 @@ def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
 
 @router.post("/members/{member}/tokens", status_code=201)
 def replace_tokens(member: str, market: InMarket, _: Operator) -> schemas.TokenOut:
-    """A new token for a member who lost theirs; the old ones end (operator)."""
+    """A new token for a member who lost theirs; that member's old tokens end (operator)."""
     with market.database.writing() as session:
         made = members.replace_tokens(session, member)
     return schemas.TokenOut(member=member, token=made.text)

@@ -82,7 +82,7 @@ class Client:
             raise InputError(f"url must begin with http:// or https://, got {self.url!r}")
 
     def me(self) -> answers.Member:
-        """Who this token is."""
+        """The member that this token belongs to."""
         return self._json("GET", "/api/me")
 
     def add_member(self, role: str, name: str) -> answers.Token:
@@ -98,12 +98,18 @@ class Client:
         return self._json("GET", "/api/members")
 
     def new_token(self, member: str | None = None) -> answers.Token:
-        """Another token for me, or for a member who lost theirs: the old ones end (operator)."""
+        """Another token for yourself, or a new one for a member who lost theirs (operator).
+
+        The new token of such a member ends all of that member's old tokens.
+        """
         of = "" if member is None else f"/members/{quote(member)}"
         return self._json("POST", f"/api{of}/tokens")
 
     def revoke(self, token: str) -> None:
-        """End a token, given as its text or its public name, its second part."""
+        """End a token, given as a whole or by its public name.
+
+        The public name is the part between the two hyphens.
+        """
         name = token.split("-")[1] if token.count("-") == 2 else token
         self._send("DELETE", f"/api/tokens/{quote(name)}")
 
@@ -122,7 +128,10 @@ class Client:
     def draft(
         self, title: str, validation: str | Path, *, opens: datetime, closes: datetime, **terms: Any
     ) -> answers.Task:
-        """A new task with its validation set; `terms` are those of `NewTask` (buyer)."""
+        """A new task with its validation set (buyer).
+
+        `terms` are the options of `thresher market draft`: label, pot_cents, epsilon, and so on.
+        """
         about = {"title": title, "opens": opens.isoformat(), "closes": closes.isoformat(), **terms}
         task = self._json("POST", "/api/tasks", about)["id"]
         return self._file("PUT", f"/api/tasks/{task}/validation", validation)
@@ -185,7 +194,7 @@ class Client:
         return self._json("GET", f"/api/tasks/{quote(task)}/release")
 
     def payout(self, task: str) -> dict[str, Any]:
-        """The public part of the pay: the rate, and between which cents all pay lies."""
+        """The public part of the pay: the rate, and in what range the total most likely lies."""
         return self._json("GET", f"/api/tasks/{quote(task)}/payout")
 
     def report(self, task: str) -> str:
@@ -228,7 +237,17 @@ class Client:
         except HTTPError as refused:
             raise _refusal(refused) from None
         except (OSError, HTTPException) as away:  # no answer, or half of one
-            raise MarketError(0, "no_answer", f"{self.url} does not answer: {away}") from None
+            raise MarketError(
+                0, "no_answer",
+                f"{self.url} does not answer ({_reason(away)}): check the URL, or start the market "
+                "with thresher serve",
+            ) from None  # fmt: skip
+
+
+def _reason(away: Exception) -> str:
+    """Why there is no answer, without the words that Python puts around it."""
+    cause = getattr(away, "reason", away)
+    return str(getattr(cause, "strerror", None) or cause)
 
 
 def _refusal(refused: HTTPError) -> MarketError:

@@ -154,7 +154,9 @@ def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str,
 def own_line(task: Mapping[str, Any], owner: str, files: list[tuple[bytes, str]]) -> dict[str, Any]:
     """What an owner has to be told, computed from the public export and the owner's own files."""
     if task["release"] is None or not task["payout"]:
-        raise InputError("the task in the export has not paid anyone")
+        raise InputError(
+            "the task in this export has not paid anyone yet: export the market again once it has"
+        )
     question = question_of(task)
     rows = Rows.joined([question.rows(content, kind) for content, kind in files])
     release = reopened(question, task["release"], {owner: rows})

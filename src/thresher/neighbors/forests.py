@@ -155,7 +155,7 @@ class Forest:
         return found
 
     def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its nodes."""
+        """What a file records about it, besides its nodes."""
         return self._growth() | {"classes": portable("label", self.classes)}
 
     def _growth(self) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class Forest:
 
     @classmethod
     def stored(cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Forest:
-        """The forest of which a file says this, and has these nodes."""
+        """The forest that a file describes, with these nodes."""
         columns = TreeColumns.from_record(about["columns"])
         ends = np.cumsum(arrays["nodes"]).tolist()
         folds = check_count("folds", about["folds"], least=0)
@@ -207,7 +207,7 @@ class Forest:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Forest:
-        """The forest of what `document()` gave."""
+        """The forest from what `document()` returned."""
         nodes = {name: unpack_array(each) for name, each in document["nodes"].items()}
         return cls.stored(document, nodes)
 

@@ -128,7 +128,10 @@ def _named(name: str, rings: int, radius: float) -> tuple[float, Kernel]:
     edges = (*tuple((radius * (places + 1) / rings).tolist()[:-1]), radius)
     weights = SHAPES[name]((places + 0.5) / rings)
     if len(set(edges)) < rings:
-        raise InputError(f"{option('radius')}={radius:g} is too small for {rings} rings")
+        raise InputError(
+            f"{option('radius')}={radius:g} is too small for {rings} rings: use a larger radius or "
+            "fewer rings"
+        )
     return radius, Kernel(edges, tuple(weights.tolist()), name)
 
 

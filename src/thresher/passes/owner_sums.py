@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats
-from thresher.errors import LabelWarning, ThresherWarning
+from thresher.errors import LabelWarning, ThresherWarning, either, option
 from thresher.games.semivalues import Semivalue, semivalue_name
 from thresher.inputs.labels import Codes
 from thresher.inputs.spelling import NAMES, look_alikes, named
@@ -71,10 +71,11 @@ class OwnerNames:
         if len(self) > MANY:
             size = GROUP * cell_bytes(side, len(self))
             passes = len(cell_ranges(side, len(self)))
+            by_points = either("Valuation.by_owner", option("players", "points"))
             warnings.warn(
-                f"owners has {len(self):,} owners, whose sums take about {size / 1e9:.1f} GB at a "
-                f"time and {passes} walks over the points; sums of points' values, "
-                "Valuation.by_owner, take neither",
+                f"owners has {len(self):,} owners: their sums need about {size / 1e9:.1f} GB of "
+                f"memory and {passes} passes over the points. If the sum of each owner's point "
+                f"values is enough, use {by_points}, which needs neither",
                 ThresherWarning,
                 stacklevel=stacklevel,
             )

@@ -60,18 +60,21 @@ class PrivatePayout:
 
     Parameters
     ----------
-    pot, rate, total, overshoot
-        Public: the cents to pay, the cents for each unit of value, the total of values that the
-        release predicts, and by how many cents all pay is expected to exceed the pot if owners with
-        negative values are as rare as public rows say (for the basis "gains", at most).
+    pot, rate, total
+        Public: the cents to pay, the cents for each unit of value, and the total of values that the
+        release predicts.
+    overshoot
+        Public: by how many cents the total pay is expected to exceed the pot. This assumes that
+        owners with negative values are as rare as the public rows suggest. For the basis "gains" it
+        is an upper bound.
     ceiling
         Public: the most that all pay may come to in cents, apart from noise, whoever owns the wrong
         labels. For the basis "gains" it is the pot.
     paid_low, paid_high
-        Public: between these cents all pay together lies, as far as the release tells. The low end
-        is right if no owner has a negative value, the high end if wrong labels belong to owners who
-        have no others. Both leave room for two standard deviations of the noise, which in about one
-        release of twenty is not enough.
+        Public: as far as the release tells, the total pay is between these amounts, in cents. The
+        low end is right if no owner has a negative value, the high end if wrong labels belong to
+        owners who have no others. Both leave room for two standard deviations of the noise, which
+        in about one release of twenty is not enough.
     pay, basis, players
         As in `private_payout`.
     record
@@ -130,7 +133,7 @@ class PrivatePayout:
         raise InputError(f"owner {owner!r} has no points")
 
     def wrong_order(self, one: Hashable, other: Hashable) -> float:
-        """The chance that two owners stand in the wrong order: for the operator alone."""
+        """The chance that two owners are ranked in the wrong order: for the operator alone."""
         places = [self.lines.index(self.line(owner)) for owner in (one, other)]
         first, second = self._draws[:, places].T
         apart = self._draws[:, places].mean(axis=0)

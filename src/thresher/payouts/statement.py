@@ -110,7 +110,7 @@ class Payout:
     __hash__ = None  # type: ignore[assignment]
 
     def status(self) -> tuple[str, ...]:
-        """Why an owner is not paid by value alone, in a word or two, or an empty string."""
+        """For each owner, why the pay does not follow from the value alone, or an empty string."""
         terms, found = self.terms, []
         for value, cents in zip(self.values, self.cents.values(), strict=True):
             if terms.floor and cents == terms.floor:

@@ -89,7 +89,8 @@ def dp_tknn_shapley(
     semivalue
         As in `tknn_shapley`.
     publish
-        "values" puts all values into `to_json()`; that list is not covered by the guarantee.
+        "prices" (the default) keeps values out of `to_json()`. "values" puts all of them in; that
+        list is not covered by the guarantee.
     version
         A public name for the state of the points and owners. A request with another version is
         another request to the ledger. The ledger never looks at the points to see whether they
@@ -119,8 +120,7 @@ def dp_tknn_shapley(
         the validation set: then near means in the same leaf, as in `forest_shapley` with a
         validation set, and radius, metric and kernel are not used. A point moves the table by the
         square root of the number of trees, and nothing is clipped unless there are owners. Leaves
-        need classes and the mechanism "table". They have no prior, so the release does not state
-        its error.
+        need classes and the mechanism "table". The release cannot state its own error.
 
     Returns
     -------

@@ -160,7 +160,8 @@ def plan_design(design: Design, n: int) -> Plan:
 
 def check_more_than_noise(design: Design, points: int) -> None:
     """Raise if the table of so many points would be no larger than noise, by public data alone."""
-    _check_rows(f"to judge a release by {option('points')}, it", design.setting.validation)
+    named = option("points")
+    _check_rows(named, design.setting.validation, f"add some, or leave {named} out")
     usual = _usual_table(design, points)
     if is_hidden(design, usual):
         share = math.sqrt(over_noise(design, usual))
@@ -173,9 +174,13 @@ def check_more_than_noise(design: Design, points: int) -> None:
         )
 
 
-def _check_rows(what: str, validation: Validation) -> None:
-    if validation.rows is None or len(validation) < LEAST_ROWS:
-        raise InputError(f"{what} needs features of at least {LEAST_ROWS} validation points")
+def _check_rows(what: str, validation: Validation, way_out: str = "add some") -> None:
+    rows = 0 if validation.rows is None else len(validation)
+    if rows < LEAST_ROWS:
+        raise InputError(
+            f"{what} needs features of at least {LEAST_ROWS} validation points, got {rows}: "
+            f"{way_out}"
+        )
 
 
 def _usual_table(design: Design, n: int) -> Floats:

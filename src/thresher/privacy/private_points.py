@@ -105,7 +105,9 @@ def _read_codes(labels: Any, kind: str, classes: Classes) -> tuple[Any, dict[str
     """Codes of labels, or targets on their grid, and which rows have them."""
     if isinstance(classes, TargetClasses):
         if kind in TEXT:
-            raise InputError("y holds text, to judge by its type, but targets must be numbers")
+            raise InputError(
+                "y holds text, judging by its type, but targets must be numbers: convert them"
+            )
         targets = _targets(labels)
         fine = np.isfinite(targets)  # others are clipped to the bounds, without a word
         codes: Any = classes.grid.steps(np.clip(np.where(fine, targets, 0.0), *classes.bounds))
@@ -158,6 +160,6 @@ def _check_kind(kind: str, classes: Classes) -> None:
     if (kind in TEXT and not any(text)) or (kind in NUMBERS and all(text)):
         ours = "text" if kind in TEXT else "numbers"
         raise InputError(
-            f"y holds {ours}, to judge by its type, but classes are like {classes.labels[0]!r}: "
+            f"y holds {ours}, judging by its type, but classes are like {classes.labels[0]!r}: "
             "use one kind for both"
         )

@@ -89,9 +89,10 @@ class _Outcome:
 
     @cached_property
     def personal_epsilon(self) -> Floats:
-        """For every point the epsilon that holds for its owner's actual points, others' whatever.
+        """For every point, the epsilon that its owner's actual points are exposed to.
 
-        It is a function of the owner's own points: tell it to that owner only.
+        It holds whatever points other owners have. It is a function of the owner's own points: tell
+        it to that owner only.
         """
         found = self._design.personal_epsilon(self._contributions)
         if found is None:
@@ -149,7 +150,7 @@ class _Outcome:
     def values_of(self, owner: Hashable) -> Floats:
         """The values of one owner's points, in input order."""
         if self._owners is None:
-            raise InputError("the release has no owners: pass owners= to it")
+            raise InputError("the release has no owners: pass owners= to dp_tknn_shapley")
         rows = [row for row, name in enumerate(self._owners) if name == owner]
         if not rows:
             raise InputError(f"owner {owner!r} has no points")

@@ -193,12 +193,15 @@ def _warn(overall: Outcome, plan: Plan, instead: str) -> None:
     words = [
         f"{count} of {plan.spent} fits {what}"
         for count, what in (
-            (plan.failed, f"failed, and count as the {instead} of their points"),
+            (plan.failed, f"failed, and predicted the {instead} of their points instead"),
             (overall.warned, "warned"),
         )
         if count
     ]
     if words:
         warnings.warn(
-            f"{'; '.join(words)}; the first said {overall.complaint}", FitWarning, stacklevel=4
+            f"{'; '.join(words)}. If that is too many, change the model or its settings. The first "
+            f"said {overall.complaint}",
+            FitWarning,
+            stacklevel=4,
         )

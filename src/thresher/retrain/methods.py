@@ -59,8 +59,8 @@ def data_shapley(
         As in `tknn_shapley`; features are numbers.
     model
         A scikit-learn classifier. The default is `LogisticRegression()`. It sees the labels as they
-        are if NumPy can hold them (numbers of one type, or text), and otherwise the numbers of
-        classes.
+        are if NumPy can hold them (numbers of one type, or text). Otherwise it sees each class as a
+        code: 0, 1, and so on.
     evaluations
         The largest number of coalitions to train on, in whole permutations of N - 1 each. The
         default is 10,000 or two permutations, whichever is more; with `stability`, as many as it

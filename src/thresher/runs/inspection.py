@@ -56,7 +56,10 @@ class Inspection:
             return f"ready: {self.command}"
         if self.solved:
             return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
-        return f"once the rest is settled: {self.command}"
+        return (
+            "this line does not solve everything; fix the rest in the data or in the line: "
+            f"{self.command}"
+        )
 
     def guessed(self) -> str:
         """What columns were taken for, in one line; empty where nothing was guessed."""

@@ -50,19 +50,25 @@ def _record(path: Path) -> Any:
         if file.suffix.lower() != ".parquet":
             raise InputError(
                 f"{file} is not a .parquet file, and other kinds of files round the values: write "
-                f"the values with {option('out', 'values.parquet')}"
+                "the values with thresher value --out values.parquet"
             )
         with open_parquet(file) as opened:
             metadata = opened.schema_arrow.metadata or {}
         if KEY not in metadata:
-            raise InputError(f"{file} was not written by thresher value")
+            raise InputError(
+                f"{file} was not written by thresher value: write the values with thresher value "
+                "--out values.parquet"
+            )
         return json.loads(metadata[KEY])
 
 
 def _shared(about: Any, within: float) -> tuple[SharedRows, ...]:
     """Rows that several owners have, in the files that the record names."""
     if "settings" not in about:
-        raise InputError(f"{option('within')} needs values that thresher value wrote to a file")
+        raise InputError(
+            f"{option('within')} needs values that thresher value wrote, which say where the "
+            "points are: leave it out, or value the points with thresher value"
+        )
     known = {each.name for each in dataclasses.fields(Settings)}
     asked: dict[str, Any] = {
         name: tuple(entry) if isinstance(entry, list) else entry
@@ -71,7 +77,10 @@ def _shared(about: Any, within: float) -> tuple[SharedRows, ...]:
     }
     sources = read_sources(Settings(**asked))
     if sources.about["input_digest"] != about.get("input_digest"):
-        raise InputError(f"{asked['file']} has changed since the values were computed from it")
+        raise InputError(
+            f"{asked['file']} has changed since its values were computed: run thresher value "
+            "again, or restore the file"
+        )
     _, data = encoded(sources.settings, sources.points, sources.validation, progress=False)
     X = np.nan_to_num(np.asarray(data[0], np.float64), nan=-1e30)
     return shared_rows(X, sources.points.owners, radius=within)

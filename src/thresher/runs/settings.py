@@ -83,7 +83,7 @@ class Settings:
     players
         "points", or "owners": then each owner has one value, by the game among owners.
     memory
-        The most bytes to use, such as "2GB": the points are read in parts then.
+        The most bytes to use, such as "2GB": the points are then read in parts.
     engine
         "local", or "dask": a cluster.
     guess

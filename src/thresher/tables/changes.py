@@ -224,8 +224,8 @@ def _alike(one: Any, other: Any) -> bool:
 def _need(suggested: Suggested | None, verb: str, text: str) -> Suggested:
     if suggested is None:
         raise InputError(
-            f"{option(verb, text)} needs findings: name them with {option('values')}, or name "
-            f"rows, such as {option(verb, 'rows:3,17')}"
+            f"{option(verb, text)} uses the suggestions of thresher value: name its file with "
+            f"{option('values')}, or name rows, such as {option(verb, 'rows:3,17')}"
         )
     return suggested
 

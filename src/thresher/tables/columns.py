@@ -300,7 +300,7 @@ def _feature_names(
     for name in features:
         if name in roles:
             both = f"{option(roles[name])} and one of {option('features')}"
-            raise InputError(f"column {name!r} is both {both}")
+            raise InputError(f"column {name!r} is both {both}: choose one")
     return [name for name in _matching(table, features, "features") if name not in roles]
 
 

@@ -112,10 +112,18 @@ def private_targets(y: Any) -> Any:
 
 def public_targets(path: Path, y: Any) -> Any:
     """The targets of public rows; refuses what is no number."""
-    try:
-        return np.array([float(each) for each in y], np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{path} has a target that is not a number") from None
+    entries = np.atleast_1d(y) if isinstance(y, np.ndarray) else y
+    targets = np.empty(len(entries))
+    for row, entry in enumerate(entries):
+        try:
+            targets[row] = float(entry)
+        except (TypeError, ValueError):
+            found = "" if entry is None else str(entry)
+            raise InputError(
+                f"{path} has a target in row {row} that is not a number, {found!r}: correct it, or "
+                f"name another {option('label')}"
+            ) from None
+    return targets
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
@@ -145,7 +153,8 @@ def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
         if X_val.column(name).null_count:
             raise InputError(
                 f"the validation set has cells in column {name!r} that are missing or not numbers: "
-                f"leave it out with {option('ignore')}, or clean it"
+                f"leave it out with {option('ignore', [name])}, or clean it; thresher release can "
+                f"also use {option('fill')} or {option('categorical', [name])}"
             )
     return X.select(X_val.column_names), X_val
 
